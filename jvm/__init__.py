@@ -1,0 +1,121 @@
+"""Real Kafka and ZooKeeper beside the project: finding their jars, starting and ending JVMs.
+
+Used by tests and benchmarks only. The jars come from `pom.xml` by `make install`; every process
+started here is ended by its own handle, never by name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import shutil
+import socket
+import subprocess
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+KAFKA_3_9 = "kafka-3.9.1"
+
+# a small heap, one collector thread and no second compiler: what many JVMs on two cores want
+SMALL = ("-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
+
+
+def classpath(release: str) -> str:
+    """The class path of one release's jars."""
+    jars = ROOT / ".cache" / "jars" / release
+    if not any(jars.glob("*.jar")):
+        raise FileNotFoundError(f"no jars for {release}: run `make install` first")
+    return f"{jars}/*"
+
+
+def free_port() -> int:
+    """A port on 127.0.0.1 that was free a moment ago."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class JavaProcess:
+    """A running JVM whose output lines can be waited for."""
+
+    def __init__(self, command: Sequence[str], cwd: Path) -> None:
+        self._process = subprocess.Popen(
+            command,
+            cwd=cwd,
+            text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        self._lines: queue.Queue[str | None] = queue.Queue()
+        self.seen: list[str] = []
+        threading.Thread(target=self._read, daemon=True).start()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            self._lines.put(line.rstrip("\n"))
+        self._lines.put(None)
+
+    def wait_for_line(self, start: str, *, timeout_s: float = 60.0) -> str:
+        """The first coming line that begins so; fails with what was printed instead."""
+        while True:
+            try:
+                line = self._lines.get(timeout=timeout_s)
+            except queue.Empty:
+                line = None
+            if line is None:
+                raise TimeoutError(f"no line {start!r} from the JVM; last: {self.seen[-20:]}")
+            self.seen.append(line)
+            if line.startswith(start):
+                return line
+
+    def say(self, line: str) -> None:
+        """Write one line to the process's standard input."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(line + "\n")
+        self._process.stdin.flush()
+
+    def kill(self) -> None:
+        """kill -9, and wait until it is gone."""
+        self._process.kill()
+        self._process.wait()
+
+    def stop(self) -> None:
+        """End the process: politely, then not."""
+        self._process.terminate()
+        try:
+            self._process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            self.kill()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(OSError):
+                    pipe.close()
+
+
+@contextlib.contextmanager
+def java(
+    release: str,
+    main: str,
+    *args: str,
+    cwd: Path,
+    flags: Sequence[str] = SMALL,
+    extra_classpath: str = "",
+) -> Iterator[JavaProcess]:
+    """A JVM for the time of a `with` block. `main` is a class name or a `.java` source file."""
+    program = shutil.which("java")
+    if program is None:
+        raise FileNotFoundError("no java on the PATH: install a JDK, 17 or later")
+    path = ":".join(part for part in (extra_classpath, classpath(release)) if part)
+    process = JavaProcess([program, *flags, "-cp", path, main, *args], cwd)
+    try:
+        yield process
+    finally:
+        process.stop()

@@ -1,0 +1,191 @@
+"""Every error the project raises, by whose move is next.
+
+    KedgeError
+    ├── InvalidRequest                the caller's: ask for something else
+    │   ├── MalformedInput            a file or text that does not read as what it should be
+    │   │   ├── MalformedNumber         not a whole number in range
+    │   │   └── MalformedJson           JSON whose fields have the wrong shape
+    │   ├── InvalidPartitions         a partition count that cannot be
+    │   ├── InvalidReplicationFactor  a replication factor that these brokers cannot give
+    │   ├── InvalidReplicaAssignment  a replica list that cannot be
+    │   ├── InvalidTopic              a topic name that cannot be, or collides
+    │   ├── InvalidConfiguration      an unknown config name or a value out of its range
+    │   ├── UnknownTopicOrPartition   nothing by that name
+    │   ├── UnknownBroker             a broker that the cluster does not have
+    │   ├── InvalidPlan               a plan that breaks its own rules or does not fit its snapshot
+    │   ├── RefusedCommand            an order that contradicts itself (Kafka: AdminCommandFailed)
+    │   ├── DuplicateInRequest        the same thing twice in one request (Kafka: INVALID_REQUEST)
+    │   ├── TopicDeletionDisabled     deletion is switched off
+    │   ├── NoReassignmentInProgress  nothing to cancel
+    │   └── PolicyViolation           the operator's own rule says no
+    ├── Unsatisfiable                 the cluster's: it cannot do that as it is
+    │   ├── InconsistentRacks           some brokers have a rack and some do not
+    │   └── MissingPartitionZero        a topic without partition 0 cannot be expanded
+    ├── Conflict                      somebody else wrote first: look again
+    │   ├── TopicExists
+    │   ├── ReassignmentInProgress
+    │   ├── StaleVersion              a write that expected another version
+    │   ├── NodeExists
+    │   ├── NodeMissing
+    │   ├── NodeNotEmpty
+    │   └── ControllerMoved           this controller is no longer the controller
+    └── Unavailable                   the outside's: the same call may work later
+        ├── StoreUnavailable            no connection to the metadata store
+        ├── SessionExpired              the store has forgotten us
+        └── JournalDamaged              a journal that cannot be read back
+
+Leaves have Kafka's names where Kafka has one. Every error carries `what` (one sentence without a
+full stop) and `hint` (what to do about it, possibly empty); `str()` is both.
+"""
+
+from __future__ import annotations
+
+
+class KedgeError(Exception):
+    """Anything that Kedge refuses or fails to do, said in one sentence."""
+
+    retriable = False
+
+    def __init__(self, what: str, *, hint: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.what}; {self.hint}" if self.hint else self.what
+
+
+class InvalidRequest(KedgeError):
+    """The caller asked for something that cannot be; nothing was changed."""
+
+
+class MalformedInput(InvalidRequest):
+    """A file or text that does not read as what it should be; `place` names the spot."""
+
+    def __init__(self, what: str, *, place: str = "", hint: str = "") -> None:
+        super().__init__(f"{place}: {what}" if place else what, hint=hint)
+        self.place = place
+
+
+class MalformedNumber(MalformedInput):
+    """A text that is not a whole number in range."""
+
+
+class MalformedJson(MalformedInput):
+    """JSON whose fields are missing or have the wrong type."""
+
+
+class InvalidPartitions(InvalidRequest):
+    """A partition count that cannot be."""
+
+
+class InvalidReplicationFactor(InvalidRequest):
+    """A replication factor that these brokers cannot give."""
+
+
+class InvalidReplicaAssignment(InvalidRequest):
+    """A replica list that cannot be."""
+
+
+class InvalidTopic(InvalidRequest):
+    """A topic name that cannot be, or that collides with another."""
+
+
+class InvalidConfiguration(InvalidRequest):
+    """An unknown config name, or a value that its type or range does not allow."""
+
+
+class UnknownTopicOrPartition(InvalidRequest):
+    """No topic or partition by that name."""
+
+
+class UnknownBroker(InvalidRequest):
+    """A broker that the cluster does not have, or that is not alive (BROKER_NOT_AVAILABLE)."""
+
+
+class InvalidPlan(InvalidRequest):
+    """A plan that breaks its own rules or does not fit its snapshot."""
+
+
+class RefusedCommand(InvalidRequest):
+    """An order that contradicts itself: duplicates, empty lists (Kafka: AdminCommandFailed)."""
+
+
+class DuplicateInRequest(InvalidRequest):
+    """The same thing named twice, or two options that exclude each other (INVALID_REQUEST)."""
+
+
+class TopicDeletionDisabled(InvalidRequest):
+    """`delete.topic.enable` is false."""
+
+
+class NoReassignmentInProgress(InvalidRequest):
+    """A cancel of a move that is not there."""
+
+
+class PolicyViolation(InvalidRequest):
+    """The operator's own rule says no."""
+
+
+class Unsatisfiable(KedgeError):
+    """The cluster cannot do that as it is."""
+
+
+class InconsistentRacks(Unsatisfiable):
+    """Some brokers have a rack and some do not."""
+
+
+class MissingPartitionZero(Unsatisfiable):
+    """A topic without partition 0 has no model for its new partitions."""
+
+
+class Conflict(KedgeError):
+    """Somebody else wrote first; looking again may help."""
+
+
+class TopicExists(Conflict):
+    """A topic of that name is there, or still being deleted."""
+
+
+class ReassignmentInProgress(Conflict):
+    """The partition is being moved."""
+
+
+class StaleVersion(Conflict):
+    """A conditional write that expected another version."""
+
+
+class NodeExists(Conflict):
+    """A create met an existing node."""
+
+
+class NodeMissing(Conflict):
+    """A node that should be there is not."""
+
+
+class NodeNotEmpty(Conflict):
+    """A delete met a node with children."""
+
+
+class ControllerMoved(Conflict):
+    """This controller is no longer the controller."""
+
+
+class Unavailable(KedgeError):
+    """The outside did not answer as it should; the same call may work later."""
+
+    retriable = True
+
+
+class StoreUnavailable(Unavailable):
+    """No connection to the metadata store."""
+
+
+class SessionExpired(Unavailable):
+    """The store has ended our session; ephemeral nodes and watches are gone."""
+
+
+class JournalDamaged(Unavailable):
+    """A journal that cannot be read back, other than by a torn last record."""
+
+    retriable = False

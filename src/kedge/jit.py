@@ -1,0 +1,42 @@
+"""The one place where numba is met.
+
+A kernel is a plain function on arrays and numbers. `kernel` wraps it so that small inputs run as
+ordinary Python (no import of numba, no compilation, start-up stays short) and large ones run
+compiled; both run the same source. Compiled code is cached on disk beside the module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, ParamSpec, TypeVar, cast
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+FLAGS: dict[str, Any] = {"cache": True, "nogil": True, "boundscheck": False}
+
+
+class Kernel(Generic[P, T]):
+    """A function with a compiled twin that is made when it is first wanted."""
+
+    def __init__(self, plain: Callable[P, T]) -> None:
+        self.plain = plain
+        self._compiled: Callable[P, T] | None = None
+
+    @property
+    def compiled(self) -> Callable[P, T]:
+        """The machine-code form, compiled (or loaded from the cache) at the first use."""
+        if self._compiled is None:
+            import numba
+
+            self._compiled = cast("Callable[P, T]", numba.njit(**FLAGS)(self.plain))
+        return self._compiled
+
+    def for_size(self, size: int, *, worth_compiling: int = 50_000) -> Callable[P, T]:
+        """The form to use for so many elements."""
+        return self.compiled if size >= worth_compiling else self.plain
+
+
+def kernel(plain: Callable[P, T]) -> Kernel[P, T]:
+    """Mark a function on arrays as a kernel."""
+    return Kernel(plain)
