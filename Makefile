@@ -1,0 +1,54 @@
+# Every target with a word of explanation behind two hashes lists itself under `make`.
+.DEFAULT_GOAL := help
+SHELL := bash
+PY := .venv/bin/python
+export PYTHONDONTWRITEBYTECODE ?=
+
+.PHONY: help install python jars demo test test-fast format check rewrite bench conformance lock clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+
+install: python jars ## everything: the Python environment in .venv and the JVM parts in .cache/jars
+
+python: .venv/.complete ## only the Python environment (what running Kedge needs)
+
+.venv/.complete: requirements/dev.txt requirements/uv.txt pyproject.toml scripts/install-python
+	@scripts/install-python
+	@touch $@
+
+jars: .cache/jars/.complete ## only the JVM parts (what tests and benchmarks compare with)
+
+.cache/jars/.complete: pom.xml scripts/install-jars
+	@scripts/install-jars
+	@touch $@
+
+demo: python ## the story so far, on this machine alone
+	@.venv/bin/kedge demo
+
+test: install check ## all checks and all tests
+	@$(PY) -m pytest -q
+
+test-fast: python ## tests that start no JVM
+	@$(PY) -m pytest -q -m "not real"
+
+format: python ## put the code in its form
+	@.venv/bin/ruff check -q --fix . ; .venv/bin/ruff format -q .
+
+check: python ## style, types and the direction of imports
+	@.venv/bin/ruff check -q .
+	@.venv/bin/ruff format -q --check .
+	@.venv/bin/basedpyright --level error
+	@.venv/bin/lint-imports --no-logo
+
+conformance: install ## known answers from real Kafka, against this code
+	@$(PY) -m tests.conformance tests/vectors/*.json
+
+bench: install ## measure, beside peers in the same run; rewrites docs/benchmarks.md
+	@$(PY) -m bench
+
+lock: python ## pin the requirement files anew
+	@scripts/lock
+
+clean: ## remove what install and the tests have made
+	@rm -rf .venv .cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
