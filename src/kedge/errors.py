@@ -11,6 +11,7 @@
     │   ├── InvalidTopic              a topic name that cannot be, or collides
     │   ├── InvalidConfiguration      an unknown config name or a value out of its range
     │   ├── UnknownTopicOrPartition   nothing by that name
+    │   ├── UnknownTopicId            no topic has that id
     │   ├── UnknownBroker             a broker that the cluster does not have
     │   ├── InvalidPlan               a plan that breaks its own rules or does not fit its snapshot
     │   ├── RefusedCommand            an order that contradicts itself (Kafka: AdminCommandFailed)
@@ -20,7 +21,8 @@
     │   └── PolicyViolation           the operator's own rule says no
     ├── Unsatisfiable                 the cluster's: it cannot do that as it is
     │   ├── InconsistentRacks           some brokers have a rack and some do not
-    │   └── MissingPartitionZero        a topic without partition 0 cannot be expanded
+    │   ├── MissingPartitionZero        a topic without partition 0 cannot be expanded
+    │   └── StateChangeFailed           a partition that cannot come to the wanted state
     ├── Conflict                      somebody else wrote first: look again
     │   ├── TopicExists
     │   ├── ReassignmentInProgress
@@ -28,7 +30,9 @@
     │   ├── NodeExists
     │   ├── NodeMissing
     │   ├── NodeNotEmpty
+    │   ├── NodeEphemeral             a child under a node that can have none
     │   └── ControllerMoved           this controller is no longer the controller
+    ├── InvariantViolated             nobody's: a simulated run broke a rule that must always hold
     └── Unavailable                   the outside's: the same call may work later
         ├── StoreUnavailable            no connection to the metadata store
         ├── SessionExpired              the store has forgotten us
@@ -99,6 +103,10 @@ class UnknownTopicOrPartition(InvalidRequest):
     """No topic or partition by that name."""
 
 
+class UnknownTopicId(InvalidRequest):
+    """No topic has that id."""
+
+
 class UnknownBroker(InvalidRequest):
     """A broker that the cluster does not have, or that is not alive (BROKER_NOT_AVAILABLE)."""
 
@@ -139,6 +147,10 @@ class MissingPartitionZero(Unsatisfiable):
     """A topic without partition 0 has no model for its new partitions."""
 
 
+class StateChangeFailed(Unsatisfiable):
+    """A partition that cannot be brought to the wanted state as it is."""
+
+
 class Conflict(KedgeError):
     """Somebody else wrote first; looking again may help."""
 
@@ -167,8 +179,16 @@ class NodeNotEmpty(Conflict):
     """A delete met a node with children."""
 
 
+class NodeEphemeral(Conflict):
+    """A create under an ephemeral node, which can have no children."""
+
+
 class ControllerMoved(Conflict):
     """This controller is no longer the controller."""
+
+
+class InvariantViolated(KedgeError):
+    """A simulated run broke a rule that must always hold; the fault is in the program."""
 
 
 class Unavailable(KedgeError):

@@ -1,0 +1,85 @@
+"""Topics that nobody created: when one may come into being by being asked for, and how it looks.
+
+A client that asks for the metadata of an unknown topic may thereby create it, if the brokers and
+the client both agree. Kafka's own topics are created when a coordinator is looked for, whatever
+the brokers say about the rest, and they have configs of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from kedge.errors import UnknownTopicOrPartition
+from kedge.topics.create import CreateRequest
+from kedge.topics.names import CONSUMER_OFFSETS, TRANSACTION_STATE, validate_name
+from kedge.topics.view import ClusterView, Defaults
+
+
+@dataclass(frozen=True, slots=True)
+class InternalTopic:
+    """How one of Kafka's own topics is made (`offsets.topic.*`, `transaction.state.log.*`)."""
+
+    partitions: int = 50
+    replication_factor: int = 3
+    segment_bytes: int = 104_857_600
+    min_isr: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AutoCreate:
+    """What the brokers are set to: whether unknown topics are made, and how the internal are."""
+
+    enabled: bool = True
+    offsets: InternalTopic = InternalTopic()
+    transactions: InternalTopic = field(default_factory=lambda: InternalTopic(min_isr=2))
+
+
+def automatic_request(
+    topic: str, settings: AutoCreate, defaults: Defaults | None = None
+) -> CreateRequest:
+    """The request that a broker makes for a topic nobody created."""
+    if topic == CONSUMER_OFFSETS:
+        return _internal(topic, settings.offsets, compression="producer")
+    if topic == TRANSACTION_STATE:
+        return _internal(topic, settings.transactions, compression="uncompressed")
+    counts = defaults or Defaults()
+    return CreateRequest(topic, counts.partitions, counts.replication_factor)
+
+
+def judge_auto_create(
+    topic: str,
+    view: ClusterView,
+    settings: AutoCreate,
+    *,
+    client_allows: bool = True,
+    all_topics: bool = False,
+    for_coordinator: bool = False,
+    in_flight: Collection[str] = (),
+) -> CreateRequest | None:
+    """The request to pass on, None for a topic that is there, or the client's answer, raised.
+
+    A metadata request needs the consent of both sides, and one for all topics creates none; a
+    coordinator's own topic (`for_coordinator`) needs nobody's. `in_flight` are topics that this
+    broker is creating already.
+    """
+    if view.knows(topic):
+        return None
+    validate_name(topic)
+    if not for_coordinator and (all_topics or not (settings.enabled and client_allows)):
+        raise UnknownTopicOrPartition(f"no topic {topic!r}", hint="it is not created by itself")
+    if topic in in_flight:
+        raise UnknownTopicOrPartition(f"topic {topic} is being created", hint="ask again")
+    return automatic_request(topic, settings, view.defaults)
+
+
+def _internal(topic: str, how: InternalTopic, *, compression: str) -> CreateRequest:
+    configs: dict[str, str | None] = {
+        "cleanup.policy": "compact",
+        "compression.type": compression,
+        "segment.bytes": str(how.segment_bytes),
+    }
+    if how.min_isr is not None:
+        configs["min.insync.replicas"] = str(how.min_isr)
+        configs["unclean.leader.election.enable"] = "false"
+    return CreateRequest(topic, how.partitions, how.replication_factor, configs=configs)

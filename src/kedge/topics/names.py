@@ -1,0 +1,82 @@
+"""Topic names: which are legal, which get in each other's way, which are Kafka's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kedge.errors import InvalidRequest, InvalidTopic
+
+LENGTH_MAX = 249
+LEGAL = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
+
+CONSUMER_OFFSETS = "__consumer_offsets"
+TRANSACTION_STATE = "__transaction_state"
+SHARE_GROUP_STATE = "__share_group_state"
+INTERNAL = frozenset({CONSUMER_OFFSETS, TRANSACTION_STATE, SHARE_GROUP_STATE})
+
+# KRaft keeps its own log under this name, so nobody may create it, whatever the cluster runs on.
+CLUSTER_METADATA = "__cluster_metadata"
+
+
+def validate_name(name: str) -> None:
+    """Refuse a name that no topic can have."""
+    if not name:
+        raise InvalidTopic("the topic name is empty")
+    if name in (".", ".."):
+        raise InvalidTopic(f"a topic cannot be named {name!r}")
+    if len(name) > LENGTH_MAX:
+        raise InvalidTopic(
+            f"the topic name has {len(name)} characters", hint=f"use at most {LENGTH_MAX}"
+        )
+    if wrong := sorted(set(name) - LEGAL):
+        raise InvalidTopic(
+            f"topic name {name!r} contains {' '.join(map(repr, wrong))}",
+            hint="use ASCII letters, digits, '.', '_' and '-'",
+        )
+
+
+def is_valid_name(name: str) -> bool:
+    """Whether a topic can have this name."""
+    return 0 < len(name) <= LENGTH_MAX and name not in (".", "..") and LEGAL.issuperset(name)
+
+
+def is_internal(name: str) -> bool:
+    """Whether the topic is one that Kafka keeps for itself."""
+    return name in INTERNAL
+
+
+def has_collision_chars(name: str) -> bool:
+    """Whether the name has a sign that metric names cannot tell apart."""
+    return "." in name or "_" in name
+
+
+def collides(one: str, other: str) -> bool:
+    """Whether two names become the same metric name, where '.' turns into '_'."""
+    return _metric_name(one) == _metric_name(other)
+
+
+def colliding(name: str, others: Iterable[str]) -> list[str]:
+    """Those of the others that the name collides with, sorted."""
+    if not has_collision_chars(name):
+        return []
+    mine = _metric_name(name)
+    return sorted(other for other in others if _metric_name(other) == mine)
+
+
+def refuse_collision(name: str, others: Iterable[str]) -> None:
+    """Refuse a name that becomes the same metric name as another topic's."""
+    if found := colliding(name, others):
+        raise InvalidTopic(
+            f"topic {name!r} collides with {', '.join(found)}",
+            hint="'.' and '_' count as the same sign; choose another name",
+        )
+
+
+def refuse_reserved(name: str) -> None:
+    """Refuse to create the topic that belongs to the cluster itself."""
+    if name == CLUSTER_METADATA:
+        raise InvalidRequest(f"topic {name} belongs to the cluster and cannot be created")
+
+
+def _metric_name(name: str) -> str:
+    return name.replace(".", "_")

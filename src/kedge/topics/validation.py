@@ -1,0 +1,126 @@
+"""The last look at a new topic before it is written: name, neighbours, replicas, configs.
+
+The order is Kafka's, and a caller sees the first failure only. What this chain does not ask is as
+much part of it: on ZooKeeper a replica may be given to a broker that does not exist, and the test
+for partition ids is a sum, which negative ids slip through and 32 bits can wrap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from enum import Enum
+
+from kedge.errors import InvalidReplicaAssignment, TopicExists
+from kedge.model import BrokerId
+from kedge.topics.config_keys import Release
+from kedge.topics.config_table import V3_9
+from kedge.topics.configs import NOTHING, validate_configs
+from kedge.topics.names import refuse_collision, validate_name
+from kedge.topics.tiered import TieredRules, judge_tiered
+
+ReplicaLists = Mapping[int, Sequence[BrokerId]]
+
+
+class Flavour(Enum):
+    """Whose rules for replicas placed by hand apply."""
+
+    ZOOKEEPER = "zookeeper"
+    KRAFT = "kraft"
+
+
+def validate_create(
+    topic: str,
+    assignment: ReplicaLists,
+    configs: Mapping[str, str],
+    *,
+    existing: Collection[str],
+    marked: Collection[str] = (),
+    release: Release = V3_9,
+    underneath: Mapping[str, str] = NOTHING,
+    tiered: TieredRules | None = None,
+) -> None:
+    """Refuse a topic that cannot be written, for the first reason in Kafka's order."""
+    validate_name(topic)
+    if topic in marked:
+        raise TopicExists(
+            f"topic {topic} is marked for deletion", hint="wait until it is gone, then create it"
+        )
+    refuse_existing(topic, existing)
+    refuse_collision(topic, existing)
+    judge_shape(assignment)
+    values = validate_configs(configs, release=release, underneath=underneath)
+    if tiered:
+        judge_tiered(values, tiered)
+
+
+def refuse_existing(topic: str, existing: Collection[str]) -> None:
+    """Refuse a name that is taken."""
+    if topic in existing:
+        raise TopicExists(f"topic {topic} already exists")
+
+
+def judge_shape(assignment: ReplicaLists) -> None:
+    """Refuse partitions of unequal size, a broker twice in a partition, and gaps in the ids."""
+    sizes = {len(replicas) for replicas in assignment.values()}
+    if len(sizes) != 1:
+        found = f"have {' and '.join(map(str, sorted(sizes)))} replicas" if sizes else "are missing"
+        raise InvalidReplicaAssignment(f"the partitions {found}", hint="all need the same number")
+    for partition, replicas in sorted(assignment.items()):
+        _refuse_twice(partition, replicas)
+    if _wrapped(sum(pid for pid in assignment if pid >= 0)) != _sum_of_ids(len(assignment)):
+        raise InvalidReplicaAssignment(_gaps(assignment), hint="number partitions from 0")
+
+
+def judge_shape_kraft(
+    assignment: ReplicaLists, *, registered: Collection[BrokerId], active: Collection[BrokerId]
+) -> None:
+    """KRaft's stricter look: every broker must exist, and one per partition must be active."""
+    sizes: set[int] = set()
+    for partition, replicas in sorted(assignment.items()):
+        _judge_replicas(partition, replicas, registered)
+        sizes.add(len(replicas))
+        if len(sizes) > 1:
+            raise InvalidReplicaAssignment(
+                f"partition {partition} has {len(replicas)} replicas, those before it do not"
+            )
+        if not set(replicas) & set(active):
+            raise InvalidReplicaAssignment(
+                f"partition {partition}: none of {_join(replicas)} is active"
+            )
+    if not assignment or set(assignment) != set(range(len(assignment))):
+        raise InvalidReplicaAssignment(_gaps(assignment), hint="number partitions from 0")
+
+
+def _judge_replicas(
+    partition: int, replicas: Sequence[BrokerId], registered: Collection[BrokerId]
+) -> None:
+    if not replicas:
+        raise InvalidReplicaAssignment(f"partition {partition} has no replicas")
+    if unknown := [broker for broker in replicas if broker not in registered]:
+        raise InvalidReplicaAssignment(f"partition {partition}: no broker {_join(unknown)}")
+    _refuse_twice(partition, replicas)
+
+
+def _refuse_twice(partition: int, replicas: Sequence[BrokerId]) -> None:
+    if len(set(replicas)) != len(replicas):
+        raise InvalidReplicaAssignment(
+            f"partition {partition} names a broker twice: {_join(replicas)}"
+        )
+
+
+def _sum_of_ids(count: int) -> int:
+    return count * (count - 1) // 2
+
+
+def _wrapped(total: int) -> int:
+    """The sum as 32 bits hold it."""
+    return (total + 2**31) % 2**32 - 2**31
+
+
+def _gaps(assignment: ReplicaLists) -> str:
+    shown = ", ".join(map(str, sorted(assignment)[:5])) or "none"
+    return f"partition ids are not 0 to {len(assignment) - 1}: {shown}"
+
+
+def _join(brokers: Sequence[BrokerId]) -> str:
+    return ",".join(map(str, brokers))
