@@ -1,0 +1,167 @@
+"""From one assignment to another: what a move is, how it is written down, and what became of it.
+
+Three things live here, all of them plain functions from values to values.
+
+**The arithmetic of a move.** A partition that moves has replicas, some of them *adding*, some of
+them *removing* (KIP-455). `reassign_to` computes all three from the replicas of before the move, so
+that an order given while another runs replaces it, and `cancel` is an order to go back.
+
+**Kafka's files and words.** Operators have scripts around `kafka-reassign-partitions`: its JSON is
+read as Kafka reads it (`parse_reassignment`, `parse_execute`, `parse_topics_to_move`,
+`parse_election`, `parse_broker_list`), written as Kafka writes it (`reassignment_text`), and its
+reports are the same lines (`verification`, `list_lines`). `judge_execute` is the judgement before
+a move, `throttles_of` says which replicas and brokers are slowed down meanwhile (KIP-73), and
+`propose` is `--generate`.
+
+**The plan.** A plan is a reassignment file with a memory: what was there before, why each
+partition moves, in which waves, and how large the whole is. `parse_plan` lets in only plans that
+make sense in themselves; `verify_plan` holds one against the cluster as it is now, and `inverse`
+turns it round.
+
+One partition from file to end, `orders-0` on brokers 1,2,3:
+
+    the file          {"partitions":[{"topic":"orders","partition":0,"replicas":[3,4,2]}]}
+    parse_execute     orders-0 → (3, 4, 2), directories left to the brokers
+    throttles_of      leader 0:1,0:2,0:3   follower 0:4   rates on 1, 2, 3, 4
+    reassign_to       replicas 3,4,2,1     adding 4       removing 1
+    verification      Reassignment of partition orders-0 is still in progress.
+    when 4 is in sync replicas 3,4,2
+    verification      Reassignment of partition orders-0 is completed.
+    reassignment_text of what was there before is the way back
+
+Refusals have a class for each of Kafka's: `MalformedInput` (not JSON, or not a supported version),
+`MalformedJson` (JSON of the wrong shape), `MalformedNumber`, and `RefusedCommand` (an order that
+contradicts itself). Those about shape name the exact place, `partitions[3].replicas[1]`.
+"""
+
+from kedge.plan.broker_list import parse_broker_list
+from kedge.plan.checks import parse_plan, refuse_errors, verify_plan
+from kedge.plan.differences import Change, Differences, Figures, differences_between
+from kedge.plan.execute import (
+    failed_lines,
+    judge_execute,
+    log_dir_lines,
+    rollback_lines,
+    throttle_lines,
+)
+from kedge.plan.findings import Finding, Severity
+from kedge.plan.generate import Place, Proposal, propose, usable_brokers
+from kedge.plan.kafka_json import (
+    Reassignment,
+    ReassignmentFile,
+    checked_for_execute,
+    parse_election,
+    parse_execute,
+    parse_reassignment,
+    parse_topics_to_move,
+)
+from kedge.plan.kafka_text import (
+    election_text,
+    entries_text,
+    reassignment_text,
+    topics_to_move_text,
+)
+from kedge.plan.log_dirs import (
+    ANY_LOG_DIR,
+    Directories,
+    LogDirState,
+    LogDirStatus,
+    PartitionReplica,
+    cancelling_log_dir_moves,
+    log_dir_statuses,
+)
+from kedge.plan.plan_file import Plan, Summary
+from kedge.plan.plan_reader import read_plan
+from kedge.plan.plan_writer import plan_to_json
+from kedge.plan.reassignment import cancel, reassign_to, unneeded_replicas
+from kedge.plan.rollback import inverse
+from kedge.plan.status import (
+    Clearing,
+    PartitionStatus,
+    Verification,
+    cancellable,
+    cancelled_line,
+    clearing,
+    list_lines,
+    started_line,
+    verification,
+)
+from kedge.plan.throttles import (
+    BROKER_THROTTLES,
+    TOPIC_THROTTLES,
+    Move,
+    Throttles,
+    active_moves,
+    broker_rates,
+    log_dir_brokers,
+    log_dir_rates,
+    move_map,
+    throttles_of,
+)
+
+__all__ = [
+    "ANY_LOG_DIR",
+    "BROKER_THROTTLES",
+    "TOPIC_THROTTLES",
+    "Change",
+    "Clearing",
+    "Differences",
+    "Directories",
+    "Figures",
+    "Finding",
+    "LogDirState",
+    "LogDirStatus",
+    "Move",
+    "PartitionReplica",
+    "PartitionStatus",
+    "Place",
+    "Plan",
+    "Proposal",
+    "Reassignment",
+    "ReassignmentFile",
+    "Severity",
+    "Summary",
+    "Throttles",
+    "Verification",
+    "active_moves",
+    "broker_rates",
+    "cancel",
+    "cancellable",
+    "cancelled_line",
+    "cancelling_log_dir_moves",
+    "checked_for_execute",
+    "clearing",
+    "differences_between",
+    "election_text",
+    "entries_text",
+    "failed_lines",
+    "inverse",
+    "judge_execute",
+    "list_lines",
+    "log_dir_brokers",
+    "log_dir_lines",
+    "log_dir_rates",
+    "log_dir_statuses",
+    "move_map",
+    "parse_broker_list",
+    "parse_election",
+    "parse_execute",
+    "parse_plan",
+    "parse_reassignment",
+    "parse_topics_to_move",
+    "plan_to_json",
+    "propose",
+    "read_plan",
+    "reassign_to",
+    "reassignment_text",
+    "refuse_errors",
+    "rollback_lines",
+    "started_line",
+    "throttle_lines",
+    "throttles_of",
+    "topics_to_move_text",
+    "unneeded_replicas",
+    "usable_brokers",
+    "verification",
+    "verify_plan",
+]

@@ -1,0 +1,111 @@
+"""A plan held against itself.
+
+`structure` has to hold before anything else can be computed: lists that are lists of brokers, the
+same partitions before and after, waves that take each partition once. `figures` recomputes what the
+summary says; the bytes among it need a snapshot and are compared there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+
+from kedge.plan.differences import differences_between
+from kedge.plan.findings import Finding, warning
+from kedge.plan.kafka_json import Replicas, joined, repeated
+from kedge.plan.log_dirs import ANY_LOG_DIR
+from kedge.plan.plan_file import Plan
+
+
+def structure(plan: Plan) -> list[Finding]:
+    """What makes a plan meaningless, then what makes it merely odd."""
+    every = chain(lists(plan), twice(plan), same_partitions(plan), waves(plan), unchanged(plan))
+    return list(every)
+
+
+def lists(plan: Plan) -> Iterator[Finding]:
+    """Replica lists that cannot be."""
+    for i, each in enumerate(plan.partitions):
+        place = f"partitions[{i}]"
+        yield from broker_list(each.replicas, f"{place}.replicas")
+        if each.tp.partition < 0:
+            yield Finding("partition", f"{place}.partition", f"{each.tp.partition} is below 0")
+        if len(each.log_dirs) != len(each.replicas):
+            what = f"{len(each.log_dirs)} directories for {len(each.replicas)} replicas"
+            yield Finding("log_dirs", f"{place}.log_dirs", what)
+    for i, replicas in enumerate(plan.before.values()):
+        yield from broker_list(replicas, f"before[{i}].replicas")
+
+
+def broker_list(replicas: Replicas, place: str) -> Iterator[Finding]:
+    """What is wrong with one replica list."""
+    if not replicas:
+        yield Finding("replicas", place, "no replica")
+    if len(set(replicas)) < len(replicas):
+        again = joined(repeated(replicas))
+        yield Finding("replicas", place, f"broker {again} is listed more than once")
+    if replicas and min(replicas) < 0:
+        yield Finding("replicas", place, f"{min(replicas)} is no broker id")
+
+
+def twice(plan: Plan) -> Iterator[Finding]:
+    """Partitions that are listed more than once."""
+    for tp in repeated(each.tp for each in plan.partitions):
+        yield Finding("duplicate", "partitions", f"{tp} is listed more than once")
+
+
+def same_partitions(plan: Plan) -> Iterator[Finding]:
+    """Partitions that only one of `partitions` and `before` lists, or only `reasons` does."""
+    after = plan.after
+    for i, each in enumerate(plan.partitions):
+        if each.tp not in plan.before:
+            yield Finding("before", f"partitions[{i}]", f"{each.tp} is not in before")
+    for name, listed in (("before", plan.before), ("reasons", plan.reasons)):
+        for i, tp in enumerate(listed):
+            if tp not in after:
+                yield Finding(name, f"{name}[{i}]", f"{tp} is not in partitions")
+
+
+def waves(plan: Plan) -> Iterator[Finding]:
+    """Waves that do not take each partition exactly once."""
+    if not plan.waves:
+        return
+    seen: set[int] = set()
+    for i, wave in enumerate(plan.waves):
+        yield from one_wave(wave, f"waves[{i}]", len(plan.partitions), seen)
+    for index in range(len(plan.partitions)):
+        if index not in seen:
+            what = f"partitions[{index}] ({plan.partitions[index].tp}) is in no wave"
+            yield Finding("waves", "waves", what)
+
+
+def one_wave(wave: Sequence[int], place: str, count: int, seen: set[int]) -> Iterator[Finding]:
+    """What is wrong with one wave; adds its indexes to those seen."""
+    if not wave:
+        yield warning("waves", place, "an empty wave")
+    for j, index in enumerate(wave):
+        if not 0 <= index < count:
+            yield Finding("waves", f"{place}[{j}]", f"there is no partitions[{index}]")
+        elif index in seen:
+            yield Finding("waves", f"{place}[{j}]", f"partitions[{index}] is in a wave already")
+        seen.add(index)
+
+
+def unchanged(plan: Plan) -> Iterator[Finding]:
+    """Partitions that the plan lists although they stay as they are."""
+    for i, each in enumerate(plan.partitions):
+        anywhere = all(path == ANY_LOG_DIR for path in each.log_dirs)
+        if anywhere and plan.before.get(each.tp) == each.replicas:
+            yield warning("unchanged", f"partitions[{i}]", f"{each.tp} does not change")
+
+
+def figures(plan: Plan) -> Iterator[Finding]:
+    """Counts of the summary that are not what the plan does; needs a plan without faults."""
+    if plan.summary is None:
+        return
+    before, after = plan.assignments
+    found = differences_between(before, after).figures()
+    for name in ("replicas_moved", "leaders_moved"):
+        said, is_so = getattr(plan.summary, name), getattr(found, name)
+        if said != is_so:
+            yield Finding("summary", f"summary.{name}", f"says {said}, the plan has {is_so}")
