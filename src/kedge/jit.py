@@ -13,6 +13,9 @@ from typing import Any, Generic, ParamSpec, TypeVar, cast
 P = ParamSpec("P")
 T = TypeVar("T")
 
+# below so many elements, preparing arrays for compiled code costs more than it saves
+WORTH_CALLING = 1_000
+
 FLAGS: dict[str, Any] = {"cache": True, "nogil": True, "boundscheck": False}
 
 
@@ -22,6 +25,7 @@ class Kernel(Generic[P, T]):
     def __init__(self, plain: Callable[P, T]) -> None:
         self.plain = plain
         self._compiled: Callable[P, T] | None = None
+        self._asked = 0
 
     @property
     def compiled(self) -> Callable[P, T]:
@@ -33,8 +37,15 @@ class Kernel(Generic[P, T]):
         return self._compiled
 
     def for_size(self, size: int, *, worth_compiling: int = 50_000) -> Callable[P, T]:
-        """The form to use for so many elements."""
-        return self.compiled if size >= worth_compiling else self.plain
+        """The form to use for so many elements.
+
+        Calls add up: the compiled form is made once the work asked for, all calls together, would
+        have paid for it. So neither one large call nor many middling ones lose more than twice.
+        """
+        self._asked += size
+        if self._compiled is None and self._asked < worth_compiling:
+            return self.plain
+        return self.compiled if size >= WORTH_CALLING else self.plain
 
 
 def kernel(plain: Callable[P, T]) -> Kernel[P, T]:

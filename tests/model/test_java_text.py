@@ -58,3 +58,9 @@ def test_empty_pieces_at_the_end_vanish(text: str, pieces: list[str]) -> None:
 
 def test_only_control_characters_and_the_space_are_blank() -> None:
     assert trim("\t\x01 a\u00a0 \n") == "a\u00a0"
+
+
+@given(st.text(max_size=8))
+def test_a_text_is_read_as_python_reads_it_or_not_at_all(text: str) -> None:
+    value = whole_number(text)
+    assert value is None or value == int(text)

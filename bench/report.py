@@ -1,0 +1,149 @@
+"""What a benchmark says, and how it is written down."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import subprocess
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Protocol
+
+HEADING = """# Benchmarks
+
+Written by `make bench`. Each ratio is within one run on one machine, and times are those of the
+best of several rounds, on both sides.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Seconds per call, over several rounds."""
+
+    median: float
+    best: float
+
+
+@dataclass(frozen=True, slots=True)
+class BenchRow:
+    """One thing measured, beside the peer or the bound measured in the same run."""
+
+    what: str
+    ours: Timing
+    peer: str  # what the peer is: Kafka's method, a plain copy, …
+    theirs: Timing
+    note: str = ""
+
+    @property
+    def ratio(self) -> float:
+        """How many times our speed is the peer's, by the best rounds: a busy machine spoils
+        medians, and not of both sides alike."""
+        return self.theirs.best / self.ours.best
+
+
+@dataclass(frozen=True, slots=True)
+class BenchSection:
+    """A group of rows with a heading; `about` and `notes` are Markdown."""
+
+    name: str
+    title: str
+    about: str
+    rows: tuple[BenchRow, ...]
+    notes: tuple[str, ...] = ()
+
+
+class TimedRow(Protocol):
+    """A row of a module that keeps plain lists: seconds of each repeat, and of the bare library."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def seconds(self) -> list[float]: ...
+    @property
+    def bare(self) -> list[float]: ...
+
+
+def section_of_rows(name: str, about: str, rows: Iterable[TimedRow]) -> BenchSection:
+    """A section from such rows; those that are compared with nothing are left out."""
+    compared = tuple(
+        BenchRow(row.name, _timing(row.seconds), "the bare library", _timing(row.bare))
+        for row in rows
+        if row.bare
+    )
+    return BenchSection(name, name.capitalize(), about, compared)
+
+
+def _timing(seconds: list[float]) -> Timing:
+    return Timing(sorted(seconds)[len(seconds) // 2], min(seconds))
+
+
+def measure(call: Callable[[], object], *, rounds: int = 15, calls: int = 1) -> Timing:
+    """Time a call that has been made before: what is compiled or cached by then is not counted."""
+    call()
+    times: list[float] = []
+    for _ in range(rounds):
+        before = time.perf_counter()
+        for _ in range(calls):
+            call()
+        times.append((time.perf_counter() - before) / calls)
+    return _timing(times)
+
+
+def readable(seconds: float) -> str:
+    """A duration with three digits and the unit that suits it."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds * 1e9:.3g} ns"
+
+
+def machine() -> str:
+    """The facts that a figure depends on, without naming the machine."""
+    java = subprocess.run(["java", "-version"], capture_output=True, text=True, check=False)
+    found = re.search(r'version "([^"]+)"', java.stderr)
+    libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "numba", "pyarrow"))
+    return (
+        f"{os.cpu_count()} cores ({platform.machine()}), Python {platform.python_version()}, "
+        f"{libraries}, Java {found.group(1) if found else 'absent'}"
+    )
+
+
+def as_markdown(section: BenchSection) -> str:
+    """The section as a piece of the page."""
+    lines = [f"## {section.title}", "", section.about, ""]
+    lines += ["| what | Kedge | peer | its time | ratio |", "|---|---:|---|---:|---:|"]
+    lines += [_markdown_row(row) for row in section.rows]
+    lines += ["", *(f"- {note}" for note in section.notes), f"- Measured on {machine()}."]
+    return "\n".join(lines)
+
+
+def _markdown_row(row: BenchRow) -> str:
+    what = f"{row.what} ({row.note})" if row.note else row.what
+    ours, theirs = readable(row.ours.best), readable(row.theirs.best)
+    return f"| {what} | {ours} | {row.peer} | {theirs} | {_ratio(row.ratio)} |"
+
+
+def _ratio(ratio: float) -> str:
+    return f"{ratio:.0f}×" if ratio >= 10 else f"{ratio:.2g}×"
+
+
+def as_text(section: BenchSection) -> str:
+    """The section for a terminal."""
+    lines = [section.title]
+    for row in section.rows:
+        ours, theirs = readable(row.ours.best), readable(row.theirs.best)
+        lines.append(f"  {row.what:<48} {ours:>9}   {theirs:>9} {row.peer}   {_ratio(row.ratio)}")
+    return "\n".join([*lines, *(f"  {note}" for note in section.notes)])
+
+
+def updated(page: str, section: BenchSection) -> str:
+    """The page with this section's piece replaced, or added at the end."""
+    begin, end = (f"<!-- bench:{section.name}:{side} -->" for side in ("begin", "end"))
+    piece = f"{begin}\n{as_markdown(section)}\n{end}"
+    before, marker, rest = (page or HEADING).partition(begin)
+    if not marker:
+        return f"{before.rstrip()}\n\n{piece}\n"
+    return before + piece + rest.partition(end)[2]
