@@ -34,6 +34,7 @@ Refusals have a class for each of Kafka's: `MalformedInput` (not JSON, or not a 
 contradicts itself). Those about shape name the exact place, `partitions[3].replicas[1]`.
 """
 
+from kedge.plan.adopt import adopt
 from kedge.plan.broker_list import parse_broker_list
 from kedge.plan.checks import parse_plan, refuse_errors, verify_plan
 from kedge.plan.differences import Change, Differences, Figures, differences_between
@@ -71,7 +72,7 @@ from kedge.plan.log_dirs import (
     log_dir_statuses,
 )
 from kedge.plan.plan_file import Plan, Summary
-from kedge.plan.plan_reader import read_plan
+from kedge.plan.plan_reader import is_plan, read_plan
 from kedge.plan.plan_writer import plan_to_json
 from kedge.plan.reassignment import cancel, reassign_to, unneeded_replicas
 from kedge.plan.rollback import inverse
@@ -124,6 +125,7 @@ __all__ = [
     "Throttles",
     "Verification",
     "active_moves",
+    "adopt",
     "broker_rates",
     "cancel",
     "cancellable",
@@ -136,6 +138,7 @@ __all__ = [
     "entries_text",
     "failed_lines",
     "inverse",
+    "is_plan",
     "judge_execute",
     "list_lines",
     "log_dir_brokers",

@@ -40,6 +40,18 @@ from kedge.plan.plan_file import FORMAT, Imbalance, Plan, Summary
 Value = TypeVar("Value")
 
 
+def is_plan(data: bytes) -> bool:
+    """Whether a file means to be a plan, rather than one of Kafka's own reassignment files.
+
+    A file that is no JSON object at all counts as a plan, and a bad one.
+    """
+    try:
+        value: object = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        return True
+    return not isinstance(value, dict) or "format" in value
+
+
 def read_plan(data: bytes) -> Plan:
     """Read a plan file for inspection: its form is checked, its sense is not."""
     try:

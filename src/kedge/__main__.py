@@ -1,0 +1,5 @@
+"""`python -m kedge` is `kedge`."""
+
+from kedge.cli import main
+
+main()

@@ -1,0 +1,1 @@
+"""What people read, as plain rows, summaries and figures; the command line only colours it."""

@@ -1,0 +1,80 @@
+"""The command line as a whole."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+from kedge import __version__
+from tests.cli.conftest import Kedge
+
+
+def _run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "kedge", *arguments],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
+        timeout=60,
+        check=False,
+    )
+
+
+def test_the_version_is_told(kedge: Kedge) -> None:
+    outcome = kedge("--version")
+    assert (outcome.code, outcome.out) == (0, f"kedge {__version__}\n")
+
+
+def test_every_command_explains_itself_with_an_example(kedge: Kedge) -> None:
+    for words in (("place",), ("plan", "verify"), ("demo",)):
+        outcome = kedge(*words, "--help")
+        assert outcome.code == 0
+        assert f"Example: kedge {' '.join(words)}" in " ".join(outcome.out.split())
+
+
+def test_no_command_at_all_shows_the_help_and_is_a_bad_request(kedge: Kedge) -> None:
+    outcome = kedge()
+    assert outcome.code == 2
+    assert "place" in outcome.err
+
+
+def test_the_demo_tells_its_scenes(kedge: Kedge) -> None:
+    outcome = kedge("demo")
+    assert outcome.code == 0
+    assert "5. The same nine brokers under KRaft" in outcome.out
+    assert "P9   0,4,7  a,b,c" in outcome.out
+
+
+def test_the_installed_program_exits_with_two_and_one_line() -> None:
+    done = _run("place", "--brokers", "x")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1
+    assert "Traceback" not in done.stderr
+
+
+def test_colour_is_left_out_when_nobody_wants_it() -> None:
+    asked = ("place", "--brokers", "0,1", "--partitions", "2", "--replication-factor", "1")
+    plain = _run(*asked, "--start", "0", NO_COLOR="1", FORCE_COLOR="1")
+    assert plain.returncode == 0
+    assert "\x1b[3" not in plain.stdout
+
+
+def test_a_reader_that_leaves_early_is_no_error() -> None:
+    asked = "place --brokers 0,1,2 --partitions 60000 --replication-factor 3 --start 0"
+    command = f"{sys.executable} -m kedge {asked} | head -1; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_shell_completion_is_offered() -> None:
+    done = _run(_KEDGE_COMPLETE="source_bash")
+    assert done.returncode == 0
+    assert "_KEDGE_COMPLETE" in done.stdout
+
+
+def test_commands_that_need_no_numba_do_not_import_it() -> None:
+    slow = "{'numba', 'numpy', 'pyarrow', 'kazoo'}"
+    probe = f"import sys, kedge.cli.app; print({slow} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
