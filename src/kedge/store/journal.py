@@ -1,0 +1,233 @@
+"""A journal on disk for the tree in memory: a lab that survives restarts, and kill -9.
+
+Every batch's transactions are appended in one write. A record is framed by its length, the
+checksum of its payload and a checksum of those two, so that each kind of damage can be told:
+
+    the file ends within a record        the write was cut off: dropped, `dropped_bytes` says so
+    the last record's payload is wrong   the same, on a file system that grew the file first
+    anything wrong further inside        JournalDamaged, with the place; nothing is repaired
+
+A journal that has grown to several times its snapshot is compacted: the tree is written to a new
+file, which is synced and renamed over the old one, so that there is always one whole journal.
+
+`fsync` says what a loss of power may cost: nothing (`always`), the batches of the last interval
+(`interval`; a quiet journal is synced at its next write or its close), or whatever the system had
+not written yet (`never`). The death of the process alone costs nothing with any of them.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import struct
+import time
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Literal
+
+from kedge.errors import InvalidRequest, JournalDamaged, StoreUnavailable
+from kedge.store.records import Unreadable, apply_record, encode_snapshot, encode_transaction
+from kedge.store.tree import Transaction, Tree
+
+Fsync = Literal["always", "interval", "never"]
+
+MAGIC = b"kedge journal 1\n"
+_LENGTH_AND_SUM = struct.Struct(">II")
+_HEAD = struct.Struct(">III")
+
+
+class Journal:
+    """An open journal, locked against other processes. `tree` is what it holds."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        fsync: Fsync = "always",
+        interval_s: float = 1.0,
+        compact_bytes_min: int = 16 << 20,
+        compact_growth: float = 4.0,
+    ) -> None:
+        if fsync not in ("always", "interval", "never"):
+            raise InvalidRequest(f"{fsync!r} is not one of always, interval, never")
+        self.path = path
+        self.tree = Tree()
+        self.dropped_bytes = 0
+        self._fsync: Fsync = fsync
+        self._interval_s = interval_s
+        self._compact_bytes_min = compact_bytes_min
+        self._compact_growth = compact_growth
+        self._synced_at = time.monotonic()
+        self._lock = _lock(path)
+        self._file = -1
+        try:
+            self._file = self._open()
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def size_bytes(self) -> int:
+        """How long the journal is now."""
+        return self._size
+
+    def append(self, transactions: Sequence[Transaction]) -> None:
+        """Write transactions down, as one write, and sync as the policy says."""
+        chunk = b"".join(_framed(encode_transaction(each)) for each in transactions)
+        _write_all(self._file, chunk)
+        self._size += len(chunk)
+        self._maybe_sync()
+
+    def maybe_compact(self, tree: Tree) -> None:
+        """Compact when the journal has outgrown its snapshot by far."""
+        due = max(self._compact_bytes_min, self._compact_growth * self._snapshot_bytes)
+        if self._size > due:
+            self.compact(tree)
+
+    def compact(self, tree: Tree) -> None:
+        """Replace the journal by a snapshot of the tree."""
+        fresh = _new_path(self.path)
+        file = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
+        try:
+            self._size = self._snapshot_bytes = _write_snapshot(file, tree)
+            os.fsync(file)
+            os.rename(fresh, self.path)
+            _sync_directory(self.path)
+        except BaseException:
+            os.close(file)
+            raise
+        os.close(self._file)
+        self._file = file
+
+    def close(self) -> None:
+        """Sync and let go. Closing twice is fine."""
+        if self._file >= 0:
+            if self._fsync != "never":
+                os.fsync(self._file)
+            os.close(self._file)
+            self._file = -1
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+    def _open(self) -> int:
+        _new_path(self.path).unlink(missing_ok=True)  # of a compaction that was cut off
+        self._snapshot_bytes = 0
+        file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            content = self.path.read_bytes()
+            end = _replay(self.tree, content, self.path)
+            self.dropped_bytes = len(content) - end
+            self._size = end
+            if self.dropped_bytes:
+                os.ftruncate(file, end)
+            if not end:
+                _write_all(file, MAGIC)
+                self._size = len(MAGIC)
+                _sync_directory(self.path)
+        except BaseException:
+            os.close(file)
+            raise
+        return file
+
+    def _maybe_sync(self) -> None:
+        now = time.monotonic()
+        if self._fsync == "always" or (
+            self._fsync == "interval" and now - self._synced_at >= self._interval_s
+        ):
+            os.fsync(self._file)
+            self._synced_at = now
+
+
+def _framed(payload: bytes) -> bytes:
+    head = _LENGTH_AND_SUM.pack(len(payload), zlib.crc32(payload))
+    return head + zlib.crc32(head).to_bytes(4, "big") + payload
+
+
+def _replay(tree: Tree, content: bytes, path: Path) -> int:
+    """Do everything again; where the last whole record ends."""
+    if MAGIC.startswith(content[: len(MAGIC)]) and len(content) < len(MAGIC):
+        return 0
+    if not content.startswith(MAGIC):
+        raise JournalDamaged(f"{path} is not a journal", hint="name another file")
+    end = len(MAGIC)
+    for start, payload in _records(content, path):
+        try:
+            apply_record(tree, payload)
+        except Unreadable as error:
+            raise _damaged(path, start, str(error)) from error
+        end = start + _HEAD.size + len(payload)
+    return end
+
+
+def _records(content: bytes, path: Path) -> Iterator[tuple[int, bytes]]:
+    """Every whole record with its place; ends at a torn tail."""
+    at, size = len(MAGIC), len(content)
+    while at + _HEAD.size <= size:
+        length, payload_sum, head_sum = _HEAD.unpack_from(content, at)
+        if zlib.crc32(content[at : at + _LENGTH_AND_SUM.size]) != head_sum:
+            if content.count(0, at) == size - at:
+                return  # nothing but zeros: the file grew and was never filled
+            raise _damaged(path, at, "a record's head does not fit its checksum")
+        start = at + _HEAD.size
+        payload = content[start : start + length]
+        if len(payload) < length:
+            return
+        if zlib.crc32(payload) != payload_sum:
+            if start + length == size:
+                return
+            raise _damaged(path, at, "a record does not fit its checksum")
+        yield at, payload
+        at = start + length
+
+
+def _damaged(path: Path, at: int, why: str) -> JournalDamaged:
+    return JournalDamaged(
+        f"{path}, byte {at}: {why}", hint="restore the file from a copy, or begin with a new one"
+    )
+
+
+def _write_snapshot(file: int, tree: Tree) -> int:
+    return sum(_write_all(file, chunk) for chunk in _snapshot_chunks(tree))
+
+
+def _snapshot_chunks(tree: Tree) -> Iterable[bytes]:
+    yield MAGIC
+    for payload in encode_snapshot(tree):
+        yield _framed(payload)
+
+
+def _write_all(file: int, content: bytes) -> int:
+    view = memoryview(content)
+    while view:
+        view = view[os.write(file, view) :]
+    return len(content)
+
+
+def _new_path(path: Path) -> Path:
+    return path.with_name(path.name + ".new")
+
+
+def _lock(path: Path) -> int:
+    # on a file of its own: the journal itself is replaced at each compaction
+    try:
+        lock = os.open(path.with_name(path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise StoreUnavailable(f"{path}: {error.strerror}", hint="name another file") from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(lock)
+        raise StoreUnavailable(
+            f"{path} is in use by another process", hint="stop it, or name another file"
+        ) from error
+    return lock
+
+
+def _sync_directory(path: Path) -> None:
+    directory = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)

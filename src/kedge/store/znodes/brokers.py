@@ -1,0 +1,101 @@
+"""Registrations of brokers: `/brokers/ids/N`.
+
+Version 5 came with features (KIP-584), 4 with a listener's name apart from its protocol, 2 with
+several endpoints. Older ones are read for the sake of old brokers; 4 and 5 are written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kedge.errors import MalformedJson
+from kedge.model import Broker, BrokerId, Endpoint
+from kedge.store.znodes.fields import Fields, dump, load
+from kedge.store.znodes.paths import broker_path
+
+_ENDPOINT = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:(-?[0-9]+)")
+
+FeatureRange = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerRegistration:
+    """A broker as it wrote itself down; times in ms, features as (min, max) versions."""
+
+    broker: Broker
+    timestamp_ms: int = -1
+    jmx_port: int = -1
+    features: Mapping[str, FeatureRange] = field(default_factory=dict[str, FeatureRange])
+    version: int = 5
+
+
+def encode_broker(registration: BrokerRegistration) -> bytes:
+    """The node's content, in version 5 or 4."""
+    broker, endpoints = registration.broker, registration.broker.endpoints
+    plain = next((e for e in endpoints if e.protocol == "PLAINTEXT"), None)
+    value: dict[str, Any] = {}
+    if registration.version >= 5:
+        value["features"] = {
+            name: {"min_version": low, "max_version": high}
+            for name, (low, high) in registration.features.items()
+        }
+    value["listener_security_protocol_map"] = {e.listener: e.protocol for e in endpoints}
+    value["endpoints"] = list(map(_endpoint_text, endpoints))
+    if broker.rack is not None:
+        value["rack"] = broker.rack
+    value["jmx_port"] = registration.jmx_port
+    # clients from before there were listeners look for these two
+    value["port"] = plain.port if plain else -1
+    value["host"] = plain.host if plain else None
+    value["version"] = registration.version
+    value["timestamp"] = str(registration.timestamp_ms)
+    return dump(value)
+
+
+def decode_broker(broker: BrokerId, data: bytes | None) -> BrokerRegistration:
+    """A registration of any version."""
+    fields = load(data, broker_path(broker))
+    version = fields.version()
+    endpoints = _old_endpoint(fields) if version == 1 else _endpoints(fields, version)
+    rack = fields.text("rack") if "rack" in fields else None
+    return BrokerRegistration(
+        Broker(broker, rack, endpoints=endpoints),
+        timestamp_ms=fields.whole_text("timestamp") if "timestamp" in fields else -1,
+        jmx_port=fields.whole("jmx_port", -1),
+        features=_features(fields.object("features")) if version >= 5 else {},
+        version=version,
+    )
+
+
+def _old_endpoint(fields: Fields) -> tuple[Endpoint, ...]:
+    return (Endpoint("PLAINTEXT", fields.text("host"), fields.whole("port")),)
+
+
+def _endpoints(fields: Fields, version: int) -> tuple[Endpoint, ...]:
+    protocols = fields.object("listener_security_protocol_map")
+    found: list[Endpoint] = []
+    for text in fields.texts("endpoints"):
+        match = _ENDPOINT.fullmatch(text)
+        if match is None:
+            raise MalformedJson(f"{text!r} is not an endpoint", place=fields.place)
+        listener, host, port = match.groups()
+        # up to version 3 a listener was named by its protocol
+        protocol = protocols.text(listener) if version >= 4 else listener
+        found.append(Endpoint(listener, host, int(port), protocol))
+    return tuple(found)
+
+
+def _features(features: Fields) -> dict[str, FeatureRange]:
+    ranges = {name: features.object(name) for name in features}
+    return {
+        name: (each.whole("min_version"), each.whole("max_version"))
+        for name, each in ranges.items()
+    }
+
+
+def _endpoint_text(endpoint: Endpoint) -> str:
+    host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
+    return f"{endpoint.listener}://{host}:{endpoint.port}"

@@ -1,0 +1,84 @@
+"""What somebody asks of the controller or of the brokers by writing a node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from kedge.errors import MalformedJson
+from kedge.model import BrokerId, TopicPartition
+from kedge.store.znodes.fields import Fields, dump, load
+from kedge.store.znodes.paths import PREFERRED_ELECTION, REASSIGN_PARTITIONS
+
+LOG_DIR_FAILED = 1
+
+Reassignments = dict[TopicPartition, tuple[BrokerId, ...]]
+
+
+def encode_reassignments(wanted: Mapping[TopicPartition, Iterable[BrokerId]]) -> bytes:
+    """`/admin/reassign_partitions`."""
+    return dump(
+        {
+            "version": 1,
+            "partitions": [
+                {"topic": tp.topic, "partition": tp.partition, "replicas": list(replicas)}
+                for tp, replicas in wanted.items()
+            ],
+        }
+    )
+
+
+def decode_reassignments(data: bytes | None) -> Reassignments:
+    """`/admin/reassign_partitions`; of two orders for one partition, the later."""
+    fields = load(data, REASSIGN_PARTITIONS)
+    fields.version()
+    return {_partition(each): each.brokers("replicas") for each in fields.objects("partitions")}
+
+
+def encode_partitions(partitions: Iterable[TopicPartition]) -> bytes:
+    """The form that preferred elections and ISR changes have in common."""
+    listed = [{"topic": tp.topic, "partition": tp.partition} for tp in partitions]
+    return dump({"version": 1, "partitions": listed})
+
+
+def decode_partitions(data: bytes | None, path: str) -> tuple[TopicPartition, ...]:
+    """The same, read; in the order written, each partition once."""
+    fields = load(data, path)
+    return tuple(dict.fromkeys(map(_partition, fields.objects("partitions"))))
+
+
+def decode_preferred_election(data: bytes | None) -> tuple[TopicPartition, ...]:
+    """`/admin/preferred_replica_election`."""
+    return decode_partitions(data, PREFERRED_ELECTION)
+
+
+def _partition(fields: Fields) -> TopicPartition:
+    return TopicPartition(fields.text("topic"), fields.whole("partition"))
+
+
+def encode_log_dir_event(broker: BrokerId) -> bytes:
+    """A broker's word that one of its log directories failed."""
+    return dump({"version": 1, "broker": broker, "event": LOG_DIR_FAILED})
+
+
+def decode_log_dir_event(data: bytes | None, path: str) -> BrokerId:
+    """Which broker has a failed log directory."""
+    return BrokerId(load(data, path).whole("broker"))
+
+
+# ---- configs ----
+
+
+def encode_config_change(entity: str) -> bytes:
+    """A notice that an entity's settings changed; `entity` as in `topics/T`."""
+    return dump({"version": 2, "entity_path": entity})
+
+
+def decode_config_change(data: bytes | None, path: str) -> str:
+    """The entity of such a notice, in either version."""
+    fields = load(data, path)
+    if fields.version(newest=2) == 2:
+        return fields.text("entity_path")
+    kind, name = fields.text("entity_type"), fields.text("entity_name")
+    if kind not in ("topics", "clients"):
+        raise MalformedJson(f"a change of {kind!r} is not known in version 1", place=path)
+    return f"{kind}/{name}"
