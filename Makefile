@@ -4,7 +4,7 @@ SHELL := bash
 PY := .venv/bin/python
 export PYTHONDONTWRITEBYTECODE ?=
 
-.PHONY: help install python jars demo test test-fast format check rewrite bench conformance lock clean
+.PHONY: help install python jars demo test test-fast format check rewrite sim bench conformance lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -43,6 +43,9 @@ check: python ## style, types and the direction of imports
 
 conformance: install ## known answers from real Kafka, against this code
 	@$(PY) -m tests.conformance tests/vectors/*.json
+
+sim: python ## simulate faults: SEEDS=2000 for a sweep, SEED=81276 to replay one with its trace
+	@$(PY) -m kedge.sim $(if $(SEED),--seed $(SEED) --trace,--seeds $(or $(SEEDS),200))
 
 bench: install ## measure, beside peers in the same run; rewrites docs/benchmarks.md
 	@$(PY) -m bench

@@ -17,6 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 KAFKA_3_9 = "kafka-3.9.1"
+KAFKA_4_1 = "kafka-4.1.0"
 
 # a small heap, one collector thread and no second compiler: what many JVMs on two cores want
 SMALL = ("-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
