@@ -4,7 +4,8 @@
     ├── InvalidRequest                the caller's: ask for something else
     │   ├── MalformedInput            a file or text that does not read as what it should be
     │   │   ├── MalformedNumber         not a whole number in range
-    │   │   └── MalformedJson           JSON whose fields have the wrong shape
+    │   │   ├── MalformedJson           JSON whose fields have the wrong shape
+    │   │   └── MalformedMessage        bytes that are no message of Kafka's protocol
     │   ├── InvalidPartitions         a partition count that cannot be
     │   ├── InvalidReplicationFactor  a replication factor that these brokers cannot give
     │   ├── InvalidReplicaAssignment  a replica list that cannot be
@@ -18,14 +19,20 @@
     │   ├── DuplicateInRequest        the same thing twice in one request (Kafka: INVALID_REQUEST)
     │   ├── TopicDeletionDisabled     deletion is switched off
     │   ├── NoReassignmentInProgress  nothing to cancel
-    │   └── PolicyViolation           the operator's own rule says no
+    │   ├── PolicyViolation           the operator's own rule says no
+    │   ├── LogDirNotFound            a directory that the broker does not have
+    │   ├── AuthenticationFailed      the cluster does not believe who we are, or we not it
+    │   ├── Unauthorised              the cluster knows us and does not allow it
+    │   └── UnsupportedByCluster      the cluster does not know this request
     ├── Unsatisfiable                 the cluster's: it cannot do that as it is
     │   ├── InconsistentRacks           some brokers have a rack and some do not
     │   ├── MissingPartitionZero        a topic without partition 0 cannot be expanded
-    │   └── StateChangeFailed           a partition that cannot come to the wanted state
+    │   ├── StateChangeFailed           a partition that cannot come to the wanted state
+    │   └── LeaderNotAvailable          nobody who could lead is there
     ├── Conflict                      somebody else wrote first: look again
     │   ├── TopicExists
     │   ├── ReassignmentInProgress
+    │   ├── ElectionNotNeeded         the right one leads already
     │   ├── StaleVersion              a write that expected another version
     │   ├── NodeExists
     │   ├── NodeMissing
@@ -36,6 +43,12 @@
     └── Unavailable                   the outside's: the same call may work later
         ├── StoreUnavailable            no connection to the metadata store
         ├── SessionExpired              the store has forgotten us
+        ├── ClusterUnavailable          no broker could be reached
+        ├── RequestTimedOut             no answer in time; the change may have happened
+        ├── NotController               the broker asked is not in charge (any more)
+        ├── ReplicaNotAvailable         the broker does not have that replica yet
+        ├── QuotaExceeded               the cluster wants us to slow down
+        ├── BrokerFailed                a broker answered with a fault of its own
         └── JournalDamaged              a journal that cannot be read back
 
 Leaves have Kafka's names where Kafka has one. Every error carries `what` (one sentence without a
@@ -77,6 +90,10 @@ class MalformedNumber(MalformedInput):
 
 class MalformedJson(MalformedInput):
     """JSON whose fields are missing or have the wrong type."""
+
+
+class MalformedMessage(MalformedInput):
+    """Bytes that are no message of Kafka's protocol, or one of a version that nobody speaks."""
 
 
 class InvalidPartitions(InvalidRequest):
@@ -135,6 +152,22 @@ class PolicyViolation(InvalidRequest):
     """The operator's own rule says no."""
 
 
+class LogDirNotFound(InvalidRequest):
+    """A log directory that the broker does not have."""
+
+
+class AuthenticationFailed(InvalidRequest):
+    """A wrong password, an unknown mechanism, or a certificate that nobody vouches for."""
+
+
+class Unauthorised(InvalidRequest):
+    """The cluster knows us and does not allow it (Kafka: …_AUTHORIZATION_FAILED)."""
+
+
+class UnsupportedByCluster(InvalidRequest):
+    """The brokers are of a release that does not know this request (UNSUPPORTED_VERSION)."""
+
+
 class Unsatisfiable(KedgeError):
     """The cluster cannot do that as it is."""
 
@@ -151,6 +184,10 @@ class StateChangeFailed(Unsatisfiable):
     """A partition that cannot be brought to the wanted state as it is."""
 
 
+class LeaderNotAvailable(Unsatisfiable):
+    """Nobody who could lead the partition is there (PREFERRED_/ELIGIBLE_LEADERS_NOT_AVAILABLE)."""
+
+
 class Conflict(KedgeError):
     """Somebody else wrote first; looking again may help."""
 
@@ -161,6 +198,10 @@ class TopicExists(Conflict):
 
 class ReassignmentInProgress(Conflict):
     """The partition is being moved."""
+
+
+class ElectionNotNeeded(Conflict):
+    """The leader that was asked for leads already."""
 
 
 class StaleVersion(Conflict):
@@ -203,6 +244,32 @@ class StoreUnavailable(Unavailable):
 
 class SessionExpired(Unavailable):
     """The store has ended our session; ephemeral nodes and watches are gone."""
+
+
+class ClusterUnavailable(Unavailable):
+    """No broker of the cluster could be reached."""
+
+
+class RequestTimedOut(Unavailable):
+    """No answer in time; a change may have happened all the same."""
+
+
+class NotController(Unavailable):
+    """The broker asked is not the controller, or not any more."""
+
+
+class ReplicaNotAvailable(Unavailable):
+    """The broker does not have that replica (yet)."""
+
+
+class QuotaExceeded(Unavailable):
+    """The cluster limits how fast topics may change (THROTTLING_QUOTA_EXCEEDED)."""
+
+
+class BrokerFailed(Unavailable):
+    """A broker answered with a fault of its own."""
+
+    retriable = False
 
 
 class JournalDamaged(Unavailable):

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tests.conformance.compare import Case, Runner
 from tests.conformance.kinds import runner_for
+from tests.conformance.stores import Trees
 
 
 @dataclass
@@ -29,9 +30,10 @@ def main(arguments: Sequence[str]) -> int:
     """Run the files; 0 only when no case failed."""
     options = _options(arguments)
     tally = Tally()
-    for path, case in _cases(options.files):
-        if options.kind in (None, case["kind"]):
-            _run(path, case, runner_for(case, store=options.store), tally)
+    with Trees(options.store) as trees:
+        for path, case in _cases(options.files):
+            if options.kind in (None, case["kind"]):
+                _run(path, case, runner_for(case, trees), tally)
     for kind, count in sorted(tally.not_run.items()):
         print(f"not yet run: {count} of kind {kind}")
     if tally.quirks:

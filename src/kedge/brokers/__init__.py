@@ -1,0 +1,1 @@
+"""The port to single brokers (`port`) and its adapters."""

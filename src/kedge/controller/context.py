@@ -1,0 +1,289 @@
+"""What the controller knows, between one event and the next.
+
+One writer: the loop, through the scripts. Everything here can be read back from the store, so a
+context is never saved; it is forgotten when the role is lost and filled again when it is won.
+
+Lookups that scripts need often are kept as indexes (partitions by topic, replicas by broker,
+partitions by leader, partitions in trouble), so that no event scans two hundred thousand
+partitions to find the ten it is about.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from kedge.controller.settings import Settings
+from kedge.controller.states import PartitionState, ReplicaState
+from kedge.model import Broker, BrokerId, Leadership, ReplicaAssignment, TopicPartition
+
+UNASSIGNED = ReplicaAssignment(())
+
+K = TypeVar("K")
+Index = defaultdict[K, dict[TopicPartition, None]]
+
+
+def index() -> Index[Any]:
+    """Partitions by something, in the order in which they came."""
+    return defaultdict(dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """A broker as it registered itself; the epoch grows with each registration."""
+
+    broker: Broker
+    epoch: int
+    features: tuple[tuple[str, int, int], ...] = ()  # name, lowest, highest
+
+
+@dataclass(slots=True)
+class Context:
+    """The controller's tables. Change them through the methods: they keep the indexes right."""
+
+    me: BrokerId
+    settings: Settings = field(default_factory=Settings)
+
+    active_controller: BrokerId | None = None
+    epoch: int = 0
+
+    registered: dict[BrokerId, Registration] = field(default_factory=dict)
+    shutting_down: set[BrokerId] = field(default_factory=set)
+    live: set[BrokerId] = field(default_factory=set)  # registered and not shutting down
+    offline_dirs: dict[BrokerId, set[TopicPartition]] = field(default_factory=dict)
+
+    topics: set[str] = field(default_factory=set)
+    topic_ids: dict[str, str] = field(default_factory=dict)
+    topic_names: dict[str, str] = field(default_factory=dict)  # by id
+
+    assignments: dict[TopicPartition, ReplicaAssignment] = field(default_factory=dict)
+    leaderships: dict[TopicPartition, Leadership] = field(default_factory=dict)
+    being_reassigned: set[TopicPartition] = field(default_factory=set)
+    partition_states: dict[TopicPartition, PartitionState] = field(default_factory=dict)
+    replica_states: dict[BrokerId, dict[TopicPartition, ReplicaState]] = field(default_factory=dict)
+
+    topics_to_be_deleted: set[str] = field(default_factory=set)
+    topics_with_deletion_started: set[str] = field(default_factory=set)
+    topics_ineligible_for_deletion: set[str] = field(default_factory=set)
+
+    offline_partition_count: int = 0
+    preferred_replica_imbalance_count: int = 0
+
+    by_topic: Index[str] = field(default_factory=lambda: defaultdict(dict))
+    by_broker: Index[BrokerId] = field(default_factory=lambda: defaultdict(dict))
+    by_leader: Index[BrokerId] = field(default_factory=lambda: defaultdict(dict))
+    in_trouble: dict[TopicPartition, None] = field(default_factory=dict)  # New or Offline
+
+    @property
+    def active(self) -> bool:
+        """Whether this controller holds the role, as far as it knows."""
+        return self.active_controller == self.me
+
+    def forget(self) -> None:
+        """Back to knowing nothing but who we are; the role is lost."""
+        blank = Context(self.me, self.settings)
+        for name in self.__slots__:
+            setattr(self, name, getattr(blank, name))
+
+    # ---- brokers ------------------------------------------------------------------------------
+
+    def add_brokers(self, registrations: Iterable[Registration]) -> None:
+        """Brokers that have registered."""
+        for registration in registrations:
+            self.registered[registration.broker.id] = registration
+        self._refresh_live()
+
+    def remove_brokers(self, ids: Iterable[BrokerId]) -> None:
+        """Brokers whose registration is gone."""
+        for broker in ids:
+            self.registered.pop(broker, None)
+        self._refresh_live()
+
+    def begin_shutdown(self, broker: BrokerId) -> None:
+        """A broker asked to leave: registered still, live no more."""
+        self.shutting_down.add(broker)
+        self._refresh_live()
+
+    def end_shutdown(self, brokers: Iterable[BrokerId]) -> None:
+        """Brokers that were leaving have left (or come back)."""
+        self.shutting_down.difference_update(brokers)
+        self._refresh_live()
+
+    def _refresh_live(self) -> None:
+        self.live = set(self.registered) - self.shutting_down
+
+    def online(self, broker: BrokerId, tp: TopicPartition) -> bool:
+        """Whether a replica can serve: its broker is live and its directory is not known as bad."""
+        return broker in self.live and tp not in self.offline_dirs.get(broker, ())
+
+    def online_brokers(self, tp: TopicPartition) -> Collection[BrokerId]:
+        """The brokers on which a replica of this partition could serve."""
+        return self._good_dirs(self.live, tp)
+
+    def registered_brokers(self, tp: TopicPartition) -> Collection[BrokerId]:
+        """The same, with brokers that are shutting down."""
+        return self._good_dirs(self.registered, tp)
+
+    def _good_dirs(self, brokers: Collection[BrokerId], tp: TopicPartition) -> Collection[BrokerId]:
+        if not self.offline_dirs:
+            return brokers
+        return {b for b in brokers if tp not in self.offline_dirs.get(b, ())}
+
+    # ---- topics and assignments ---------------------------------------------------------------
+
+    def name_topic(self, topic: str, topic_id: str) -> None:
+        """A topic's id."""
+        self.topic_ids[topic] = topic_id
+        self.topic_names[topic_id] = topic
+
+    def replicas(self, tp: TopicPartition) -> tuple[BrokerId, ...]:
+        """A partition's replicas, preferred leader first; none for an unknown partition."""
+        return self.assignments.get(tp, UNASSIGNED).replicas
+
+    def assignment(self, tp: TopicPartition) -> ReplicaAssignment:
+        """A partition's assignment; an empty one for an unknown partition."""
+        return self.assignments.get(tp, UNASSIGNED)
+
+    def assign(self, tp: TopicPartition, assignment: ReplicaAssignment) -> None:
+        """A partition's assignment is now this."""
+        before = self.assignments.get(tp)
+        self.assignments[tp] = assignment
+        if before is None:
+            self.by_topic[tp.topic][tp] = None
+        else:
+            for broker in before.replicas:
+                if broker not in assignment.replicas:
+                    self.by_broker[broker].pop(tp, None)
+        for broker in assignment.replicas:
+            self.by_broker[broker][tp] = None
+        leadership = self.leaderships.get(tp)
+        if leadership is not None and tp.topic not in self.topics_to_be_deleted:
+            was = before is not None and imbalanced(before, leadership)
+            self.preferred_replica_imbalance_count += imbalanced(assignment, leadership) - was
+
+    def partitions_of(self, topic: str) -> list[TopicPartition]:
+        """A topic's partitions, in order."""
+        return sorted(self.by_topic.get(topic, ()))
+
+    def partitions_on(self, brokers: Iterable[BrokerId]) -> dict[BrokerId, list[TopicPartition]]:
+        """The partitions that have a replica on each of these brokers, in order."""
+        return {b: sorted(self.by_broker.get(b, ())) for b in sorted(brokers)}
+
+    def remove_topic(self, topic: str) -> None:
+        """A topic is gone, with all that was known of it.
+
+        Its mark in the ineligible set and its entries among the moves stay, as in Kafka; only a
+        resumed deletion and a completed move take those out.
+        """
+        if topic not in self.topics_to_be_deleted:
+            self._clean_imbalance(topic)
+        self.topics_to_be_deleted.discard(topic)
+        self.topics_with_deletion_started.discard(topic)
+        self.topics.discard(topic)
+        self.topic_names.pop(self.topic_ids.pop(topic, ""), None)
+        for tp in self.by_topic.pop(topic, {}):
+            self._forget_partition(tp)
+
+    def _forget_partition(self, tp: TopicPartition) -> None:
+        self.set_partition_state(tp, PartitionState.NON_EXISTENT)
+        del self.partition_states[tp]
+        for broker in self.assignments.pop(tp).replicas:
+            self.by_broker[broker].pop(tp, None)
+            self.replica_states.get(broker, {}).pop(tp, None)
+        leadership = self.leaderships.pop(tp, None)
+        if leadership is not None:
+            self.by_leader[leadership.leader].pop(tp, None)
+
+    # ---- leadership ---------------------------------------------------------------------------
+
+    def lead(self, tp: TopicPartition, leadership: Leadership) -> None:
+        """A partition's leadership is now this, as the store has confirmed."""
+        before = self.leaderships.get(tp)
+        self.leaderships[tp] = leadership
+        if before is None or before.leader != leadership.leader:
+            if before is not None:
+                self.by_leader[before.leader].pop(tp, None)
+            self.by_leader[leadership.leader][tp] = None
+        if tp.topic not in self.topics_to_be_deleted:
+            assignment = self.assignments.get(tp, UNASSIGNED)
+            was = before is not None and imbalanced(assignment, before)
+            self.preferred_replica_imbalance_count += imbalanced(assignment, leadership) - was
+
+    def partitions_with_offline_leader(self) -> list[TopicPartition]:
+        """The partitions whose recorded leader cannot serve, but for topics to be deleted."""
+        lost = [tp for b, led in self.by_leader.items() if b not in self.live for tp in led]
+        for broker, bad in self.offline_dirs.items():
+            if broker in self.live:
+                led = self.by_leader.get(broker, {})
+                lost += [tp for tp in bad if tp in led]
+        return sorted(tp for tp in lost if tp.topic not in self.topics_to_be_deleted)
+
+    # ---- states -------------------------------------------------------------------------------
+
+    def partition_state(self, tp: TopicPartition) -> PartitionState:
+        """A partition's state; an unknown partition does not exist."""
+        return self.partition_states.get(tp, PartitionState.NON_EXISTENT)
+
+    def set_partition_state(self, tp: TopicPartition, state: PartitionState) -> None:
+        """A partition has come to this state."""
+        before = self.partition_states.get(tp, PartitionState.NON_EXISTENT)
+        self.partition_states[tp] = state
+        if state is PartitionState.NEW or state is PartitionState.OFFLINE:
+            self.in_trouble[tp] = None
+        else:
+            self.in_trouble.pop(tp, None)
+        if tp.topic not in self.topics_with_deletion_started:
+            offline = PartitionState.OFFLINE
+            self.offline_partition_count += (state is offline) - (before is offline)
+
+    def begin_partition_states(self, states: Mapping[TopicPartition, PartitionState]) -> None:
+        """The states of all partitions, when there were none before."""
+        self.partition_states = dict(states)
+        trouble = (PartitionState.NEW, PartitionState.OFFLINE)
+        found = {tp: state for tp, state in states.items() if state in trouble}
+        self.in_trouble = dict.fromkeys(found)
+        self.offline_partition_count = list(found.values()).count(PartitionState.OFFLINE)
+
+    def partitions_in_trouble(self) -> list[TopicPartition]:
+        """New and offline partitions, but for topics to be deleted."""
+        return sorted(tp for tp in self.in_trouble if tp.topic not in self.topics_to_be_deleted)
+
+    def replica_state(self, broker: BrokerId, tp: TopicPartition) -> ReplicaState:
+        """A replica's state; an unknown replica does not exist."""
+        return self.replica_states.get(broker, {}).get(tp, ReplicaState.NON_EXISTENT)
+
+    def set_replica_state(self, broker: BrokerId, tp: TopicPartition, state: ReplicaState) -> None:
+        """A replica has come to this state."""
+        self.replica_states.setdefault(broker, {})[tp] = state
+
+    # ---- deletion -----------------------------------------------------------------------------
+
+    def queue_deletion(self, topics: Iterable[str]) -> None:
+        """Topics are to be deleted; their share of the imbalance is taken out once, now."""
+        for topic in sorted(set(topics) - self.topics_to_be_deleted):
+            self.topics_to_be_deleted.add(topic)
+            self._clean_imbalance(topic)
+
+    def _clean_imbalance(self, topic: str) -> None:
+        for tp in self.by_topic.get(topic, ()):
+            leadership = self.leaderships.get(tp)
+            if leadership is not None:
+                self.preferred_replica_imbalance_count -= imbalanced(
+                    self.assignments[tp], leadership
+                )
+
+
+def imbalanced(assignment: ReplicaAssignment, leadership: Leadership) -> bool:
+    """Whether a partition counts as led by another than its preferred replica.
+
+    While the preferred replica is one being added, the partition counts as balanced until that
+    replica is in the ISR and as imbalanced from then on, whoever leads, until the move completes.
+    """
+    replicas = assignment.replicas
+    if not replicas:
+        return False
+    if assignment.adding and replicas[0] in assignment.adding:
+        return replicas[0] in leadership.isr
+    return leadership.leader != replicas[0]

@@ -1,0 +1,217 @@
+"""Deleting topics: stop every replica, delete every replica, then forget the topic.
+
+A topic is *queued* from the order until it is gone, *started* once its partitions are taken down,
+and *ineligible* while something holds it up (a replica that is offline or could not be deleted, a
+move in progress). There is no timer: deletion is resumed after every answer of a broker, when a
+broker that hosts one of its replicas starts, and when a move of the topic completes.
+
+    queued ─ eligible ─→ started ─→ each replica: Offline → DeletionStarted → DeletionSuccessful
+                             │                                   └→ Ineligible ─→ Offline (retry)
+                             └─ all successful ─→ the topic is removed from the store
+
+Only the last two ways out of *ineligible* exist. An answer that makes the last started replica
+finish does not clear it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from kedge.controller.context import Context
+from kedge.controller.effects import (
+    DeleteTopic,
+    DropDeletions,
+    ReadDeletions,
+    RecordWords,
+    Script,
+)
+from kedge.controller.events import ReplicasDeleted
+from kedge.controller.partitions import mark_partitions
+from kedge.controller.replicas import move_replicas
+from kedge.controller.requests import tell_metadata
+from kedge.controller.states import PartitionState, ReplicaState
+from kedge.model import BrokerId, TopicPartition
+
+ReplicasByBroker = dict[BrokerId, list[TopicPartition]]
+
+
+# ---- events ----------------------------------------------------------------------------------
+
+
+def on_deletions_requested(context: Context) -> Script[None]:
+    """Queue the topics that somebody wants deleted; unknown ones are taken off the list."""
+    wanted: set[str] = yield ReadDeletions()
+    unknown = sorted(wanted - context.topics)
+    if unknown:
+        yield RecordWords(f"no topic to delete: {', '.join(unknown)}")
+        yield DropDeletions(unknown)
+    known = wanted & context.topics
+    if not known:
+        return
+    if not context.settings.delete_topics:
+        yield RecordWords("deletion of topics is switched off: the orders are dropped")
+        yield DropDeletions(sorted(known))
+        return
+    moving = {tp.topic for tp in context.being_reassigned}
+    # marks only topics that were queued before: a move does not hold back a new deletion
+    mark_ineligible(context, known & moving)
+    context.queue_deletion(known)
+    yield from resume_deletions(context)
+
+
+def on_replicas_deleted(context: Context, event: ReplicasDeleted) -> Script[None]:
+    """A broker has answered; only topics whose deletion has started care."""
+    started = context.topics_with_deletion_started
+    answers = {tp: code for tp, code in event.errors.items() if tp.topic in started}
+    if not answers:
+        return
+    failed = sorted(tp for tp, code in answers.items() if event.error or code)
+    yield from fail_deletion(context, {event.broker: failed})
+    if len(failed) != len(answers):
+        deleted = sorted(answers.keys() - set(failed))
+        yield from complete_deletion(context, event.broker, deleted)
+
+
+def begin(context: Context) -> Script[None]:
+    """At failover: queue what is listed, hold back what cannot be deleted now."""
+    wanted: set[str] = yield ReadDeletions()
+    if not context.settings.delete_topics:
+        if wanted:
+            yield DropDeletions(sorted(wanted))
+        return
+    context.queue_deletion(wanted)
+    moving = {tp.topic for tp in context.being_reassigned}
+    mark_ineligible(context, {t for t in wanted if t in moving or has_offline(context, t)})
+
+
+def has_offline(context: Context, topic: str) -> bool:
+    """Whether any replica of a topic is offline."""
+    return any(
+        not context.online(broker, tp)
+        for tp in context.by_topic.get(topic, ())
+        for broker in context.replicas(tp)
+    )
+
+
+# ---- what others do to a deletion ------------------------------------------------------------
+
+
+def mark_ineligible(context: Context, topics: Iterable[str]) -> None:
+    """Hold back the deletion of topics, as far as they are queued."""
+    context.topics_ineligible_for_deletion |= context.topics_to_be_deleted & set(topics)
+
+
+def resume_for(context: Context, topics: Iterable[str]) -> Script[None]:
+    """What held these topics up may be over: try again."""
+    resumed = context.topics_to_be_deleted & set(topics)
+    if resumed:
+        context.topics_ineligible_for_deletion -= resumed
+        yield from resume_deletions(context)
+
+
+def fail_deletion(
+    context: Context, replicas: Mapping[BrokerId, Iterable[TopicPartition]]
+) -> Script[None]:
+    """Replicas of queued topics could not be deleted."""
+    queued = context.topics_to_be_deleted
+    failed = {b: [tp for tp in tps if tp.topic in queued] for b, tps in replicas.items()}
+    topics = {tp.topic for tps in failed.values() for tp in tps}
+    if topics:
+        yield from move_replicas(context, failed, ReplicaState.DELETION_INELIGIBLE)
+        mark_ineligible(context, topics)
+        yield from resume_deletions(context)
+
+
+def complete_deletion(
+    context: Context, broker: BrokerId, partitions: Iterable[TopicPartition]
+) -> Script[None]:
+    """A broker has deleted its replicas of these partitions."""
+    deleted = [tp for tp in partitions if tp.topic in context.topics_to_be_deleted]
+    yield from move_replicas(context, {broker: deleted}, ReplicaState.DELETION_SUCCESSFUL)
+    yield from resume_deletions(context)
+
+
+# ---- going on with all deletions -------------------------------------------------------------
+
+
+def resume_deletions(context: Context) -> Script[None]:
+    """Finish what can be finished, retry what failed, start what may start."""
+    retried: list[str] = []
+    eligible: list[str] = []
+    for topic in sorted(context.topics_to_be_deleted):
+        states = states_of(context, topic)
+        if states <= {ReplicaState.DELETION_SUCCESSFUL}:
+            yield from finish(context, topic)
+            continue
+        if ReplicaState.DELETION_STARTED in states:
+            continue
+        if ReplicaState.DELETION_INELIGIBLE in states:
+            retried.append(topic)
+        if topic not in context.topics_ineligible_for_deletion:
+            eligible.append(topic)
+    if retried:
+        failed = replicas_in(context, retried, ReplicaState.DELETION_INELIGIBLE)
+        yield from move_replicas(context, failed, ReplicaState.OFFLINE)
+    if eligible:
+        yield from start(context, eligible)
+
+
+def states_of(context: Context, topic: str) -> set[ReplicaState]:
+    """The states that a topic's replicas are in."""
+    return {
+        context.replica_state(broker, tp)
+        for tp in context.by_topic.get(topic, ())
+        for broker in context.replicas(tp)
+    }
+
+
+def replicas_in(
+    context: Context, topics: Iterable[str], state: ReplicaState | None = None
+) -> ReplicasByBroker:
+    """The replicas of topics (those in one state), by broker and in order."""
+    found: ReplicasByBroker = {}
+    for topic in topics:
+        for tp in context.partitions_of(topic):
+            for broker in context.replicas(tp):
+                if state is None or context.replica_state(broker, tp) is state:
+                    found.setdefault(broker, []).append(tp)
+    return found
+
+
+def start(context: Context, topics: list[str]) -> Script[None]:
+    """Take partitions down, tell everyone to forget them, then stop and delete the replicas."""
+    unseen = [t for t in topics if t not in context.topics_with_deletion_started]
+    if unseen:
+        partitions = [tp for topic in unseen for tp in context.partitions_of(topic)]
+        yield from mark_partitions(context, partitions, PartitionState.OFFLINE)
+        yield from mark_partitions(context, partitions, PartitionState.NON_EXISTENT)
+        # only now: offline partitions of started topics are not counted
+        context.topics_with_deletion_started.update(unseen)
+    everything = [tp for topic in topics for tp in context.partitions_of(topic)]
+    yield from tell_metadata(context, context.registered, everything)
+    yield from delete_replicas(context, topics)
+
+
+def delete_replicas(context: Context, topics: list[str]) -> Script[None]:
+    """Order the deletion of every replica that can be reached and is not deleted yet."""
+    dead: ReplicasByBroker = {}
+    alive: ReplicasByBroker = {}
+    for broker, partitions in replicas_in(context, topics).items():
+        for tp in partitions:
+            if not context.online(broker, tp):
+                dead.setdefault(broker, []).append(tp)
+            elif context.replica_state(broker, tp) is not ReplicaState.DELETION_SUCCESSFUL:
+                alive.setdefault(broker, []).append(tp)
+    yield from move_replicas(context, dead, ReplicaState.DELETION_INELIGIBLE)
+    yield from move_replicas(context, alive, ReplicaState.OFFLINE)
+    yield from move_replicas(context, alive, ReplicaState.DELETION_STARTED)
+    mark_ineligible(context, {tp.topic for tps in dead.values() for tp in tps})
+
+
+def finish(context: Context, topic: str) -> Script[None]:
+    """Every replica is deleted: so is the topic."""
+    deleted = replicas_in(context, [topic], ReplicaState.DELETION_SUCCESSFUL)
+    yield from move_replicas(context, deleted, ReplicaState.NON_EXISTENT)
+    yield DeleteTopic(topic)
+    context.remove_topic(topic)
+    yield RecordWords(f"topic {topic} is deleted")

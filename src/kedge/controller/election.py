@@ -1,0 +1,94 @@
+"""Winning, keeping and losing the role of the controller.
+
+Exactly one process holds the role: whoever created the claim in the store. Claiming it raises the
+controller epoch in the same step, and every write of a controller is made on condition that the
+epoch is still its own. So a controller that was declared dead but is not can write nothing.
+
+A failed condition is not yet the loss of the role: the controller looks who holds it, and resigns
+only if that is somebody else.
+"""
+
+from __future__ import annotations
+
+from kedge.controller.context import Context
+from kedge.controller.effects import (
+    ClaimRole,
+    LeaveRole,
+    ReadController,
+    RecordWords,
+    ReleaseRole,
+    Script,
+)
+from kedge.controller.failover import take_over
+from kedge.errors import ControllerMoved, KedgeError
+from kedge.model import BrokerId
+
+
+def on_started(context: Context) -> Script[None]:
+    """Run for the role."""
+    yield from elect(context)
+
+
+def on_controller_changed(context: Context) -> Script[None]:
+    """Look who holds the role; resign if we thought that we did."""
+    was_active = context.active
+    context.active_controller = yield ReadController()
+    if was_active and not context.active:
+        yield from resign(context)
+
+
+def on_role_vacated(context: Context) -> Script[None]:
+    """The holder is gone: run for the role."""
+    yield from on_controller_changed(context)
+    yield from elect(context)
+
+
+def on_session_ended(context: Context) -> Script[None]:
+    """The store has dropped our claim with our session."""
+    context.active_controller = None
+    yield from resign(context)
+
+
+def elect(context: Context) -> Script[None]:
+    """Claim the role if nobody holds it; if we win, take over."""
+    if context.active:
+        return
+    holder: BrokerId | None = yield ReadController()
+    if holder == context.me:
+        # a claim of our own that we do not remember: an earlier life's, or one whose take-over
+        # failed half-way. What we know is not what it knew, so it has to be won anew.
+        yield ReleaseRole()
+        holder = yield ReadController()
+    context.active_controller = holder
+    if holder is not None:
+        return
+    try:
+        context.epoch = yield ClaimRole()
+        context.active_controller = context.me
+        yield RecordWords(f"controller {context.me} elected with epoch {context.epoch}")
+        yield from take_over(context)
+    except ControllerMoved:
+        yield from on_controller_changed(context)
+    except KedgeError as failure:
+        if failure.retriable:
+            raise
+        yield RecordWords(f"becoming the controller failed: {failure}")
+        yield from move_away(context)
+
+
+def resign(context: Context) -> Script[None]:
+    """Forget everything; nothing is written."""
+    yield RecordWords(f"controller {context.me} resigns")
+    holder = context.active_controller
+    context.forget()
+    context.active_controller = holder
+    yield LeaveRole()
+
+
+def move_away(context: Context) -> Script[None]:
+    """Give the role up on purpose, so that somebody is elected afresh."""
+    context.active_controller = yield ReadController()
+    if context.active:
+        context.active_controller = None
+        yield ReleaseRole()
+        yield from resign(context)

@@ -1,0 +1,153 @@
+"""Who leads a partition next: four strategies, each a bare choice and a full result.
+
+A *choice* answers with a broker or None. An *election* answers with the leadership to store (the
+leader epoch one higher, even when nothing else changes) and with the brokers to tell.
+
+    strategy             leader                                  ISR after it       who is told
+    offline              first replica live and in the ISR;      its live members   live replicas
+                         else, if unclean, first live replica    or the leader
+    reassign             first of the target live and in ISR     as it was          the target
+    preferred            the first replica, if live and in ISR   as it was          all replicas
+    controlled shutdown  first replica that is registered, in    without those      registered
+                         the ISR and not shutting down           shutting down      replicas
+
+Sources: KIP-106 and KIP-460 (unclean and preferred elections), KIP-455 (reassign), KIP-704 (a
+leader chosen uncleanly is marked as recovering).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Container, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from kedge.model import NO_LEADER, BrokerId, Leadership, Recovery, ReplicaAssignment
+from kedge.model.replicas import without
+
+
+class Strategy(Enum):
+    """By which rule a leader is chosen."""
+
+    OFFLINE = "offline"  # the old leader is gone
+    REASSIGN = "reassign"  # the old leader is not part of the new assignment
+    PREFERRED = "preferred"  # back to the first replica
+    CONTROLLED_SHUTDOWN = "controlled_shutdown"  # the leader asked to leave
+
+
+@dataclass(frozen=True, slots=True)
+class Elected:
+    """The outcome of an election: None where nobody could be chosen."""
+
+    leadership: Leadership | None
+    recipients: tuple[BrokerId, ...]
+
+
+Ids = Container[BrokerId]
+
+
+# ---- the bare choices ------------------------------------------------------------------------
+
+
+def choose_offline(
+    replicas: Sequence[BrokerId], isr: Ids, live: Ids, *, unclean: bool
+) -> BrokerId | None:
+    """The first replica that is live and in sync; failing that, if allowed, the first live one."""
+    clean = choose_in_sync(replicas, isr, live)
+    if clean is not None or not unclean:
+        return clean
+    return next((b for b in replicas if b in live), None)
+
+
+def choose_in_sync(replicas: Sequence[BrokerId], isr: Ids, live: Ids) -> BrokerId | None:
+    """The first replica that is live and in sync (the choice of a reassignment too)."""
+    for broker in replicas:
+        if broker in isr and broker in live:
+            return broker
+    return None
+
+
+def choose_preferred(replicas: Sequence[BrokerId], isr: Ids, live: Ids) -> BrokerId | None:
+    """The first replica or nobody."""
+    return choose_in_sync(replicas[:1], isr, live)
+
+
+def choose_for_shutdown(
+    replicas: Sequence[BrokerId], isr: Ids, registered: Ids, shutting_down: Ids
+) -> BrokerId | None:
+    """The first registered replica in sync that is not itself shutting down."""
+    staying = [b for b in replicas if b not in shutting_down]
+    return choose_in_sync(staying, isr, registered)
+
+
+# ---- elections -------------------------------------------------------------------------------
+
+
+def elect_offline(
+    now: Leadership,
+    replicas: Sequence[BrokerId],
+    live: Ids,
+    *,
+    unclean: bool,
+    marks_recovery: bool,
+) -> Elected:
+    """Replace a leader that is gone. `live` are the brokers whose replica is online.
+
+    An unclean leader starts an ISR of its own and is marked as recovering where the cluster's
+    protocol knows that mark; otherwise the mark stays as it was.
+    """
+    told = tuple(b for b in replicas if b in live)
+    leader = choose_offline(replicas, now.isr, live, unclean=unclean)
+    if leader is None:
+        return Elected(None, told)
+    if leader in now.isr:
+        return Elected(succeed(now, leader, tuple(b for b in now.isr if b in live)), told)
+    recovery = Recovery.RECOVERING if marks_recovery else now.recovery
+    return Elected(replace(succeed(now, leader, (leader,)), recovery=recovery), told)
+
+
+def elect_reassigned(now: Leadership, assignment: ReplicaAssignment, live: Ids) -> Elected:
+    """Move leadership into the target of a reassignment; the ISR is left alone."""
+    target = assignment.target
+    leader = choose_in_sync(target, now.isr, live)
+    return Elected(None if leader is None else succeed(now, leader, now.isr), target)
+
+
+def elect_preferred(now: Leadership, replicas: Sequence[BrokerId], live: Ids) -> Elected:
+    """Give leadership back to the first replica; the ISR is left alone."""
+    leader = choose_preferred(replicas, now.isr, live)
+    return Elected(None if leader is None else succeed(now, leader, now.isr), tuple(replicas))
+
+
+def elect_for_shutdown(
+    now: Leadership,
+    replicas: Sequence[BrokerId],
+    registered: Ids,
+    shutting_down: Collection[BrokerId],
+) -> Elected:
+    """Move leadership off brokers that asked to leave, and take all of those out of the ISR.
+
+    A dead broker that the ISR still lists stays there: taking it out is another event's work.
+    """
+    told = tuple(b for b in replicas if b in registered)
+    leader = choose_for_shutdown(replicas, now.isr, registered, shutting_down)
+    if leader is None:
+        return Elected(None, told)
+    return Elected(succeed(now, leader, without(now.isr, tuple(shutting_down))), told)
+
+
+def succeed(now: Leadership, leader: BrokerId, isr: tuple[BrokerId, ...]) -> Leadership:
+    """The leadership after this one."""
+    return Leadership(
+        leader, isr, now.leader_epoch + 1, now.partition_epoch, now.controller_epoch, now.recovery
+    )
+
+
+def without_replica(now: Leadership, broker: BrokerId) -> Leadership:
+    """The leadership once a replica in the ISR has left.
+
+    The last member of an ISR stays listed: it is the only one known to hold all data. Whoever
+    leads and leaves leaves no leader behind.
+    """
+    leader = NO_LEADER if now.leader == broker else now.leader
+    isr = now.isr if len(now.isr) == 1 else without(now.isr, (broker,))
+    return succeed(now, leader, isr)

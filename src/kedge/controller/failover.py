@@ -1,0 +1,104 @@
+"""Becoming the controller: watch first, then read everything, then put things right.
+
+The order matters. Watches come before reads, so that no change falls between them. Brokers learn
+who is alive before they are told to follow anybody. Replicas are told before partitions are
+elected, so a partition whose leader died with the old controller is written twice: once without
+the dead replica, once with its new leader.
+"""
+
+from __future__ import annotations
+
+from kedge.controller import deletion
+from kedge.controller.context import Context, Registration
+from kedge.controller.effects import (
+    DropNotes,
+    NoteKind,
+    Notes,
+    OpenLinks,
+    ReadBrokers,
+    ReadLeaderships,
+    ReadNotes,
+    ReadTopicRecords,
+    ReadTopics,
+    ScheduleRebalance,
+    Script,
+    SetUpFeatures,
+    TopicRecord,
+)
+from kedge.controller.partitions import try_online
+from kedge.controller.preferred import elect_pending
+from kedge.controller.reassignment import on_reassignment_planned, resume_moves
+from kedge.controller.replicas import move_replicas
+from kedge.controller.requests import tell_metadata
+from kedge.controller.states import PartitionState, ReplicaState
+from kedge.controller.topics import learn_assignments, learn_ids
+from kedge.model import BrokerId, Leadership, TopicPartition
+
+_FIRST_REBALANCE_SECONDS = 5
+
+
+def take_over(context: Context) -> Script[None]:
+    """Everything that a new controller does, from the won election to the first quiet moment."""
+    settings = context.settings
+    yield SetUpFeatures(settings.versions_features, settings.feature_record_version)
+    yield from drop_old_notes()
+    yield from fill_context(context)
+    yield from deletion.begin(context)
+    yield from tell_metadata(context, context.registered, ())
+    yield from start_replicas(context)
+    yield from start_partitions(context)
+    started = yield from on_reassignment_planned(context)
+    yield from resume_moves(context, lambda tp, _: tp not in started)
+    yield from deletion.resume_deletions(context)
+    yield from elect_pending(context)
+    if settings.auto_rebalance:
+        yield ScheduleRebalance(_FIRST_REBALANCE_SECONDS)
+
+
+def drop_old_notes() -> Script[None]:
+    """Notes left for the controller before: what they tell of is about to be read anyway."""
+    for kind in (NoteKind.LOG_DIR_FAILURES, NoteKind.ISR_CHANGES):
+        notes: Notes = yield ReadNotes(kind)
+        if notes.names:
+            yield DropNotes(kind, notes.names)
+
+
+def fill_context(context: Context) -> Script[None]:
+    """Brokers, topics, assignments, moves in progress and leaderships, as they are stored."""
+    registrations: dict[BrokerId, Registration] = yield ReadBrokers()
+    context.add_brokers(registrations.values())
+    context.topics = set((yield ReadTopics()))
+    topics = sorted(context.topics)
+    records: dict[str, TopicRecord] = (yield ReadTopicRecords(topics)) if topics else {}
+    yield from learn_ids(context, records)
+    partitions = learn_assignments(context, records)
+    moving = [tp for tp in partitions if context.assignments[tp].in_progress]
+    context.being_reassigned.update(moving)
+    if partitions:
+        stored: dict[TopicPartition, Leadership] = yield ReadLeaderships(partitions)
+        for tp, leadership in stored.items():
+            context.lead(tp, leadership)
+    yield OpenLinks([context.registered[b] for b in sorted(context.registered)])
+
+
+def start_replicas(context: Context) -> Script[None]:
+    """Replicas that can serve are online and told so; the others leave the ISRs."""
+    online: dict[BrokerId, list[TopicPartition]] = {}
+    offline: dict[BrokerId, list[TopicPartition]] = {}
+    for broker, partitions in context.partitions_on(context.by_broker).items():
+        alive = broker in context.live
+        (online if alive else offline)[broker] = partitions
+        state = ReplicaState.ONLINE if alive else ReplicaState.DELETION_INELIGIBLE
+        context.replica_states[broker] = dict.fromkeys(partitions, state)
+    yield from move_replicas(context, online, ReplicaState.ONLINE)
+    yield from move_replicas(context, offline, ReplicaState.OFFLINE)
+
+
+def start_partitions(context: Context) -> Script[None]:
+    """A partition without a leadership is new; with one, its leader's life decides."""
+    leaderships, live = context.leaderships, context.live
+    states = dict.fromkeys(context.assignments, PartitionState.NEW)
+    for tp, now in leaderships.items():
+        states[tp] = PartitionState.ONLINE if now.leader in live else PartitionState.OFFLINE
+    context.begin_partition_states(states)
+    yield from try_online(context)

@@ -1,0 +1,260 @@
+"""The partition machine: moving partitions from state to state, and electing on the way.
+
+One call moves many partitions to one state and sends one batch of requests. A move that the table
+forbids, or an election that finds nobody, is noted in the state-change log and leaves that
+partition as it was; the others go on.
+
+    to NewPartition       marked
+    to OnlinePartition    from New: the first online replica leads, all online ones are the ISR
+                          from Online or Offline: an election by the given strategy
+    to Offline, NonExistent   marked; the recorded leader is left alone
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from kedge.controller.context import Context
+from kedge.controller.effects import (
+    CreateLeaderships,
+    ReadLeaderships,
+    ReadUncleanAllowed,
+    RecordPartitions,
+    Script,
+    Stored,
+    WriteLeaderships,
+)
+from kedge.controller.elections import (
+    Elected,
+    Strategy,
+    elect_for_shutdown,
+    elect_offline,
+    elect_preferred,
+    elect_reassigned,
+)
+from kedge.controller.requests import RequestBatch
+from kedge.controller.states import PARTITION_MAY_COME_FROM, PartitionState
+from kedge.model import BrokerId, Leadership, TopicPartition
+
+Leaderships = dict[TopicPartition, Leadership]
+
+
+@dataclass(slots=True)
+class ElectionResults:
+    """Who was elected, and where it failed and why."""
+
+    elected: Leaderships = field(default_factory=dict[TopicPartition, Leadership])
+    failed: dict[TopicPartition, str] = field(default_factory=dict[TopicPartition, str])
+
+
+@dataclass(frozen=True, slots=True)
+class ElectionRule:
+    """A strategy, and whether an operator has forced an unclean choice."""
+
+    strategy: Strategy = Strategy.OFFLINE
+    force_unclean: bool = False
+
+
+def mark_partitions(
+    context: Context, partitions: Iterable[TopicPartition], target: PartitionState
+) -> Script[None]:
+    """Move partitions to New, Offline or NonExistent: nothing is written and nobody is told."""
+    valid, refused = sort_out(context, partitions, target)
+    for tp in valid:
+        context.set_partition_state(tp, target)
+    if valid or refused:
+        yield RecordPartitions(target, valid, refused)
+
+
+def bring_online(
+    context: Context, partitions: Iterable[TopicPartition], rule: ElectionRule
+) -> Script[ElectionResults]:
+    """Move partitions to Online. The results tell of elections, not of first leaders."""
+    valid, refused = sort_out(context, partitions, PartitionState.ONLINE)
+    states = context.partition_states
+    fresh = [tp for tp in valid if states[tp] is PartitionState.NEW]
+    others = [tp for tp in valid if states[tp] is not PartitionState.NEW] if fresh else valid
+    batch, results = RequestBatch(context), ElectionResults()
+    moved = yield from initialise(context, fresh, batch, refused)
+    yield from elect_leaders(context, others, rule, batch, results)
+    for tp in results.elected:
+        context.set_partition_state(tp, PartitionState.ONLINE)
+    if valid or refused:
+        moved = [*moved, *results.elected]
+        yield RecordPartitions(PartitionState.ONLINE, moved, refused | results.failed)
+    yield from batch.send()
+    return results
+
+
+def try_online(context: Context, topic: str | None = None) -> Script[ElectionResults]:
+    """Give every new and offline partition (of one topic, or all) another chance."""
+    partitions = context.partitions_in_trouble()
+    if topic is not None:
+        partitions = [tp for tp in partitions if tp.topic == topic]
+    return (yield from bring_online(context, partitions, ElectionRule()))
+
+
+def sort_out(
+    context: Context, partitions: Iterable[TopicPartition], target: PartitionState
+) -> tuple[list[TopicPartition], dict[TopicPartition, str]]:
+    """Those that may move, and those that may not with the reason."""
+    # a tuple: members are compared by identity, where a set would hash them one by one
+    allowed, states = tuple(PARTITION_MAY_COME_FROM[target]), context.partition_states
+    valid: list[TopicPartition] = []
+    refused: dict[TopicPartition, str] = {}
+    for tp in partitions:
+        state = states.get(tp, PartitionState.NON_EXISTENT)
+        if state in allowed:
+            valid.append(tp)
+        else:
+            refused[tp] = f"{target.value} cannot follow {state.value}"
+    return valid, refused
+
+
+# ---- first leaders ---------------------------------------------------------------------------
+
+
+def initialise(
+    context: Context,
+    partitions: Sequence[TopicPartition],
+    batch: RequestBatch,
+    refused: dict[TopicPartition, str],
+) -> Script[list[TopicPartition]]:
+    """Give new partitions their first leadership; only members of the ISR are told."""
+    wanted: Leaderships = {}
+    for tp in partitions:
+        online = context.online_brokers(tp)
+        live = tuple([b for b in context.replicas(tp) if b in online])
+        if live:
+            wanted[tp] = Leadership(live[0], live)
+        else:
+            refused[tp] = "no replica is online"
+    if not wanted:
+        return []
+    outcome: Stored = yield CreateLeaderships(wanted, context.epoch)
+    refused |= outcome.failed
+    for tp, leadership in outcome.stored.items():
+        context.lead(tp, leadership)
+        context.set_partition_state(tp, PartitionState.ONLINE)
+        batch.lead(leadership.isr, tp, is_new=True)
+    return list(outcome.stored)
+
+
+# ---- elections -------------------------------------------------------------------------------
+
+
+def elect_leaders(
+    context: Context,
+    partitions: Sequence[TopicPartition],
+    rule: ElectionRule,
+    batch: RequestBatch,
+    results: ElectionResults,
+) -> Script[None]:
+    """Elect until every partition is settled: a write that lost is chosen anew from what won."""
+    remaining: Sequence[TopicPartition] = partitions
+    while remaining:
+        stored: Leaderships = yield ReadLeaderships(remaining)
+        readable = sort_readable(context, remaining, stored, results.failed)
+        ballots = yield from hold_elections(context, readable, rule, results.failed)
+        wanted = {tp: b.leadership for tp, b in ballots.items() if b.leadership is not None}
+        for tp in ballots.keys() - wanted.keys():
+            results.failed[tp] = f"nobody can lead by the rule {rule.strategy.value}"
+        if not wanted:
+            return
+        outcome: Stored = yield WriteLeaderships(wanted, context.epoch)
+        results.failed |= outcome.failed
+        for tp, leadership in outcome.stored.items():
+            context.lead(tp, leadership)
+            results.elected[tp] = leadership
+            batch.lead(ballots[tp].recipients, tp, is_new=False)
+        remaining = outcome.stale
+
+
+def sort_readable(
+    context: Context,
+    partitions: Sequence[TopicPartition],
+    stored: Leaderships,
+    failed: dict[TopicPartition, str],
+) -> Leaderships:
+    """The leaderships that this controller may change: not those of a later controller."""
+    readable: Leaderships = {}
+    for tp in partitions:
+        leadership = stored.get(tp)
+        if leadership is None:
+            failed[tp] = "no leadership is stored"
+        elif leadership.controller_epoch > context.epoch:
+            failed[tp] = f"written by a controller of epoch {leadership.controller_epoch}"
+        else:
+            readable[tp] = leadership
+    return readable
+
+
+def hold_elections(
+    context: Context,
+    leaderships: Leaderships,
+    rule: ElectionRule,
+    failed: dict[TopicPartition, str],
+) -> Script[dict[TopicPartition, Elected]]:
+    """One ballot per partition, by the strategy asked for."""
+    if rule.strategy is Strategy.OFFLINE:
+        return (yield from hold_offline_elections(context, leaderships, rule, failed))
+    return {tp: hold_election(context, tp, now, rule) for tp, now in leaderships.items()}
+
+
+def hold_election(
+    context: Context, tp: TopicPartition, now: Leadership, rule: ElectionRule
+) -> Elected:
+    """A ballot by one of the strategies that need nothing from the store."""
+    if rule.strategy is Strategy.REASSIGN:
+        return elect_reassigned(now, context.assignment(tp), context.online_brokers(tp))
+    if rule.strategy is Strategy.PREFERRED:
+        return elect_preferred(now, context.replicas(tp), context.online_brokers(tp))
+    registered = context.registered_brokers(tp)
+    return elect_for_shutdown(now, context.replicas(tp), registered, context.shutting_down)
+
+
+def hold_offline_elections(
+    context: Context,
+    leaderships: Leaderships,
+    rule: ElectionRule,
+    failed: dict[TopicPartition, str],
+) -> Script[dict[TopicPartition, Elected]]:
+    """Ballots for lost leaders. Unclean choices are looked at only where no member of the ISR is
+    online; a topic whose configuration cannot be read fails rather than risk its data."""
+    unclean = yield from ask_unclean(context, leaderships, rule)
+    marks_recovery = context.settings.marks_recovery
+    ballots: dict[TopicPartition, Elected] = {}
+    for tp, now in leaderships.items():
+        allowed = unclean.get(tp, False)
+        if allowed is None:
+            failed[tp] = "the topic's configuration cannot be read"
+            continue
+        ballots[tp] = elect_offline(
+            now,
+            context.replicas(tp),
+            context.online_brokers(tp),
+            unclean=allowed,
+            marks_recovery=marks_recovery,
+        )
+    return ballots
+
+
+def ask_unclean(
+    context: Context, leaderships: Leaderships, rule: ElectionRule
+) -> Script[dict[TopicPartition, bool | None]]:
+    """Whether an unclean leader is allowed, for the partitions that have nobody else."""
+    lost = [tp for tp, now in leaderships.items() if not any_online(context, tp, now.isr)]
+    if rule.force_unclean or not lost:
+        return dict.fromkeys(lost, True)
+    topics = sorted({tp.topic for tp in lost})
+    by_topic: dict[str, bool | None] = yield ReadUncleanAllowed(
+        topics, context.settings.unclean_elections
+    )
+    return {tp: by_topic[tp.topic] for tp in lost}
+
+
+def any_online(context: Context, tp: TopicPartition, brokers: Iterable[BrokerId]) -> bool:
+    """Whether one of these brokers' replicas can serve."""
+    online = context.online_brokers(tp)
+    return any(b in online for b in brokers)

@@ -1,0 +1,171 @@
+"""Elections that somebody asks for, and the one that the clock asks for.
+
+Operators ask by API or by a list in the store; the clock asks when too many leaders have drifted
+from their preferred replica. Only an operator's API request may force an unclean leader.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+
+from kedge.controller.context import Context
+from kedge.controller.effects import (
+    DropPreferredPlan,
+    Enqueue,
+    ReadPreferredPlan,
+    ScheduleRebalance,
+    Script,
+    then_always,
+)
+from kedge.controller.elections import Strategy, choose_preferred
+from kedge.controller.events import ElectionRequested, ElectionType, PreferredElectionPlanned
+from kedge.controller.partitions import ElectionResults, ElectionRule, bring_online
+from kedge.model import NO_LEADER, BrokerId, TopicPartition
+from kedge.model.error_codes import ErrorCode
+
+Outcomes = dict[TopicPartition, ErrorCode]
+
+
+class Need(Enum):
+    """Whether an election is worth holding."""
+
+    YES = "yes"
+    NO = "no"
+    IMPOSSIBLE = "impossible"
+
+
+_NOBODY = {
+    ElectionType.PREFERRED: ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
+    ElectionType.UNCLEAN: ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE,
+}
+
+
+# ---- asked by operators ----------------------------------------------------------------------
+
+
+def on_election_requested(context: Context, event: ElectionRequested) -> Script[Outcomes]:
+    """Elect for each partition that needs it; every partition gets its own answer."""
+    outcomes: Outcomes = {}
+    electable = sort_electable(context, event.partitions, event.type, outcomes)
+    if event.type is ElectionType.PREFERRED:
+        rule = ElectionRule(Strategy.PREFERRED)
+    else:
+        rule = ElectionRule(Strategy.OFFLINE, force_unclean=True)
+    results = yield from bring_online(context, electable, rule)
+    return outcomes | answers(results, event.type)
+
+
+def answers(results: ElectionResults, kind: ElectionType) -> Outcomes:
+    """What callers are told of elections."""
+    failed = dict.fromkeys(results.failed, _NOBODY[kind])
+    return dict.fromkeys(results.elected, ErrorCode.NONE) | failed
+
+
+def sort_electable(
+    context: Context, partitions: Iterable[TopicPartition], kind: ElectionType, outcomes: Outcomes
+) -> list[TopicPartition]:
+    """The partitions to elect for; the others are answered at once."""
+    electable: list[TopicPartition] = []
+    for tp in sorted(partitions):
+        if tp not in context.assignments:
+            outcomes[tp] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        elif tp.topic in context.topics_to_be_deleted:
+            outcomes[tp] = ErrorCode.INVALID_TOPIC_EXCEPTION
+        else:
+            match need(context, tp, kind):
+                case Need.YES:
+                    electable.append(tp)
+                case Need.NO:
+                    outcomes[tp] = ErrorCode.ELECTION_NOT_NEEDED
+                case Need.IMPOSSIBLE:
+                    outcomes[tp] = _NOBODY[kind]
+    return electable
+
+
+def need(context: Context, tp: TopicPartition, kind: ElectionType) -> Need:
+    """Whether an election would change anything; without a leadership there is none to hold."""
+    now = context.leaderships.get(tp)
+    if now is None:
+        return Need.IMPOSSIBLE
+    if kind is ElectionType.PREFERRED:
+        fine = now.leader in context.replicas(tp)[:1]
+    else:
+        fine = now.leader != NO_LEADER and now.leader in context.live
+    return Need.NO if fine else Need.YES
+
+
+def on_preferred_election_planned(context: Context) -> Script[None]:
+    """Elect for the partitions listed in the store, then remove the list whatever came of it."""
+    listed: set[TopicPartition] | None = yield ReadPreferredPlan()
+    if listed is not None:
+        electable = sort_electable(context, listed, ElectionType.PREFERRED, {})
+        yield from elect_and_drop_list(context, electable)
+
+
+def elect_and_drop_list(context: Context, electable: list[TopicPartition]) -> Script[None]:
+    """A preferred election ordered through the store."""
+    yield from then_always(elect_preferred(context, electable), drop_list())
+
+
+def elect_preferred(context: Context, electable: list[TopicPartition]) -> Script[None]:
+    """Elect preferred leaders, and let the outcome be."""
+    yield from bring_online(context, electable, ElectionRule(Strategy.PREFERRED))
+
+
+def drop_list() -> Script[None]:
+    """Remove the list; afterwards a new one is looked for."""
+    yield DropPreferredPlan()
+    yield Enqueue(PreferredElectionPlanned())
+
+
+def elect_pending(context: Context) -> Script[None]:
+    """At failover: the list that the controller before may have left."""
+    listed: set[TopicPartition] | None = yield ReadPreferredPlan()
+    electable = sort_electable(context, listed or (), ElectionType.PREFERRED, {})
+    yield from elect_and_drop_list(context, electable)
+
+
+# ---- asked by the clock ----------------------------------------------------------------------
+
+
+def on_rebalance_due(context: Context) -> Script[None]:
+    """Elect for every broker that leads too few of its preferred partitions; come again later."""
+    yield from then_always(rebalance(context), schedule_next(context))
+
+
+def rebalance(context: Context) -> Script[None]:
+    """Look at each broker's preferred partitions; at the limit itself nothing is done yet."""
+    share_max = context.settings.imbalance_percentage_max / 100
+    for broker, partitions in sorted(preferred_by_broker(context).items()):
+        drifted = [tp for tp in partitions if has_drifted(context, tp)]
+        if len(drifted) / len(partitions) > share_max:
+            electable = [tp for tp in sorted(drifted) if can_return(context, broker, tp)]
+            yield from elect_preferred(context, electable)
+
+
+def schedule_next(context: Context) -> Script[None]:
+    """The next look, if they are wanted at all."""
+    if context.settings.auto_rebalance:
+        yield ScheduleRebalance(context.settings.imbalance_check_seconds)
+
+
+def preferred_by_broker(context: Context) -> dict[BrokerId, list[TopicPartition]]:
+    """Partitions by their preferred leader, but for topics to be deleted."""
+    found: dict[BrokerId, list[TopicPartition]] = {}
+    for tp, assignment in context.assignments.items():
+        if assignment.replicas and tp.topic not in context.topics_to_be_deleted:
+            found.setdefault(assignment.replicas[0], []).append(tp)
+    return found
+
+
+def has_drifted(context: Context, tp: TopicPartition) -> bool:
+    """Whether a partition has a leadership and it is not its preferred replica's."""
+    now = context.leaderships.get(tp)
+    return now is not None and now.leader != context.replicas(tp)[0]
+
+
+def can_return(context: Context, broker: BrokerId, tp: TopicPartition) -> bool:
+    """Whether the preferred replica could lead now."""
+    isr = context.leaderships[tp].isr
+    return choose_preferred((broker,), isr, context.online_brokers(tp)) is not None

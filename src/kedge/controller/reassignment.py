@@ -1,0 +1,316 @@
+"""Moving a partition from one set of replicas to another (KIP-455), safe to stop at any point.
+
+RS are the replicas, AR those being added, RR those being removed; the origin is RS − AR and the
+target RS − RR. What is stored of the topic is the only durable memory of the origin, so RS becomes
+the target only as the very last write.
+
+    phase U   the assignment is stored, then known; replicas that the new plan no longer knows are
+              stopped and deleted
+    complete? nothing is coming or going, or the whole target is in the stored ISR
+    phase A   no: one leader epoch up, everyone told; the new replicas start to copy. Then wait.
+    phase B   yes: leadership moves into the target, RR leave the ISR and are deleted, the target
+              is stored, everyone is told
+
+    {1,2,3} → {4,5,6}, leader 1         RS            leader, epoch   ISR
+    start                               1,2,3         1, e0           1,2,3
+    phases U and A                      4,5,6,1,2,3   1, e1           1,2,3
+    the new ones have caught up         4,5,6,1,2,3   1, e1           1,2,3,4,5,6
+    B: the leader moves                 4,5,6         4, e2           1,2,3,4,5,6
+    B: 1, 2 and 3 leave one by one      4,5,6         4, e5           4,5,6
+
+Running phase B again from the start is harmless but for epochs: that is what a controller does
+that takes over in the middle of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from kedge.controller.context import Context
+from kedge.controller.deletion import mark_ineligible, resume_for
+from kedge.controller.effects import (
+    Enqueue,
+    ReadLeaderships,
+    ReadReassignmentPlan,
+    RecordWords,
+    Script,
+    StoreAssignment,
+    Stored,
+    StoreReassignmentPlan,
+    WriteLeaderships,
+)
+from kedge.controller.elections import Strategy, succeed
+from kedge.controller.events import ReassignmentPlanned, ReassignmentRequested
+from kedge.controller.partitions import ElectionRule, bring_online
+from kedge.controller.replicas import move_one
+from kedge.controller.requests import RequestBatch, tell_metadata
+from kedge.controller.states import ReplicaState
+from kedge.errors import StateChangeFailed
+from kedge.model import BrokerId, Leadership, ReplicaAssignment, TopicPartition
+from kedge.model.error_codes import ErrorCode
+from kedge.plan.reassignment import cancel, reassign_to, unneeded_replicas
+
+Outcomes = dict[TopicPartition, ErrorCode]
+Targets = Mapping[TopicPartition, tuple[BrokerId, ...]]
+
+
+# ---- events ----------------------------------------------------------------------------------
+
+
+def on_reassignment_requested(context: Context, event: ReassignmentRequested) -> Script[Outcomes]:
+    """Judge each partition's target, then start the moves. The newest order wins: partitions
+    named here are taken out of the stored plan."""
+    wanted: dict[TopicPartition, ReplicaAssignment] = {}
+    outcomes: Outcomes = {}
+    for tp, target in sorted(event.targets.items(), key=lambda item: item[0]):
+        now = context.assignment(tp)
+        if target is not None:
+            outcomes[tp] = judge(context, now, target)
+            if outcomes[tp] is ErrorCode.NONE:
+                wanted[tp] = reassign_to(now, target)
+        elif now.in_progress:
+            wanted[tp] = cancel(now)
+        else:
+            outcomes[tp] = ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
+    yield from edit_plan(lambda tp, _: tp in wanted)
+    outcomes |= yield from start_moves(context, wanted)
+    return outcomes
+
+
+def judge(context: Context, now: ReplicaAssignment, target: tuple[BrokerId, ...]) -> ErrorCode:
+    """Whether a target can be; replicas that are there already may be dead."""
+    if not target or len(set(target)) != len(target) or min(target) < 0:
+        return ErrorCode.INVALID_REPLICA_ASSIGNMENT
+    if not context.live.issuperset(reassign_to(now, target).adding):
+        return ErrorCode.INVALID_REPLICA_ASSIGNMENT
+    return ErrorCode.NONE
+
+
+def on_reassignment_planned(context: Context) -> Script[set[TopicPartition]]:
+    """Start what the stored plan says; entries that cannot be started are taken out of it. The
+    answer is what was started."""
+    plan: Targets | None = yield ReadReassignmentPlan(watch=True)
+    if plan is None:
+        return set()
+    wanted = {tp: reassign_to(context.assignment(tp), plan[tp]) for tp in sorted(plan)}
+    outcomes = yield from start_moves(context, wanted)
+    failed = {tp for tp, code in outcomes.items() if code is not ErrorCode.NONE}
+    if failed:
+        yield RecordWords(f"{len(failed)} entries of the reassignment plan cannot be started")
+        yield from edit_plan(lambda tp, _: tp in failed)
+    return outcomes.keys() - failed
+
+
+def on_plan_edited() -> Script[None]:
+    """Only the creation of a plan is an order. Look, so that the next creation is noticed."""
+    yield ReadReassignmentPlan(watch=True)
+
+
+def list_reassignments(
+    context: Context, partitions: Iterable[TopicPartition] | None
+) -> dict[TopicPartition, ReplicaAssignment]:
+    """The moves in progress, among these partitions or among all."""
+    asked = context.being_reassigned if partitions is None else partitions
+    found = {tp: context.assignment(tp) for tp in sorted(asked)}
+    return {tp: assignment for tp, assignment in found.items() if assignment.in_progress}
+
+
+def resume_moves(
+    context: Context, concerned: Callable[[TopicPartition, ReplicaAssignment], bool]
+) -> Script[None]:
+    """Go on with the stored moves that something has happened to."""
+    for tp in sorted(context.being_reassigned):
+        now = context.assignment(tp)
+        if concerned(tp, now):
+            yield from try_reassign(context, tp, now)
+
+
+def maybe_complete(context: Context, tp: TopicPartition) -> Script[None]:
+    """The ISR of a partition has changed: complete its move if that was the last thing missing."""
+    if tp not in context.being_reassigned:
+        return
+    now = context.assignment(tp)
+    if (yield from is_complete(context, tp, now)):
+        yield from reassign(context, tp, now)
+
+
+def start_moves(
+    context: Context, wanted: Mapping[TopicPartition, ReplicaAssignment]
+) -> Script[Outcomes]:
+    """Start ordered moves one after the other, those of topics that are there and stay."""
+    outcomes: Outcomes = {}
+    for tp, assignment in wanted.items():
+        if tp.topic in context.topics_to_be_deleted or not context.replicas(tp):
+            outcomes[tp] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        elif not assignment.target or loses_data(context, tp, assignment):
+            yield RecordWords(f"the move of {tp} is refused: it would leave no data behind")
+            outcomes[tp] = ErrorCode.INVALID_REPLICA_ASSIGNMENT
+        else:
+            outcomes[tp] = yield from try_reassign(context, tp, assignment)
+    return outcomes
+
+
+def try_reassign(
+    context: Context, tp: TopicPartition, assignment: ReplicaAssignment
+) -> Script[ErrorCode]:
+    """A move by itself: what goes wrong with it does not stop the next."""
+    try:
+        yield from reassign(context, tp, assignment)
+    except StateChangeFailed as failure:
+        yield RecordWords(f"the move of {tp} failed: {failure}")
+        return ErrorCode.UNKNOWN_SERVER_ERROR
+    return ErrorCode.NONE
+
+
+def loses_data(context: Context, tp: TopicPartition, wanted: ReplicaAssignment) -> bool:
+    """Whether a new plan stops and deletes every replica that is in sync.
+
+    That happens when a move is cancelled or overridden while only replicas being added are in
+    sync. Kafka goes ahead and deletes them; so does Kedge if its guard is switched off.
+    """
+    now = context.leaderships.get(tp)
+    if now is None or not context.settings.guard_last_in_sync:
+        return False
+    dropped = unneeded_replicas(context.assignment(tp), wanted)
+    return bool(dropped) and not any(b in wanted.replicas for b in now.isr)
+
+
+# ---- the procedure ---------------------------------------------------------------------------
+
+
+def reassign(context: Context, tp: TopicPartition, wanted: ReplicaAssignment) -> Script[None]:
+    """Bring one partition as far towards an assignment as it can go now."""
+    mark_ineligible(context, {tp.topic})
+    yield from update_assignment(context, tp, wanted)
+    if (yield from is_complete(context, tp, wanted)):
+        yield from complete(context, tp, wanted)
+        return
+    yield from bump_epoch(context, tp, wanted)
+    for broker in wanted.adding:
+        yield from move_one(context, tp, (broker,), ReplicaState.NEW)
+
+
+def update_assignment(
+    context: Context, tp: TopicPartition, wanted: ReplicaAssignment
+) -> Script[None]:
+    """Phase U."""
+    now = context.assignment(tp)
+    if now != wanted:
+        yield from store_assignment(context, tp, wanted)
+        context.assign(tp, wanted)
+        unneeded = unneeded_replicas(now, wanted)
+        if unneeded:
+            yield from remove_replicas(context, tp, unneeded)
+    context.being_reassigned.add(tp)
+
+
+def store_assignment(
+    context: Context, tp: TopicPartition, wanted: ReplicaAssignment
+) -> Script[None]:
+    """Rewrite the topic with one partition's assignment replaced."""
+    known = {other: context.assignments[other] for other in context.partitions_of(tp.topic)}
+    known[tp] = wanted
+    if not (yield StoreAssignment(tp.topic, context.topic_ids.get(tp.topic), known)):
+        raise StateChangeFailed(f"{tp} has no stored assignment: its topic is gone")
+
+
+def remove_replicas(
+    context: Context, tp: TopicPartition, brokers: Iterable[BrokerId]
+) -> Script[None]:
+    """Stop and delete replicas; the answers are not waited for."""
+    gone = tuple(brokers)
+    for state in (
+        ReplicaState.OFFLINE,
+        ReplicaState.DELETION_STARTED,
+        ReplicaState.DELETION_SUCCESSFUL,
+        ReplicaState.NON_EXISTENT,
+    ):
+        yield from move_one(context, tp, gone, state)
+
+
+def is_complete(
+    context: Context, tp: TopicPartition, assignment: ReplicaAssignment
+) -> Script[bool]:
+    """Whether nothing is coming or going, or the stored ISR has the whole target.
+
+    Where leaders write ISRs themselves, the read leaves a watch for the next change.
+    """
+    if not assignment.in_progress:
+        return True
+    stored: dict[TopicPartition, Leadership] = yield ReadLeaderships(
+        (tp,), watch=not context.settings.leaders_ask
+    )
+    return tp in stored and set(assignment.target) <= set(stored[tp].isr)
+
+
+def bump_epoch(context: Context, tp: TopicPartition, assignment: ReplicaAssignment) -> Script[None]:
+    """One leader epoch up and everyone told, so that the leader learns of the new replicas."""
+    yield from raise_leader_epoch(context, tp)
+    batch = RequestBatch(context)
+    batch.lead(assignment.origin, tp, is_new=False)
+    batch.lead(assignment.adding, tp, is_new=True)
+    yield from batch.send()
+
+
+def raise_leader_epoch(context: Context, tp: TopicPartition) -> Script[None]:
+    """Store the leadership again with its epoch one higher, however often others write."""
+    while True:
+        stored: dict[TopicPartition, Leadership] = yield ReadLeaderships(
+            (tp,), watch=not context.settings.leaders_ask
+        )
+        now = stored.get(tp)
+        if now is None:
+            raise StateChangeFailed(f"{tp} has no stored leadership to raise the epoch of")
+        if now.controller_epoch > context.epoch:
+            raise StateChangeFailed(
+                f"{tp} was written by a controller of epoch {now.controller_epoch}"
+            )
+        wanted = {tp: succeed(now, now.leader, now.isr)}
+        outcome: Stored = yield WriteLeaderships(wanted, context.epoch)
+        if outcome.failed:
+            raise StateChangeFailed(f"{tp}: {outcome.failed[tp]}")
+        if outcome.stored:
+            context.lead(tp, outcome.stored[tp])
+            return
+
+
+# ---- phase B ---------------------------------------------------------------------------------
+
+
+def complete(context: Context, tp: TopicPartition, assignment: ReplicaAssignment) -> Script[None]:
+    """Everything that is to be there is in sync: let the rest go."""
+    yield from move_one(context, tp, assignment.adding, ReplicaState.ONLINE)
+    done = ReplicaAssignment(assignment.target)
+    context.assign(tp, done)
+    yield from move_leader(context, tp, done)
+    yield from remove_replicas(context, tp, assignment.removing)
+    yield from store_assignment(context, tp, done)
+    yield from edit_plan(lambda other, target: other == tp and target == done.replicas)
+    context.being_reassigned.discard(tp)
+    yield from tell_metadata(context, context.registered, (tp,))
+    yield from resume_for(context, {tp.topic})
+
+
+def move_leader(context: Context, tp: TopicPartition, done: ReplicaAssignment) -> Script[None]:
+    """A leader inside the target that can serve stays, even if it is not the preferred one."""
+    now = context.leaderships.get(tp)
+    if now is None:
+        raise StateChangeFailed(f"{tp} never had a leader")
+    if now.leader in done.replicas and context.online(now.leader, tp):
+        yield from bump_epoch(context, tp, done)
+    else:
+        yield from bring_online(context, (tp,), ElectionRule(Strategy.REASSIGN))
+
+
+# ---- the stored plan -------------------------------------------------------------------------
+
+
+def edit_plan(done: Callable[[TopicPartition, tuple[BrokerId, ...]], bool]) -> Script[None]:
+    """Take entries out of the stored plan; once it is empty it is removed, and looked for anew."""
+    plan: Targets | None = yield ReadReassignmentPlan()
+    if plan is None:
+        return
+    left = {tp: target for tp, target in plan.items() if not done(tp, target)}
+    yield StoreReassignmentPlan(left)
+    if not left:
+        yield Enqueue(ReassignmentPlanned())

@@ -1,0 +1,104 @@
+"""Topics and partitions that appear, and topics that vanish."""
+
+from __future__ import annotations
+
+from kedge.controller.context import Context
+from kedge.controller.effects import (
+    GiveTopicIds,
+    ReadInitialised,
+    ReadTopicRecords,
+    ReadTopics,
+    RecordWords,
+    Script,
+    StoreAssignment,
+    TopicRecord,
+)
+from kedge.controller.partitions import ElectionRule, bring_online, mark_partitions
+from kedge.controller.replicas import move_replicas
+from kedge.controller.states import PartitionState, ReplicaState
+from kedge.model import BrokerId, TopicPartition
+
+Records = dict[str, TopicRecord]
+
+
+def on_topics_changed(context: Context) -> Script[None]:
+    """New topics get leaders; vanished ones are forgotten, and nobody is told."""
+    now: set[str] = yield ReadTopics()
+    new, vanished = sorted(now - context.topics), sorted(context.topics - now)
+    context.topics = set(now)
+    records: Records = (yield ReadTopicRecords(new)) if new else {}
+    for topic in vanished:
+        context.remove_topic(topic)
+    yield from learn_ids(context, records)
+    yield from create_partitions(context, learn_assignments(context, records))
+
+
+def on_topic_modified(context: Context, topic: str) -> Script[None]:
+    """Partitions that were not there before are new. Changes to others' replicas are ignored:
+    those come by reassignment only."""
+    records: Records = yield ReadTopicRecords((topic,))
+    record = records.get(topic)
+    if record is None or topic not in context.topics:
+        return
+    new = {tp: a for tp, a in record.assignments.items() if not context.replicas(tp)}
+    if not new:
+        return
+    if topic in context.topics_to_be_deleted:
+        yield from undo_expansion(context, topic, record)
+        return
+    for tp, assignment in new.items():
+        context.assign(tp, assignment)
+    yield from create_partitions(context, sorted(new))
+
+
+def undo_expansion(context: Context, topic: str, record: TopicRecord) -> Script[None]:
+    """A topic that is being deleted cannot grow: only partitions that ever had a leadership are
+    written back."""
+    yield RecordWords(f"topic {topic} is being deleted: its new partitions are taken back")
+    initialised: set[int] = yield ReadInitialised(topic)
+    kept = sorted(tp for tp in record.assignments if tp.partition in initialised)
+    assignments = {tp: context.assignment(tp) for tp in kept}
+    yield StoreAssignment(topic, context.topic_ids.get(topic), assignments)
+
+
+def learn_ids(context: Context, records: Records) -> Script[None]:
+    """Know each topic by its id; those without one get one where the protocol has ids."""
+    ids = {topic: record.topic_id for topic, record in records.items()}
+    bare = {topic: records[topic] for topic in sorted(ids) if ids[topic] is None}
+    if bare and context.settings.uses_topic_ids:
+        ids |= yield GiveTopicIds(bare)
+    for topic, topic_id in ids.items():
+        if topic_id is not None:
+            context.name_topic(topic, topic_id)
+
+
+def learn_assignments(context: Context, records: Records) -> list[TopicPartition]:
+    """Know the replicas of each partition."""
+    found: list[TopicPartition] = []
+    for record in records.values():
+        for tp, assignment in record.assignments.items():
+            context.assign(tp, assignment)
+            found.append(tp)
+    return sorted(found)
+
+
+def create_partitions(context: Context, partitions: list[TopicPartition]) -> Script[None]:
+    """From nothing to a leader. Every assigned replica becomes online, dead ones too: their
+    broker's start or failure will tell."""
+    if not partitions:
+        return
+    yield from mark_partitions(context, partitions, PartitionState.NEW)
+    yield from move_replicas(context, replicas_of(context, partitions), ReplicaState.NEW)
+    yield from bring_online(context, partitions, ElectionRule())
+    yield from move_replicas(context, replicas_of(context, partitions), ReplicaState.ONLINE)
+
+
+def replicas_of(
+    context: Context, partitions: list[TopicPartition]
+) -> dict[BrokerId, list[TopicPartition]]:
+    """The assigned replicas of partitions, by broker."""
+    found: dict[BrokerId, list[TopicPartition]] = {}
+    for tp in partitions:
+        for broker in context.replicas(tp):
+            found.setdefault(broker, []).append(tp)
+    return found

@@ -1,0 +1,133 @@
+"""Leaderships in the store: one node per partition, read and written by the thousand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from kedge.controller.effects import CreateLeaderships, ReadLeaderships, Stored, WriteLeaderships
+from kedge.errors import Conflict, MalformedInput, NodeExists, StaleVersion
+from kedge.model import Leadership, Recovery, TopicPartition
+from kedge.runtime.fenced import FencedStore
+from kedge.store.port import Create, Node, SetData, Written
+from kedge.store.znodes import (
+    decode_state,
+    encode_state,
+    partition_path,
+    partitions_path,
+    state_path,
+)
+
+Leaderships = dict[TopicPartition, Leadership]
+
+
+def read_leaderships(store: FencedStore, effect: ReadLeaderships) -> Leaderships:
+    """What is stored; an unreadable record counts as none."""
+    paths = [state_path(tp) for tp in effect.partitions]
+    found: Leaderships = {}
+    for tp, node in zip(effect.partitions, store.nodes(paths, watch=effect.watch), strict=True):
+        if node is not None:
+            leadership = decode(tp, node)
+            if leadership is not None:
+                found[tp] = leadership
+    return found
+
+
+def decode(tp: TopicPartition, node: Node) -> Leadership | None:
+    """A leadership; the way without detours for records as they are usually written."""
+    try:
+        value: dict[str, Any] = orjson.loads(node.data or b"")
+        if len(value) == 5:
+            leader, isr, epoch = value["leader"], tuple(value["isr"]), value["leader_epoch"]
+            controller = value["controller_epoch"]
+            if type(leader) is type(epoch) is type(controller) is int:
+                return Leadership(
+                    leader, isr, epoch, node.stat.version, controller, Recovery.RECOVERED
+                )
+    except (ValueError, KeyError, TypeError):
+        pass
+    try:
+        return decode_state(tp, node.data, node.stat.version)
+    except MalformedInput:
+        return None
+
+
+def write_leaderships(store: FencedStore, effect: WriteLeaderships) -> Stored:
+    """Conditional writes, each for itself."""
+    wanted = stamped(effect.wanted, effect.controller_epoch)
+    changes = [
+        SetData(state_path(tp), encode_state(leadership), leadership.partition_epoch)
+        for tp, leadership in wanted.items()
+    ]
+    outcome = Stored()
+    for (tp, leadership), answer in zip(wanted.items(), store.write(changes), strict=True):
+        if isinstance(answer, Written):
+            outcome.stored[tp] = at_version(leadership, answer.stat.version)
+        elif isinstance(answer, StaleVersion):
+            outcome.stale.append(tp)
+        else:
+            outcome.failed[tp] = str(answer)
+    return outcome
+
+
+def create_leaderships(store: FencedStore, effect: CreateLeaderships) -> Stored:
+    """First records: the partition's own node and its state in one step, so that a crash leaves
+    both or neither."""
+    wanted = stamped(effect.wanted, effect.controller_epoch)
+    topics = sorted({tp.topic for tp in wanted})
+    store.write([Create(partitions_path(topic)) for topic in topics])
+    states = {tp: Create(state_path(tp), encode_state(wanted[tp])) for tp in wanted}
+    answers = store.write_together([(Create(partition_path(tp)), states[tp]) for tp in states])
+    outcome = Stored()
+    again: list[TopicPartition] = []
+    for tp, answer in zip(wanted, answers, strict=True):
+        if not isinstance(answer, Conflict):
+            outcome.stored[tp] = wanted[tp]
+        elif isinstance(answer, NodeExists):
+            again.append(tp)
+        else:
+            outcome.failed[tp] = str(answer)
+    create_states(store, again, states, wanted, outcome)
+    return outcome
+
+
+def create_states(
+    store: FencedStore,
+    partitions: Sequence[TopicPartition],
+    states: Mapping[TopicPartition, Create],
+    wanted: Leaderships,
+    outcome: Stored,
+) -> None:
+    """The states alone, for partitions whose own node is there already."""
+    if not partitions:
+        return
+    answers = store.write([states[tp] for tp in partitions])
+    for tp, answer in zip(partitions, answers, strict=True):
+        if isinstance(answer, Conflict):
+            outcome.failed[tp] = str(answer)
+        else:
+            outcome.stored[tp] = wanted[tp]
+
+
+def stamped(leaderships: Mapping[TopicPartition, Leadership], epoch: int) -> Leaderships:
+    """The same under this controller's epoch."""
+    return {
+        tp: Leadership(
+            now.leader, now.isr, now.leader_epoch, now.partition_epoch, epoch, now.recovery
+        )
+        for tp, now in leaderships.items()
+    }
+
+
+def at_version(now: Leadership, version: int) -> Leadership:
+    """The same as the store has it now."""
+    return Leadership(
+        now.leader, now.isr, now.leader_epoch, version, now.controller_epoch, now.recovery
+    )
+
+
+def stored_partitions(store: FencedStore, topic: str) -> set[int]:
+    """The partitions that have a node of their own."""
+    return {int(name) for name in store.children(partitions_path(topic)) if name.isdigit()}

@@ -1,0 +1,67 @@
+"""What the store tells us, as events: which watched node means what."""
+
+from __future__ import annotations
+
+from kedge.controller import events as e
+from kedge.model import BrokerId, TopicPartition
+from kedge.store.port import Change, WatchFired
+from kedge.store.znodes import (
+    BROKER_IDS,
+    CONTROLLER,
+    DELETE_TOPICS,
+    ISR_CHANGES,
+    LOG_DIR_EVENTS,
+    PREFERRED_ELECTION,
+    REASSIGN_PARTITIONS,
+    TOPICS,
+)
+
+_BY_PLACE: dict[tuple[str, Change], e.Event] = {
+    (CONTROLLER, Change.CREATED): e.ControllerChanged(),
+    (CONTROLLER, Change.DATA): e.ControllerChanged(),
+    (CONTROLLER, Change.DELETED): e.RoleVacated(),
+    (BROKER_IDS, Change.CHILDREN): e.BrokersChanged(),
+    (TOPICS, Change.CHILDREN): e.TopicsChanged(),
+    (DELETE_TOPICS, Change.CHILDREN): e.DeletionsRequested(),
+    (REASSIGN_PARTITIONS, Change.CREATED): e.ReassignmentPlanned(),
+    (REASSIGN_PARTITIONS, Change.DATA): e.ReassignmentPlanEdited(),
+    (REASSIGN_PARTITIONS, Change.DELETED): e.ReassignmentPlanEdited(),
+    (PREFERRED_ELECTION, Change.CREATED): e.PreferredElectionPlanned(),
+    (PREFERRED_ELECTION, Change.DATA): e.PreferredElectionPlanned(),
+    (PREFERRED_ELECTION, Change.DELETED): e.PreferredElectionPlanned(),
+    (ISR_CHANGES, Change.CHILDREN): e.IsrChangesNoted(),
+    (LOG_DIR_EVENTS, Change.CHILDREN): e.LogDirFailuresNoted(),
+}
+
+
+def event_of(notice: WatchFired) -> e.Event | None:
+    """The event that a fired watch stands for; None where it means nothing to a controller."""
+    known = _BY_PLACE.get((notice.path, notice.change))
+    if known is not None or notice.change is not Change.DATA:
+        return known
+    match notice.path.split("/")[1:]:
+        case ["brokers", "ids", name] if name.isdigit():
+            return e.BrokerModified(BrokerId(int(name)))
+        case ["brokers", "topics", topic]:
+            return e.TopicModified(topic)
+        case ["brokers", "topics", topic, "partitions", number, "state"] if number.isdigit():
+            return e.ReassignedIsrChanged(TopicPartition(topic, int(number)))
+        case _:
+            return None
+
+
+# Events that only say "look again". One that waits already sees whatever comes meanwhile, so a
+# second one need not wait beside it; that keeps the queue short however busy the store is.
+LOOK_AGAIN = (
+    e.ControllerChanged,
+    e.BrokersChanged,
+    e.BrokerModified,
+    e.TopicsChanged,
+    e.TopicModified,
+    e.DeletionsRequested,
+    e.ReassignmentPlanEdited,
+    e.ReassignedIsrChanged,
+    e.IsrChangesNoted,
+    e.LogDirFailuresNoted,
+    e.RebalanceDue,
+)

@@ -1,0 +1,100 @@
+"""What operators and brokers leave in the store for the controller: orders and notes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kedge.controller.effects import NoteKind, Notes, StoreReassignmentPlan
+from kedge.errors import MalformedInput, NodeMissing
+from kedge.model import BrokerId, TopicPartition
+from kedge.runtime.fenced import FencedStore
+from kedge.store.port import Create, Delete, SetData
+from kedge.store.znodes import (
+    DELETE_TOPICS,
+    ISR_CHANGES,
+    LOG_DIR_EVENTS,
+    PREFERRED_ELECTION,
+    REASSIGN_PARTITIONS,
+    decode_log_dir_event,
+    decode_partitions,
+    decode_preferred_election,
+    decode_reassignments,
+    delete_topic_path,
+    encode_reassignments,
+)
+
+_FOLDERS = {NoteKind.ISR_CHANGES: ISR_CHANGES, NoteKind.LOG_DIR_FAILURES: LOG_DIR_EVENTS}
+
+Targets = dict[TopicPartition, tuple[BrokerId, ...]]
+
+
+def read_deletions(store: FencedStore) -> set[str]:
+    """The topics that are to be deleted."""
+    return set(store.children(DELETE_TOPICS, watch=True))
+
+
+def drop_deletions(store: FencedStore, topics: Sequence[str]) -> None:
+    """Take topics off that list."""
+    store.write([Delete(delete_topic_path(topic)) for topic in topics])
+
+
+def read_reassignment_plan(store: FencedStore, *, watch: bool) -> Targets | None:
+    """The plan; one that does not read as a plan is empty."""
+    node = store.watched(REASSIGN_PARTITIONS) if watch else store.node(REASSIGN_PARTITIONS)
+    if node is None:
+        return None
+    try:
+        return decode_reassignments(node.data)
+    except MalformedInput:
+        return {}
+
+
+def store_reassignment_plan(store: FencedStore, effect: StoreReassignmentPlan) -> None:
+    """Replace the plan, create it anew if it is gone, remove it if nothing is left of it."""
+    if not effect.targets:
+        store.write_one(Delete(REASSIGN_PARTITIONS))
+        return
+    data = encode_reassignments(effect.targets)
+    if isinstance(store.write_one(SetData(REASSIGN_PARTITIONS, data)), NodeMissing):
+        store.write_one(Create(REASSIGN_PARTITIONS, data))
+
+
+def read_preferred_plan(store: FencedStore) -> set[TopicPartition] | None:
+    """The list; one that does not read as a list is empty."""
+    node = store.watched(PREFERRED_ELECTION)
+    if node is None:
+        return None
+    try:
+        return set(decode_preferred_election(node.data))
+    except MalformedInput:
+        return set()
+
+
+def drop_preferred_plan(store: FencedStore) -> None:
+    """Remove the list."""
+    store.write_one(Delete(PREFERRED_ELECTION))
+
+
+def read_notes(store: FencedStore, kind: NoteKind) -> Notes:
+    """All notes of a kind; those that cannot be read say nothing."""
+    folder = _FOLDERS[kind]
+    names = store.children(folder, watch=True)
+    paths = [f"{folder}/{name}" for name in names]
+    partitions: set[TopicPartition] = set()
+    brokers: set[BrokerId] = set()
+    for path, node in zip(paths, store.nodes(paths), strict=True):
+        try:
+            if node is None:
+                continue
+            if kind is NoteKind.ISR_CHANGES:
+                partitions.update(decode_partitions(node.data, path))
+            else:
+                brokers.add(decode_log_dir_event(node.data, path))
+        except MalformedInput:
+            continue
+    return Notes(names, frozenset(partitions), frozenset(brokers))
+
+
+def drop_notes(store: FencedStore, kind: NoteKind, names: Sequence[str]) -> None:
+    """Remove notes."""
+    store.write([Delete(f"{_FOLDERS[kind]}/{name}") for name in names])

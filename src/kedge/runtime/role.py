@@ -1,0 +1,119 @@
+"""The controller's role in the store: one claim that dies with its session, one epoch."""
+
+from __future__ import annotations
+
+from kedge.errors import ControllerMoved, StaleVersion
+from kedge.model import BrokerId
+from kedge.runtime.fenced import FencedStore
+from kedge.store.port import (
+    Check,
+    Committed,
+    Create,
+    Created,
+    Delete,
+    Multi,
+    Node,
+    SetData,
+    Written,
+)
+from kedge.store.znodes import (
+    CONTROLLER,
+    CONTROLLER_EPOCH,
+    FEATURE,
+    PRODUCER_ID_BLOCK,
+    ControllerClaim,
+    Features,
+    ProducerIdBlock,
+    decode_controller,
+    decode_controller_epoch,
+    decode_features,
+    decode_producer_id_block,
+    encode_controller,
+    encode_controller_epoch,
+    encode_features,
+    encode_producer_id_block,
+)
+
+PRODUCER_IDS_PER_BLOCK = 1000
+
+
+def read_controller(store: FencedStore, *, watch: bool = True) -> BrokerId | None:
+    """Who holds the role; the next change is told."""
+    node = store.watched(CONTROLLER) if watch else store.node(CONTROLLER)
+    return None if node is None else decode_controller(node.data).broker
+
+
+def claim_role(store: FencedStore, me: BrokerId, now_ms: int) -> int:
+    """Create the claim and raise the epoch in one step; the answer is the new epoch.
+
+    A refusal may be our own success whose answer was lost: then the claim is ours and the epoch
+    is the one that we wanted.
+    """
+    epoch, version = read_epoch(store)
+    claim = Create(CONTROLLER, encode_controller(ControllerClaim(me, now_ms)), ephemeral=True)
+    raised = SetData(CONTROLLER_EPOCH, encode_controller_epoch(epoch + 1), version)
+    (answer,) = store.store.batch([Multi((claim, raised))])
+    if isinstance(answer, Committed) and isinstance(answer.answers[1], Written):
+        store.fence = answer.answers[1].stat.version
+        return epoch + 1
+    stored_epoch, stored_version = read_epoch(store)
+    if read_controller(store, watch=False) != me or stored_epoch != epoch + 1:
+        raise ControllerMoved("another controller was elected first")
+    store.fence = stored_version
+    return stored_epoch
+
+
+def read_epoch(store: FencedStore) -> tuple[int, int]:
+    """The controller epoch and its version; created if this is the first controller ever."""
+    node = store.node(CONTROLLER_EPOCH)
+    if node is None:
+        # losing the race to create it only means that it can be read now
+        store.store.batch([Create(CONTROLLER_EPOCH, encode_controller_epoch(0))])
+        node = store.node(CONTROLLER_EPOCH)
+    if node is None:
+        raise ControllerMoved("the controller epoch cannot be created")
+    return decode_controller_epoch(node.data), node.stat.version
+
+
+def release_role(store: FencedStore) -> None:
+    """Delete the claim on condition that the epoch is still the one we know; without one of our
+    own, the one that is stored."""
+    fence = read_epoch(store)[1] if store.fence is None else store.fence
+    store.store.batch([Multi((Check(CONTROLLER_EPOCH, fence), Delete(CONTROLLER)))])
+
+
+# ---- features and producer ids ---------------------------------------------------------------
+
+
+def set_up_features(store: FencedStore, *, enabled: bool, version: int) -> None:
+    """Make sure that the record of finalised features is there and says what the protocol wants;
+    levels that operators finalised are kept while the record stays enabled."""
+    node = store.node(FEATURE)
+    wanted = encode_features(Features(enabled, {}, version))
+    if node is None:
+        store.write_one(Create(FEATURE, wanted))
+    elif decode_features(node.data).enabled is not enabled:
+        store.write_one(SetData(FEATURE, wanted, node.stat.version))
+
+
+def take_producer_ids(store: FencedStore, broker: BrokerId) -> tuple[int, int]:
+    """The next block, however many others take one at the same time."""
+    while True:
+        node = store.node(PRODUCER_ID_BLOCK)
+        first = next_producer_id(node)
+        block = ProducerIdBlock(broker, first, first + PRODUCER_IDS_PER_BLOCK - 1)
+        data = encode_producer_id_block(block)
+        if node is None:
+            answer = store.write_one(Create(PRODUCER_ID_BLOCK, data))
+        else:
+            answer = store.write_one(SetData(PRODUCER_ID_BLOCK, data, node.stat.version))
+        if isinstance(answer, Written | Created):
+            return first, PRODUCER_IDS_PER_BLOCK
+        if not isinstance(answer, StaleVersion):
+            raise ControllerMoved("the record of producer ids vanished")
+
+
+def next_producer_id(node: Node | None) -> int:
+    """The first id that nobody has."""
+    block = None if node is None else decode_producer_id_block(node.data)
+    return 0 if block is None else block.last + 1

@@ -1,0 +1,244 @@
+"""Moving a partition, step by step, and stopped at every step."""
+
+from __future__ import annotations
+
+import pytest
+
+from kedge.controller.effects import StoreAssignment
+from kedge.controller.events import ReassignmentRequested
+from kedge.controller.reassignment import (
+    list_reassignments,
+    maybe_complete,
+    on_reassignment_planned,
+    on_reassignment_requested,
+    resume_moves,
+)
+from kedge.controller.states import ReplicaState
+from kedge.model import BrokerId, Leadership, ReplicaAssignment, TopicPartition
+from kedge.model.error_codes import ErrorCode
+from tests.controller.stage import Crashed, Stage, brokers, tp
+
+
+def order(stage: Stage, where: TopicPartition, *target: int) -> ErrorCode:
+    event = ReassignmentRequested({where: brokers(*target)})
+    return stage.run(on_reassignment_requested(stage.context, event))[where]
+
+
+def catch_up(stage: Stage, where: TopicPartition, *isr: int) -> None:
+    """The leader has taken replicas into the ISR."""
+    now = stage.stored[where]
+    grown = Leadership(
+        now.leader, brokers(*isr), now.leader_epoch, now.partition_epoch + 1, now.controller_epoch
+    )
+    stage.stored[where] = grown
+    stage.context.lead(where, grown)
+
+
+def test_three_brokers_move_to_three_others_as_the_table_says() -> None:
+    stage = Stage(registered=range(1, 7))
+    where = stage.add("t-0", [1, 2, 3])
+    assert order(stage, where, 4, 5, 6) is ErrorCode.NONE
+    assert stage.topics["t"][where] == ReplicaAssignment(
+        brokers(4, 5, 6, 1, 2, 3), brokers(4, 5, 6), brokers(1, 2, 3)
+    )
+    assert (stage.stored[where].leader, stage.stored[where].leader_epoch) == (1, 1)
+    first = [(b, "t-0", 1, 1, b > 3) for b in range(1, 7)]
+    assert stage.told_to_lead() == first + [(b, "t-0", 1, 1, True) for b in (4, 5, 6)]
+
+    stage.sent.clear()
+    catch_up(stage, where, 1, 2, 3, 4, 5, 6)
+    stage.run(maybe_complete(stage.context, where))
+    done = stage.stored[where]
+    assert (done.leader, done.leader_epoch, done.isr) == (4, 5, (4, 5, 6))
+    assert stage.topics["t"][where] == ReplicaAssignment(brokers(4, 5, 6))
+    assert [(b, e) for b, _, e, delete in stage.told_to_stop() if delete] == [
+        (1, 5),
+        (2, 5),
+        (3, 5),
+    ]
+    assert not stage.context.being_reassigned
+    # the old leader learns from StopReplica alone
+    assert {b for b, *_ in stage.told_to_lead()} == {4, 5, 6}
+
+
+def test_a_change_of_order_completes_at_once_and_keeps_the_leader() -> None:
+    stage = Stage()
+    where = stage.add("t-0", [1, 2, 3])
+    assert order(stage, where, 3, 1, 2) is ErrorCode.NONE
+    assert stage.context.assignment(where) == ReplicaAssignment(brokers(3, 1, 2))
+    assert (stage.stored[where].leader, stage.stored[where].leader_epoch) == (1, 1)
+    assert not stage.context.being_reassigned
+
+
+def test_the_same_list_again_is_not_refused_and_raises_the_epoch() -> None:
+    stage = Stage()
+    where = stage.add("t-0", [1, 2])
+    assert order(stage, where, 1, 2) is ErrorCode.NONE
+    assert stage.stored[where].leader_epoch == 1
+
+
+def test_a_plain_removal_of_a_replica_in_sync_is_one_event() -> None:
+    stage = Stage()
+    where = stage.add("t-0", [1, 2, 3])
+    assert order(stage, where, 2, 3) is ErrorCode.NONE
+    now = stage.stored[where]
+    assert (now.leader, now.isr, now.leader_epoch) == (2, (2, 3), 2)
+    assert stage.told_to_stop() == [(1, "t-0", 1, False), (1, "t-0", 2, True)]
+
+
+def test_an_override_stops_what_the_new_plan_does_not_know() -> None:
+    stage = Stage(registered=range(1, 6))
+    where = stage.add("t-0", [1, 2])
+    order(stage, where, 3, 4)
+    assert order(stage, where, 5, 2) is ErrorCode.NONE
+    assert stage.context.assignment(where) == ReplicaAssignment(
+        brokers(5, 2, 1), brokers(5), brokers(1)
+    )
+    assert {(b, delete) for b, _, _, delete in stage.told_to_stop()} == {
+        (3, False),
+        (4, False),
+        (3, True),
+        (4, True),
+    }
+
+
+def test_a_cancel_goes_back_to_the_origin() -> None:
+    stage = Stage(registered=range(1, 5))
+    where = stage.add("t-0", [1, 2])
+    order(stage, where, 3, 4)
+    catch_up(stage, where, 1, 2, 3)
+    event = ReassignmentRequested({where: None})
+    assert stage.run(on_reassignment_requested(stage.context, event)) == {where: ErrorCode.NONE}
+    now = stage.stored[where]
+    assert stage.topics["t"][where] == ReplicaAssignment(brokers(1, 2))
+    assert (now.leader, now.isr) == (1, (1, 2))
+    assert not stage.context.being_reassigned
+
+
+def test_a_cancel_that_would_delete_all_data_is_refused() -> None:
+    stage = Stage(registered=(3,))
+    where = stage.add("t-0", [3, 1], adding=[3], removing=[1], leader=3, isr=[3])
+    event = ReassignmentRequested({where: None})
+    outcomes = stage.run(on_reassignment_requested(stage.context, event))
+    assert outcomes == {where: ErrorCode.INVALID_REPLICA_ASSIGNMENT}
+    assert stage.sent == []
+    assert not any(isinstance(e, StoreAssignment) for e in stage.effects)
+
+
+def test_without_the_guard_kedge_does_as_kafka_does() -> None:
+    stage = Stage(registered=(3,), guard_last_in_sync=False)
+    where = stage.add("t-0", [3, 1], adding=[3], removing=[1], leader=3, isr=[3])
+    event = ReassignmentRequested({where: None})
+    assert stage.run(on_reassignment_requested(stage.context, event)) == {where: ErrorCode.NONE}
+    assert (3, "t-0", True) in {(b, p, delete) for b, p, _, delete in stage.told_to_stop()}
+    assert stage.stored[where].leader == -1
+
+
+@pytest.mark.parametrize(
+    ("target", "code"),
+    [
+        ((), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        ((1, 1), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        ((-1, 2), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        ((1, 9), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        ((8, 1), ErrorCode.NONE),  # dead, but there already
+    ],
+)
+def test_a_target_must_be_a_list_of_live_brokers(target: tuple[int, ...], code: ErrorCode) -> None:
+    stage = Stage()
+    where = stage.add("t-0", [1, 8], isr=[1])
+    assert order(stage, where, *target) is code
+
+
+def test_unknown_partitions_and_idle_cancels_get_their_own_answers() -> None:
+    stage = Stage()
+    idle = stage.add("t-0", [1])
+    unknown = tp("x-0")
+    event = ReassignmentRequested({idle: None, unknown: brokers(1)})
+    assert stage.run(on_reassignment_requested(stage.context, event)) == {
+        idle: ErrorCode.NO_REASSIGNMENT_IN_PROGRESS,
+        unknown: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    }
+
+
+def test_a_stored_plan_loses_the_entries_that_cannot_be_started() -> None:
+    stage = Stage()
+    where = stage.add("t-0", [1, 2])
+    stage.plan = {where: brokers(1, 3), tp("x-0"): brokers(1)}
+    started = stage.run(on_reassignment_planned(stage.context))
+    assert started == {where}
+    assert stage.plan == {where: brokers(1, 3)}
+
+
+def test_the_newest_order_wins_over_a_stored_plan() -> None:
+    stage = Stage()
+    where = stage.add("t-0", [1, 2])
+    stage.plan = {where: brokers(1, 3)}
+    order(stage, where, 2, 3)
+    assert stage.plan is None
+
+
+def test_an_empty_target_in_a_stored_plan_deletes_nothing() -> None:
+    stage = Stage()
+    where = stage.add("t-0", [1, 2])
+    stage.plan = {where: ()}
+    assert stage.run(on_reassignment_planned(stage.context)) == set()
+    assert (stage.plan, stage.told_to_stop()) == (None, [])
+
+
+def test_only_moves_in_progress_are_listed() -> None:
+    stage = Stage()
+    moving = stage.add("t-0", [3, 1], adding=[3], removing=[1], isr=[1])
+    idle = stage.add("t-1", [1])
+    assert list(list_reassignments(stage.context, None)) == [moving]
+    assert list(list_reassignments(stage.context, [idle, tp("x-0")])) == []
+
+
+def test_a_completion_that_dies_at_any_step_is_finished_by_the_next_controller() -> None:
+    steps = 0
+    for steps in range(1, 200):
+        stage = ready_to_complete()
+        try:
+            stage.run(maybe_complete(stage.context, tp()), crash_after=steps)
+        except Crashed:
+            after = successor(stage)
+            after.run(resume_moves(after.context, lambda *_: True))
+            stage = after
+            finished = False
+        else:
+            finished = True
+        assert stage.topics["t"][tp()] == ReplicaAssignment(brokers(3, 4))
+        now = stage.stored[tp()]
+        assert now.leader in now.isr
+        assert set(now.isr) == {3, 4}
+        if finished:
+            break
+    assert steps > 10
+
+
+def ready_to_complete() -> Stage:
+    stage = Stage(registered=range(1, 5))
+    stage.add(
+        "t-0", [3, 4, 1, 2], adding=[3, 4], removing=[1, 2], leader=1, isr=[1, 2, 3, 4], epoch=1
+    )
+    return stage
+
+
+def successor(stage: Stage) -> Stage:
+    """A controller that knows only what is stored."""
+    after = Stage(registered=range(1, 5))
+    after.context.epoch = 8
+    stored = stage.topics["t"][tp()]
+    now = stage.stored[tp()]
+    after.add(
+        "t-0",
+        stored.replicas,
+        adding=stored.adding,
+        removing=stored.removing,
+        leader=now.leader,
+        isr=now.isr,
+    )
+    after.stored[tp()] = now
+    after.context.lead(tp(), now)
+    assert after.context.replica_state(BrokerId(3), tp()) is ReplicaState.ONLINE
+    return after
