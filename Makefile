@@ -44,6 +44,9 @@ check: python ## style, types and the direction of imports
 conformance: install ## known answers from real Kafka, against this code
 	@$(PY) -m tests.conformance tests/vectors/*.json
 
+rewrite: python ## write the stories in tests/scenarios anew; read the difference before you keep it
+	@$(PY) -m tests.scenarios.text
+
 sim: python ## simulate faults: SEEDS=2000 for a sweep, SEED=81276 to replay one with its trace
 	@$(PY) -m kedge.sim $(if $(SEED),--seed $(SEED) --trace,--seeds $(or $(SEEDS),200))
 
