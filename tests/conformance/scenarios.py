@@ -118,7 +118,7 @@ def run_scenario(case: Case, store_factory: StoreFactory) -> str | None:
 
 
 def settings_of(given: Case) -> Settings:
-    """The settings that a scenario starts with: exactly Kafka's, without our own guard."""
+    """The settings that a scenario starts with: exactly Kafka's, its accidents included."""
     config = given.get("config", {})
     return Settings(
         ibp=Ibp.parse(given.get("ibp", "3.9")),
@@ -126,7 +126,7 @@ def settings_of(given: Case) -> Settings:
         auto_rebalance=False,  # the scenario says when
         imbalance_percentage_max=int(config.get("leader.imbalance.per.broker.percentage", "10")),
         unclean_elections=config.get(UNCLEAN, "false") == "true",
-        guard_last_in_sync=False,
+        safer=False,
     )
 
 

@@ -42,6 +42,7 @@ class Stage:
         self.stored: dict[TopicPartition, Leadership] = {}
         self.topics: dict[str, dict[TopicPartition, ReplicaAssignment]] = {}
         self.plan: dict[TopicPartition, tuple[BrokerId, ...]] | None = None
+        self.deletions: set[str] = set()
         self.unclean: dict[str, bool | None] = {}
         self.effects: list[f.Effect] = []
         self.sent: list[BrokerRequest] = []
@@ -100,6 +101,8 @@ class Stage:
                 return True
             case f.ReadUncleanAllowed(topics, default):
                 return {topic: self.unclean.get(topic, default) for topic in topics}
+            case f.ReadDeletions():
+                return set(self.deletions)
             case f.ReadReassignmentPlan():
                 return self.plan
             case f.StoreReassignmentPlan(targets):

@@ -33,6 +33,17 @@ def test_partitions_of_topics_whose_deletion_started_are_not_counted_as_offline(
     assert context.offline_partition_count == 0
 
 
+def test_an_offline_partition_that_was_not_counted_is_not_taken_off_with_its_topic() -> None:
+    context, where = Context(BrokerId(0)), tp()
+    context.topics.add("t")
+    context.assign(where, ReplicaAssignment(brokers(1)))
+    context.queue_deletion(["t"])
+    context.topics_with_deletion_started.add("t")
+    context.set_partition_state(where, PartitionState.OFFLINE)
+    context.remove_topic("t")
+    assert context.offline_partition_count == 0
+
+
 def test_a_broker_shutting_down_is_registered_but_not_live() -> None:
     context = Context(BrokerId(0))
     context.add_brokers([Registration(Broker(BrokerId(1)), 5)])

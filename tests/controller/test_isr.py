@@ -109,3 +109,22 @@ def test_the_leader_is_answered_before_its_move_is_completed() -> None:
     assert kinds.index(Reply) == 1
     assert len(kinds) > 2
     assert stage.context.replicas(where) == brokers(3)
+
+
+def test_a_leader_that_counts_a_stranger_in_is_set_right() -> None:
+    stage = Stage(registered=(1, 2, 3, 4))
+    where = stage.add("t-0", [1, 2], epoch=3)
+    stage.context.name_topic("t", "id-of-t")
+    answer = ask(stage, isr=(1, 2, 4), leader_epoch=3, partition_epoch=0)
+    assert answer.errors == {where: ErrorCode.INELIGIBLE_REPLICA}
+    assert stage.stored[where].isr == (1, 2)
+    assert stage.stored[where].leader_epoch == 4
+    assert (4, "t-0", True) in {(b, p, delete) for b, p, _, delete in stage.told_to_stop()}
+
+
+def test_as_kafka_a_stranger_is_let_in() -> None:
+    stage = Stage(registered=(1, 2, 3, 4), safer=False)
+    where = stage.add("t-0", [1, 2], epoch=3)
+    stage.context.name_topic("t", "id-of-t")
+    assert ask(stage, isr=(1, 2, 4), leader_epoch=3, partition_epoch=0).errors == {}
+    assert stage.stored[where].isr == (1, 2, 4)

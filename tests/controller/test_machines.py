@@ -161,3 +161,10 @@ def test_a_new_replica_missing_in_the_assignment_is_appended() -> None:
     stage.run(move_replicas(stage.context, everyone, ReplicaState.ONLINE))
     assert stage.context.replicas(where) == brokers(1, 2, 3)
     assert stage.told_to_lead() == [(1, "t-0", 1, 0, False)]
+
+
+def test_a_replica_that_cannot_move_is_known_not_to_exist() -> None:
+    stage = Stage()
+    where = stage.add("t-0", [1, 2])
+    stage.run(move_replicas(stage.context, {BrokerId(3): [where]}, ReplicaState.OFFLINE))
+    assert stage.context.replica_states[BrokerId(3)] == {where: ReplicaState.NON_EXISTENT}

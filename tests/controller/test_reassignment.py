@@ -15,6 +15,7 @@ from kedge.controller.reassignment import (
 )
 from kedge.controller.states import ReplicaState
 from kedge.model import BrokerId, Leadership, ReplicaAssignment, TopicPartition
+from kedge.model.broker_requests import LeaderAndIsr
 from kedge.model.error_codes import ErrorCode
 from tests.controller.stage import Crashed, Stage, brokers, tp
 
@@ -126,7 +127,7 @@ def test_a_cancel_that_would_delete_all_data_is_refused() -> None:
 
 
 def test_without_the_guard_kedge_does_as_kafka_does() -> None:
-    stage = Stage(registered=(3,), guard_last_in_sync=False)
+    stage = Stage(registered=(3,), safer=False)
     where = stage.add("t-0", [3, 1], adding=[3], removing=[1], leader=3, isr=[3])
     event = ReassignmentRequested({where: None})
     assert stage.run(on_reassignment_requested(stage.context, event)) == {where: ErrorCode.NONE}
@@ -242,3 +243,14 @@ def successor(stage: Stage) -> Stage:
     after.context.lead(tp(), now)
     assert after.context.replica_state(BrokerId(3), tp()) is ReplicaState.ONLINE
     return after
+
+
+def test_replicas_that_leave_are_out_of_the_isr_before_the_leader_knows() -> None:
+    stage = Stage()
+    where = stage.add("t-0", [1, 3, 2], adding=[3], removing=[2], isr=[1, 2, 3])
+    stage.run(maybe_complete(stage.context, where))
+    told = [r.partitions[where] for r in stage.sent if isinstance(r, LeaderAndIsr)]
+    knowing = [entry.leadership for entry in told if entry.assignment.replicas == (1, 3)]
+    assert knowing
+    assert all(2 not in leadership.isr for leadership in knowing)
+    assert stage.topics["t"][where] == ReplicaAssignment(brokers(1, 3))

@@ -180,11 +180,12 @@ class Context:
         if topic not in self.topics_to_be_deleted:
             self._clean_imbalance(topic)
         self.topics_to_be_deleted.discard(topic)
-        self.topics_with_deletion_started.discard(topic)
         self.topics.discard(topic)
         self.topic_names.pop(self.topic_ids.pop(topic, ""), None)
         for tp in self.by_topic.pop(topic, {}):
             self._forget_partition(tp)
+        # last: offline partitions of started topics were never counted
+        self.topics_with_deletion_started.discard(topic)
 
     def _forget_partition(self, tp: TopicPartition) -> None:
         self.set_partition_state(tp, PartitionState.NON_EXISTENT)

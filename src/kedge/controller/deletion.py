@@ -27,6 +27,7 @@ from kedge.controller.effects import (
 )
 from kedge.controller.events import ReplicasDeleted
 from kedge.controller.partitions import mark_partitions
+from kedge.controller.reassignment_plan import edit_plan
 from kedge.controller.replicas import move_replicas
 from kedge.controller.requests import tell_metadata
 from kedge.controller.states import PartitionState, ReplicaState
@@ -55,7 +56,7 @@ def on_deletions_requested(context: Context) -> Script[None]:
     moving = {tp.topic for tp in context.being_reassigned}
     # marks only topics that were queued before: a move does not hold back a new deletion
     mark_ineligible(context, known & moving)
-    context.queue_deletion(known)
+    queue(context, known)
     yield from resume_deletions(context)
 
 
@@ -79,9 +80,20 @@ def begin(context: Context) -> Script[None]:
         if wanted:
             yield DropDeletions(sorted(wanted))
         return
-    context.queue_deletion(wanted)
+    queue(context, wanted)
     moving = {tp.topic for tp in context.being_reassigned}
     mark_ineligible(context, {t for t in wanted if t in moving or has_offline(context, t)})
+
+
+def queue(context: Context, topics: set[str]) -> None:
+    """Queue topics for deletion. Their moves end here.
+
+    Kafka goes on with them: a broker that comes back then makes replicas anew that were deleted
+    already, and a move that can no longer complete holds the deletion up for ever.
+    """
+    context.queue_deletion(topics)
+    if context.settings.safer:
+        context.being_reassigned -= {tp for tp in context.being_reassigned if tp.topic in topics}
 
 
 def has_offline(context: Context, topic: str) -> bool:
@@ -214,4 +226,7 @@ def finish(context: Context, topic: str) -> Script[None]:
     yield from move_replicas(context, deleted, ReplicaState.NON_EXISTENT)
     yield DeleteTopic(topic)
     context.remove_topic(topic)
+    if context.settings.safer:
+        # nothing else would ever take the entries of a topic that is gone out of the plan
+        yield from edit_plan(lambda tp, _: tp.topic == topic)
     yield RecordWords(f"topic {topic} is deleted")

@@ -126,6 +126,14 @@ def refusal(event: e.Event) -> Any:
             return None
 
 
+def told_when_fenced(event: e.Event) -> Any:
+    """What a caller is told whose event came to a write that another controller fenced off."""
+    if isinstance(event, e.IsrChangeRequested):
+        # so does Kafka; the leader asks again, and by then knows whom
+        return IsrAnswer(ErrorCode.UNKNOWN_SERVER_ERROR)
+    return refusal(event)
+
+
 def nothing(answer: Any) -> Script[Any]:
     """A script that only answers."""
     return answer

@@ -95,11 +95,16 @@ class GiveTopicIds:
 
 @dataclass(frozen=True, slots=True)
 class StoreAssignment:
-    """Rewrite a topic's assignment. Answer: False if the topic is not there any more."""
+    """Rewrite a topic's assignment. Answer: False if the topic is not there any more.
+
+    With `keep_unknown`, partitions that are stored and not listed here stay as they are: somebody
+    added them, and the controller has not heard of it yet.
+    """
 
     topic: str
     topic_id: str | None
     assignments: Mapping[TopicPartition, ReplicaAssignment]
+    keep_unknown: bool = False
 
 
 @dataclass(frozen=True, slots=True)

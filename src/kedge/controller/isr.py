@@ -24,8 +24,8 @@ from kedge.controller.effects import (
     then_always,
 )
 from kedge.controller.events import IsrChangeRequested, WantedIsr
-from kedge.controller.reassignment import maybe_complete
-from kedge.controller.requests import tell_metadata
+from kedge.controller.reassignment import bump_epoch, maybe_complete
+from kedge.controller.requests import RequestBatch, tell_metadata
 from kedge.model import Leadership, Recovery, TopicPartition
 from kedge.model.error_codes import ErrorCode
 
@@ -67,7 +67,25 @@ def on_isr_change_requested(context: Context, event: IsrChangeRequested) -> Scri
     yield Reply(answer)
     for tp in sorted(answer.stored):
         yield from maybe_complete(context, tp)
+    for tp, code in sorted(answer.errors.items()):
+        if code is ErrorCode.INELIGIBLE_REPLICA and tp in wanted:
+            yield from set_leader_right(context, tp, wanted[tp])
     return answer
+
+
+def set_leader_right(context: Context, tp: TopicPartition, wish: WantedIsr) -> Script[None]:
+    """Tell a leader its replicas again that counts brokers in that are none, and stop those.
+
+    A controller that dies between storing a new assignment and telling it leaves such a leader.
+    """
+    strangers = [b for b in wish.isr if b in context.live and b not in context.replicas(tp)]
+    if not strangers or not context.settings.safer:
+        return
+    yield from bump_epoch(context, tp, context.assignment(tp))
+    batch = RequestBatch(context)
+    for broker in strangers:
+        batch.stop(broker, tp, delete=True)
+    yield from batch.send()
 
 
 def name_partitions(
@@ -110,10 +128,17 @@ def judge(
         answer.stored[tp] = now
         return None
     error = refusal(context, now, wanted, event.version)
+    if error is ErrorCode.NONE and has_strangers(context, tp, wanted):
+        error = ErrorCode.INELIGIBLE_REPLICA
     if error is not ErrorCode.NONE:
         answer.errors[tp] = error
         return None
     return wanted
+
+
+def has_strangers(context: Context, tp: TopicPartition, wanted: Leadership) -> bool:
+    """Whether an ISR names brokers that hold no replica of the partition; Kafka stores it so."""
+    return context.settings.safer and not set(wanted.isr) <= set(context.replicas(tp))
 
 
 def is_already(now: Leadership, wanted: Leadership) -> bool:

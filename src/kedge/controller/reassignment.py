@@ -29,29 +29,28 @@ from collections.abc import Callable, Iterable, Mapping
 from kedge.controller.context import Context
 from kedge.controller.deletion import mark_ineligible, resume_for
 from kedge.controller.effects import (
-    Enqueue,
     ReadLeaderships,
     ReadReassignmentPlan,
     RecordWords,
     Script,
     StoreAssignment,
     Stored,
-    StoreReassignmentPlan,
     WriteLeaderships,
 )
 from kedge.controller.elections import Strategy, succeed
-from kedge.controller.events import ReassignmentPlanned, ReassignmentRequested
+from kedge.controller.events import ReassignmentRequested
 from kedge.controller.partitions import ElectionRule, bring_online
+from kedge.controller.reassignment_plan import Targets, edit_plan
 from kedge.controller.replicas import move_one
 from kedge.controller.requests import RequestBatch, tell_metadata
 from kedge.controller.states import ReplicaState
 from kedge.errors import StateChangeFailed
 from kedge.model import BrokerId, Leadership, ReplicaAssignment, TopicPartition
 from kedge.model.error_codes import ErrorCode
+from kedge.model.replicas import without
 from kedge.plan.reassignment import cancel, reassign_to, unneeded_replicas
 
 Outcomes = dict[TopicPartition, ErrorCode]
-Targets = Mapping[TopicPartition, tuple[BrokerId, ...]]
 
 
 # ---- events ----------------------------------------------------------------------------------
@@ -166,10 +165,10 @@ def loses_data(context: Context, tp: TopicPartition, wanted: ReplicaAssignment) 
     """Whether a new plan stops and deletes every replica that is in sync.
 
     That happens when a move is cancelled or overridden while only replicas being added are in
-    sync. Kafka goes ahead and deletes them; so does Kedge if its guard is switched off.
+    sync. Kafka goes ahead and deletes them.
     """
     now = context.leaderships.get(tp)
-    if now is None or not context.settings.guard_last_in_sync:
+    if now is None or not context.settings.safer:
         return False
     dropped = unneeded_replicas(context.assignment(tp), wanted)
     return bool(dropped) and not any(b in wanted.replicas for b in now.isr)
@@ -210,7 +209,8 @@ def store_assignment(
     """Rewrite the topic with one partition's assignment replaced."""
     known = {other: context.assignments[other] for other in context.partitions_of(tp.topic)}
     known[tp] = wanted
-    if not (yield StoreAssignment(tp.topic, context.topic_ids.get(tp.topic), known)):
+    topic_id = context.topic_ids.get(tp.topic)
+    if not (yield StoreAssignment(tp.topic, topic_id, known, keep_unknown=True)):
         raise StateChangeFailed(f"{tp} has no stored assignment: its topic is gone")
 
 
@@ -282,6 +282,8 @@ def complete(context: Context, tp: TopicPartition, assignment: ReplicaAssignment
     yield from move_one(context, tp, assignment.adding, ReplicaState.ONLINE)
     done = ReplicaAssignment(assignment.target)
     context.assign(tp, done)
+    if context.settings.safer and assignment.removing:
+        yield from let_go(context, tp, assignment.removing)
     yield from move_leader(context, tp, done)
     yield from remove_replicas(context, tp, assignment.removing)
     yield from store_assignment(context, tp, done)
@@ -289,6 +291,28 @@ def complete(context: Context, tp: TopicPartition, assignment: ReplicaAssignment
     context.being_reassigned.discard(tp)
     yield from tell_metadata(context, context.registered, (tp,))
     yield from resume_for(context, {tp.topic})
+
+
+def let_go(context: Context, tp: TopicPartition, leaving: tuple[BrokerId, ...]) -> Script[None]:
+    """Take the replicas that leave out of the stored ISR before the leader learns that they do.
+
+    A leader that knows acknowledges without them. If they still counted as in sync by then, and
+    this controller and the target's brokers died, one of them could be elected without what was
+    acknowledged. A leader that leaves is succeeded first, by the usual election.
+    """
+    while True:
+        stored: dict[TopicPartition, Leadership] = yield ReadLeaderships((tp,))
+        now = stored.get(tp)
+        if now is None or now.leader in leaving or now.controller_epoch > context.epoch:
+            return
+        isr = without(now.isr, leaving)
+        if not isr or isr == now.isr:
+            return
+        outcome: Stored = yield WriteLeaderships({tp: succeed(now, now.leader, isr)}, context.epoch)
+        for written in outcome.stored.values():
+            context.lead(tp, written)
+        if not outcome.stale:
+            return
 
 
 def move_leader(context: Context, tp: TopicPartition, done: ReplicaAssignment) -> Script[None]:
@@ -300,17 +324,3 @@ def move_leader(context: Context, tp: TopicPartition, done: ReplicaAssignment) -
         yield from bump_epoch(context, tp, done)
     else:
         yield from bring_online(context, (tp,), ElectionRule(Strategy.REASSIGN))
-
-
-# ---- the stored plan -------------------------------------------------------------------------
-
-
-def edit_plan(done: Callable[[TopicPartition, tuple[BrokerId, ...]], bool]) -> Script[None]:
-    """Take entries out of the stored plan; once it is empty it is removed, and looked for anew."""
-    plan: Targets | None = yield ReadReassignmentPlan()
-    if plan is None:
-        return
-    left = {tp: target for tp, target in plan.items() if not done(tp, target)}
-    yield StoreReassignmentPlan(left)
-    if not left:
-        yield Enqueue(ReassignmentPlanned())

@@ -1,7 +1,7 @@
 """The replica machine: what each broker has been told about each of its replicas.
 
 One call moves many replicas to one state and sends one batch of requests; brokers are taken in
-the order of their ids, so that replicas leaving an ISR together always leave in the same order.
+Kafka's order (`order.py`), so that replicas leaving an ISR together leave as they do there.
 
     to NewReplica                LeaderAndIsr (new) to it, if the partition has a leadership
     to OnlineReplica             LeaderAndIsr to it; from New nothing: it has been told
@@ -24,6 +24,7 @@ from kedge.controller.effects import (
     WriteLeaderships,
 )
 from kedge.controller.elections import without_replica
+from kedge.controller.order import in_kafkas_order
 from kedge.controller.requests import RequestBatch
 from kedge.controller.states import REPLICA_MAY_COME_FROM, ReplicaState
 from kedge.model import BrokerId, Leadership, ReplicaAssignment, TopicPartition
@@ -35,7 +36,7 @@ Refused = dict[TopicPartition, str]
 def move_replicas(context: Context, replicas: Replicas, target: ReplicaState) -> Script[None]:
     """Move replicas to a state; illegal moves are noted and left undone."""
     batch = RequestBatch(context)
-    for broker in sorted(replicas):
+    for broker in in_kafkas_order(replicas):
         partitions = replicas[broker]
         valid, refused = sort_out(context, broker, partitions, target)
         if valid:
@@ -58,12 +59,13 @@ def sort_out(
     """Those that may move, and those that may not with the reason."""
     # a tuple: members are compared by identity, where a set would hash them one by one
     allowed = tuple(REPLICA_MAY_COME_FROM[target])
-    states, nothing = context.replica_states.get(broker, {}), ReplicaState.NON_EXISTENT
+    states, nothing = context.replica_states.setdefault(broker, {}), ReplicaState.NON_EXISTENT
     asked = list(partitions)
     valid = [tp for tp in asked if states.get(tp, nothing) in allowed]
     if len(valid) == len(asked):
         return valid, {}
-    refused = {tp: states.get(tp, nothing) for tp in asked}
+    # a replica that was asked to move is known from now on, even if it does not exist
+    refused = {tp: states.setdefault(tp, nothing) for tp in asked}
     why = {
         tp: f"{target.value} cannot follow {state.value}"
         for tp, state in refused.items()
@@ -119,6 +121,7 @@ def start(
         leadership = context.leaderships.get(tp)
         if leadership is not None and leadership.leader == broker:
             refused[tp] = "it leads the partition"
+            mark(context, broker, (tp,), ReplicaState.NON_EXISTENT)
             continue
         if leadership is not None:
             batch.lead((broker,), tp, is_new=True)

@@ -89,7 +89,7 @@ class Settings:
     imbalance_percentage_max: int = 10  # leader.imbalance.per.broker.percentage
     imbalance_check_seconds: int = 300  # leader.imbalance.check.interval.seconds
     unclean_elections: bool = False  # unclean.leader.election.enable, where a topic has no own
-    guard_last_in_sync: bool = True  # refuse moves that delete every replica in sync
+    safer: bool = True  # than Kafka, where it loses data or hangs (docs/concepts/differences.md)
 
     @property
     def uses_topic_ids(self) -> bool:

@@ -64,7 +64,7 @@ class Carrier:
             case f.ClaimRole():
                 return role.claim_role(self.store, self.me, self._now_ms())
             case f.ReleaseRole():
-                return role.release_role(self.store)
+                return role.release_role(self.store, self.me)
             case f.LeaveRole():
                 return self.leave_role()
             case f.SetUpFeatures(enabled, version):

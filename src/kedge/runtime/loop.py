@@ -23,7 +23,7 @@ from kedge.brokers.port import Brokers
 from kedge.controller import effects as f
 from kedge.controller import events as e
 from kedge.controller.context import Context
-from kedge.controller.dispatch import refusal, script_for
+from kedge.controller.dispatch import refusal, script_for, told_when_fenced
 from kedge.controller.effects import Script
 from kedge.controller.election import on_controller_changed
 from kedge.controller.settings import Settings
@@ -235,7 +235,7 @@ class Loop:
             failed = False
         except ControllerMoved as moved:
             self._note(name, moved)
-            reply(refusal(waiting.event))
+            reply(told_when_fenced(waiting.event))
             self._look_who_leads(name)
         except Unavailable as lost:
             self._note(name, lost)

@@ -75,11 +75,15 @@ def read_epoch(store: FencedStore) -> tuple[int, int]:
     return decode_controller_epoch(node.data), node.stat.version
 
 
-def release_role(store: FencedStore) -> None:
-    """Delete the claim on condition that the epoch is still the one we know; without one of our
-    own, the one that is stored."""
+def release_role(store: FencedStore, me: BrokerId) -> None:
+    """Delete our claim, on condition that the epoch is still the one we know.
+
+    Without an epoch of our own it is a claim of an earlier life. Then the epoch is read before
+    the claim: whoever wins the role in between raises it, and the condition fails.
+    """
     fence = read_epoch(store)[1] if store.fence is None else store.fence
-    store.store.batch([Multi((Check(CONTROLLER_EPOCH, fence), Delete(CONTROLLER)))])
+    if read_controller(store, watch=False) == me:
+        store.store.batch([Multi((Check(CONTROLLER_EPOCH, fence), Delete(CONTROLLER)))])
 
 
 # ---- features and producer ids ---------------------------------------------------------------

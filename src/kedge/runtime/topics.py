@@ -16,7 +16,7 @@ from kedge.controller.effects import (
     StoreAssignment,
     TopicRecord,
 )
-from kedge.errors import Conflict, MalformedInput, NodeMissing
+from kedge.errors import Conflict, MalformedInput, NodeMissing, StaleVersion
 from kedge.model import BrokerId, ReplicaAssignment, TopicPartition
 from kedge.runtime.fenced import FencedStore
 from kedge.store.port import Children, Delete, GetChildren, Node, SetData
@@ -149,26 +149,42 @@ def encode_record(
 
 def store_assignment(store: FencedStore, effect: StoreAssignment) -> bool:
     """Rewrite a topic; False if it is gone."""
-    data = encode_record(effect.assignments, effect.topic_id)
-    return not isinstance(store.write_one(SetData(topic_path(effect.topic), data)), NodeMissing)
+    path = topic_path(effect.topic)
+    while True:
+        node = store.node(path)
+        if node is None:
+            return False
+        assignments = dict(effect.assignments)
+        if effect.keep_unknown:
+            assignments = {**topic_record(effect.topic, node).assignments, **assignments}
+        data = encode_record(assignments, effect.topic_id)
+        answer = store.write_one(SetData(path, data, node.stat.version))
+        if not isinstance(answer, StaleVersion):
+            return not isinstance(answer, NodeMissing)
 
 
 def delete_topic(store: FencedStore, effect: DeleteTopic) -> None:
-    """Remove the topic, its configuration and, last, the order to delete it: a crash in between
-    leaves the order, and the next controller finishes."""
-    delete_tree(store, topic_path(effect.topic))
-    store.write([Delete(topic_config_path(effect.topic))])
-    store.write([Delete(delete_topic_path(effect.topic))])
-
-
-def delete_tree(store: FencedStore, root: str) -> None:
-    """Delete a node with everything below it, as often as others add to it."""
+    """Remove everything below the topic; then, in one step, the topic, its configuration and the
+    order to delete it, so that no crash leaves one of these without the others."""
+    root, *others = (
+        topic_path(effect.topic),
+        topic_config_path(effect.topic),
+        delete_topic_path(effect.topic),
+    )
     while True:
         levels = [[root]]
         while levels[-1]:
             levels.append(list(below(store, levels[-1])))
-        answers = store.write([Delete(path) for level in reversed(levels) for path in level])
-        if not isinstance(answers[-1], Conflict) or isinstance(answers[-1], NodeMissing):
+        store.write([Delete(path) for level in reversed(levels[1:]) for path in level])
+        present = [
+            path
+            for path, node in zip((root, *others), store.nodes([root, *others]), strict=True)
+            if node is not None
+        ]
+        if not present:
+            return
+        (answer,) = store.write_together([tuple(Delete(path) for path in present)])
+        if not isinstance(answer, Conflict):
             return
 
 
