@@ -6,8 +6,8 @@ from kedge.controller.deletion import begin, finish, queue
 from tests.controller.stage import Stage, brokers, tp
 
 
-def moving_topic(**settings: bool) -> Stage:
-    stage = Stage(**settings)
+def moving_topic(*, safer: bool = True) -> Stage:
+    stage = Stage(safer=safer)
     stage.add("t-0", [3, 1, 2], adding=[3], removing=[2], isr=[1, 2])
     stage.add("u-0", [3, 1], adding=[3], isr=[1])
     return stage

@@ -1,0 +1,82 @@
+"""A controller's links to simulated brokers: one request in flight each, tried until answered."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from kedge.brokers.port import Answered
+from kedge.model import Broker, BrokerId
+from kedge.model.broker_requests import BrokerAnswer, BrokerRequest
+from kedge.sim.machines import broker_node
+from kedge.sim.network import Reply
+
+if TYPE_CHECKING:
+    from kedge.sim.world import World
+
+RETRY_MS = 100
+
+
+class SimulatedLinks:
+    """The `Brokers` port of one controller."""
+
+    def __init__(self, world: World, controller: BrokerId, node: str) -> None:
+        self.world = world
+        self.controller = controller
+        self.node = node
+
+    def open(self, broker: Broker, *, epoch: int) -> SimulatedLink:
+        """A link to a broker; which of its registrations is meant is told by each request."""
+        del epoch
+        return SimulatedLink(self, broker.id)
+
+
+class SimulatedLink:
+    """The way from one controller to one broker."""
+
+    def __init__(self, links: SimulatedLinks, broker: BrokerId) -> None:
+        self.links = links
+        self.broker = broker
+        self._queue: deque[tuple[BrokerRequest, Answered]] = deque()
+        self._in_flight = False
+        self._is_closed = False
+
+    def send(self, request: BrokerRequest, answered: Answered) -> None:
+        """Queue a request."""
+        self.links.world.checkers.request_sent(self.links.controller, request)
+        self._queue.append((request, answered))
+        self._transmit()
+
+    def close(self) -> None:
+        """Drop what was not answered."""
+        self._is_closed = True
+        self._queue.clear()
+
+    def _transmit(self) -> None:
+        if self._is_closed or self._in_flight or not self._queue:
+            return
+        self._in_flight = True
+        request, answered = self._queue[0]
+        machine = self.links.world.machines[self.broker]
+
+        def serve(reply: Reply) -> None:
+            if machine.process is not None:
+                reply(machine.process.handle(request))
+
+        def on_answer(answer: BrokerAnswer) -> None:
+            self._in_flight = False
+            if not self._is_closed:
+                self._queue.popleft()
+                answered(answer)
+                self._transmit()
+
+        network = self.links.world.network
+        node = broker_node(self.broker)
+        network.call(self.links.node, node, serve, on_answer, self._try_again_later)
+
+    def _try_again_later(self) -> None:
+        def again() -> None:
+            self._in_flight = False
+            self._transmit()
+
+        self.links.world.clock.after(RETRY_MS, again)

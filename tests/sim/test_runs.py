@@ -1,0 +1,63 @@
+"""Whole runs: no rule is broken, and a seed is the whole input."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kedge.sim.__main__ import main
+from kedge.sim.faults import NO_FAULTS
+from kedge.sim.run import Plan, run_seed
+
+SEEDS = Path(__file__).with_name("seeds.txt")
+
+
+def seeds_that_once_failed() -> list[int]:
+    lines = SEEDS.read_text().splitlines()
+    return [int(line.split()[0]) for line in lines if line and not line.startswith("#")]
+
+
+@pytest.mark.parametrize("seed", seeds_that_once_failed())
+def test_a_seed_that_once_failed_does_not_fail_again(seed: int) -> None:
+    assert run_seed(seed).violation == ""
+
+
+@pytest.mark.parametrize("seed", range(9001, 9016))
+def test_a_run_breaks_no_rule_and_settles(seed: int) -> None:
+    outcome = run_seed(seed)
+    assert outcome.violation == ""
+    assert outcome.coverage.faults
+    assert outcome.coverage.counts["records acknowledged"]
+
+
+def test_without_faults_every_order_is_answered() -> None:
+    outcome = run_seed(5, Plan(faults=NO_FAULTS))
+    assert outcome.violation == ""
+    assert outcome.coverage.counts["move: no answer"] == 0
+    assert not outcome.coverage.crashes
+
+
+def trace_of(seed: int, hash_seed: str) -> str:
+    command = [sys.executable, "-m", "kedge.sim", "--seed", str(seed), "--trace"]
+    environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=False, timeout=120
+    )
+    return done.stdout
+
+
+def test_a_seed_is_the_whole_input() -> None:
+    first, second = trace_of(3, "1"), trace_of(3, "2")
+    assert first == second
+    assert first.startswith("seed 3\n")
+    assert "faults stop" in first
+
+
+def test_a_failure_prints_the_command_that_replays_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--seed", "1", "--broken", "keep_epoch"]) == 1
+    told = capsys.readouterr().out
+    assert told.startswith("seed 1\n")
+    assert "make sim SEED=1" in told
+    assert "controllers killed" in told
