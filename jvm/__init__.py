@@ -12,6 +12,7 @@ import shutil
 import socket
 import subprocess
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -66,9 +67,10 @@ class JavaProcess:
 
     def wait_for_line(self, start: str, *, timeout_s: float = 60.0) -> str:
         """The first coming line that begins so; fails with what was printed instead."""
+        deadline = time.monotonic() + timeout_s
         while True:
             try:
-                line = self._lines.get(timeout=timeout_s)
+                line = self._lines.get(timeout=max(0.0, deadline - time.monotonic()))
             except queue.Empty:
                 line = None
             if line is None:

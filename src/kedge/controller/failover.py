@@ -28,7 +28,7 @@ from kedge.controller.effects import (
 from kedge.controller.partitions import try_online
 from kedge.controller.preferred import elect_pending
 from kedge.controller.reassignment import on_reassignment_planned, resume_moves
-from kedge.controller.replicas import move_replicas
+from kedge.controller.replicas import move_replicas, tell_online
 from kedge.controller.requests import tell_metadata
 from kedge.controller.states import PartitionState, ReplicaState
 from kedge.controller.topics import learn_assignments, learn_ids
@@ -83,15 +83,13 @@ def fill_context(context: Context) -> Script[None]:
 
 def start_replicas(context: Context) -> Script[None]:
     """Replicas that can serve are online and told so; the others leave the ISRs."""
-    online: dict[BrokerId, list[TopicPartition]] = {}
-    offline: dict[BrokerId, list[TopicPartition]] = {}
-    for broker, partitions in context.partitions_on(context.by_broker).items():
+    for broker, held in context.by_broker.items():
         alive = broker in context.live
-        (online if alive else offline)[broker] = partitions
         state = ReplicaState.ONLINE if alive else ReplicaState.DELETION_INELIGIBLE
-        context.replica_states[broker] = dict.fromkeys(partitions, state)
-    yield from move_replicas(context, online, ReplicaState.ONLINE)
-    yield from move_replicas(context, offline, ReplicaState.OFFLINE)
+        context.replica_states[broker] = dict.fromkeys(held, state)
+    yield from tell_online(context, [b for b in context.by_broker if b in context.live])
+    dead = context.partitions_on(b for b in context.by_broker if b not in context.live)
+    yield from move_replicas(context, dead, ReplicaState.OFFLINE)
 
 
 def start_partitions(context: Context) -> Script[None]:

@@ -46,6 +46,16 @@ def move_replicas(context: Context, replicas: Replicas, target: ReplicaState) ->
     yield from batch.send()
 
 
+def tell_online(context: Context, brokers: list[BrokerId]) -> Script[None]:
+    """Tell brokers of all their replicas, which are online already: what moving every one of them
+    to the state that it has would do, in one pass."""
+    batch = RequestBatch(context)
+    batch.lead_all(sorted(context.assignments), brokers)
+    for broker in in_kafkas_order(brokers):
+        yield RecordReplicas(broker, ReplicaState.ONLINE, sorted(context.by_broker[broker]), {})
+    yield from batch.send()
+
+
 def move_one(
     context: Context, tp: TopicPartition, brokers: Iterable[BrokerId], target: ReplicaState
 ) -> Script[None]:

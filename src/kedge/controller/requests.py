@@ -88,6 +88,27 @@ class RequestBatch:
         self._describe(tp, leadership)
         return entry
 
+    def lead_all(self, partitions: Iterable[TopicPartition], to: Iterable[BrokerId]) -> None:
+        """LeaderAndIsr (not new) to those of each partition's brokers that are listed.
+
+        What a new controller says: it goes from partition to partition, not from broker to
+        broker, because each partition's values lie together in memory.
+        """
+        leaderships, assignments = self._context.leaderships, self._context.assignments
+        told = {broker: self._lead.pop(broker, {}) for broker in to}
+        for tp in partitions:
+            leadership = leaderships.get(tp)
+            if leadership is not None:
+                assignment = assignments[tp]
+                entry = LeaderAndIsrEntry(leadership, assignment, False)
+                for broker in assignment.replicas:
+                    if broker in told:
+                        told[broker][tp] = entry
+                self._describe(tp, leadership)
+        self._lead.update((broker, entries) for broker, entries in told.items() if entries)
+        if self._lead:
+            self._metadata_to.update(self._context.registered)
+
     def reassigned(self, tp: TopicPartition) -> None:
         """A partition's assignment has changed since it was added."""
         self._shared.pop(tp, None)
@@ -119,8 +140,10 @@ class RequestBatch:
             leadership = Leadership(
                 DELETED_LEADER, leadership.isr, 0, 0, leadership.controller_epoch
             )
-        online = context.online_brokers(tp) if context.offline_dirs else context.live
-        offline = tuple([b for b in replicas if b not in online])
+        offline: tuple[BrokerId, ...] = ()
+        if context.offline_dirs or not context.live.issuperset(replicas):
+            online = context.online_brokers(tp)
+            offline = tuple([b for b in replicas if b not in online])
         self._metadata[tp] = MetadataEntry(leadership, replicas, offline)
 
     def _stop_epoch(self, tp: TopicPartition) -> int:

@@ -74,12 +74,11 @@ def learn_ids(context: Context, records: Records) -> Script[None]:
 
 def learn_assignments(context: Context, records: Records) -> list[TopicPartition]:
     """Know the replicas of each partition."""
-    found: list[TopicPartition] = []
-    for record in records.values():
-        for tp, assignment in record.assignments.items():
-            context.assign(tp, assignment)
-            found.append(tp)
-    return sorted(found)
+    found = sorted(tp for record in records.values() for tp in record.assignments)
+    for tp in found:
+        # in order, so that every table is and sorting one costs next to nothing
+        context.assign(tp, records[tp.topic].assignments[tp])
+    return found
 
 
 def create_partitions(context: Context, partitions: list[TopicPartition]) -> Script[None]:

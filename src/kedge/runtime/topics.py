@@ -86,12 +86,17 @@ def topic_record(topic: str, node: Node) -> TopicRecord:
         if is_usual(value):
             assignments = {
                 TopicPartition(topic, int(number)): ReplicaAssignment(tuple(replicas))
-                for number, replicas in value["partitions"].items()
+                for number, replicas in sorted(value["partitions"].items(), key=by_number)
             }
             return TopicRecord(value["topic_id"], assignments)
     except (ValueError, TypeError, AttributeError):
         pass
     return careful_topic_record(topic, node)
+
+
+def by_number(partition: tuple[str, object]) -> int:
+    """Partitions sort by number, not by its digits."""
+    return int(partition[0])
 
 
 def is_usual(value: dict[str, Any]) -> bool:
