@@ -6,6 +6,7 @@ import pytest
 
 from kedge.controller.effects import StoreAssignment
 from kedge.controller.events import ReassignmentRequested
+from kedge.controller.failover import expel_all_strangers
 from kedge.controller.reassignment import (
     list_reassignments,
     maybe_complete,
@@ -35,8 +36,8 @@ def catch_up(stage: Stage, where: TopicPartition, *isr: int) -> None:
     stage.context.lead(where, grown)
 
 
-def test_three_brokers_move_to_three_others_as_the_table_says() -> None:
-    stage = Stage(registered=range(1, 7))
+def test_as_kafka_three_brokers_move_to_three_others_as_the_table_says() -> None:
+    stage = Stage(registered=range(1, 7), safer=False)
     where = stage.add("t-0", [1, 2, 3])
     assert order(stage, where, 4, 5, 6) is ErrorCode.NONE
     assert stage.topics["t"][where] == ReplicaAssignment(
@@ -83,8 +84,24 @@ def test_a_plain_removal_of_a_replica_in_sync_is_one_event() -> None:
     where = stage.add("t-0", [1, 2, 3])
     assert order(stage, where, 2, 3) is ErrorCode.NONE
     now = stage.stored[where]
-    assert (now.leader, now.isr, now.leader_epoch) == (2, (2, 3), 2)
-    assert stage.told_to_stop() == [(1, "t-0", 1, False), (1, "t-0", 2, True)]
+    # one write moves the leader and leaves the old one behind
+    assert (now.leader, now.isr, now.leader_epoch) == (2, (2, 3), 1)
+    assert stage.told_to_stop() == [(1, "t-0", 1, False), (1, "t-0", 1, True)]
+
+
+def test_a_raised_epoch_leaves_strangers_out_of_the_isr() -> None:
+    stage = Stage(registered=(1, 2, 3, 4))
+    where = stage.add("t-0", [1, 2], isr=[1, 2, 4])
+    order(stage, where, 3, 1)
+    assert stage.stored[where].isr == (1, 2)
+
+
+def test_at_a_failover_strangers_are_expelled() -> None:
+    stage = Stage(registered=(1, 2, 4))
+    where = stage.add("t-0", [1, 2], isr=[1, 4])
+    stage.run(expel_all_strangers(stage.context))
+    assert stage.stored[where].isr == (1,)
+    assert (4, "t-0", 1, True) in stage.told_to_stop()
 
 
 def test_an_override_stops_what_the_new_plan_does_not_know() -> None:

@@ -108,3 +108,15 @@ def test_what_the_protocol_brings() -> None:
 def test_a_protocol_version_must_be_a_release() -> None:
     with pytest.raises(InvalidConfiguration, match=r"write it as 3\.9"):
         Ibp.parse("newest")
+
+
+def test_a_new_controller_says_nothing_of_partitions_that_none_of_its_brokers_hold() -> None:
+    stage = Stage(registered=(1, 2))
+    held, lost = stage.add("t-0", [1, 9]), stage.add("t-1", [9])
+    batch = RequestBatch(stage.context)
+    batch.lead_all([held, lost], brokers(1, 2))
+    assert [(type(r), r.to, set(r.partitions)) for r in batch.requests()] == [
+        (LeaderAndIsr, 1, {held}),
+        (UpdateMetadata, 1, {held}),
+        (UpdateMetadata, 2, {held}),
+    ]

@@ -367,3 +367,14 @@ def test_the_loop_runs_on_a_thread_of_its_own() -> None:
         assert answered.wait(10)
         assert loop.context.epoch == 2
     assert lab.read(CONTROLLER) is None
+
+
+def test_a_leader_whose_change_is_fenced_off_is_told_of_an_error_and_not_of_success() -> None:
+    lab = Lab()
+    lab.create("t", [1, 2])
+    lab.settle()
+    lab.admin.batch([SetData(CONTROLLER_EPOCH, encode_controller_epoch(9))])
+    assert lab.alter_isr(T0, [1]).error is ErrorCode.UNKNOWN_SERVER_ERROR
+    stored = lab.stored(T0)
+    assert stored is not None
+    assert stored.isr == (1, 2)

@@ -105,11 +105,15 @@ def elect_offline(
     return Elected(replace(succeed(now, leader, (leader,)), recovery=recovery), told)
 
 
-def elect_reassigned(now: Leadership, assignment: ReplicaAssignment, live: Ids) -> Elected:
-    """Move leadership into the target of a reassignment; the ISR is left alone."""
+def elect_reassigned(
+    now: Leadership, assignment: ReplicaAssignment, live: Ids, *, leave_behind: bool = False
+) -> Elected:
+    """Move leadership into the target of a reassignment; the ISR is left alone, unless those that
+    leave are to be left behind at once."""
     target = assignment.target
     leader = choose_in_sync(target, now.isr, live)
-    return Elected(None if leader is None else succeed(now, leader, now.isr), target)
+    isr = tuple(b for b in now.isr if b in target) if leave_behind else now.isr
+    return Elected(None if leader is None else succeed(now, leader, isr), target)
 
 
 def elect_preferred(now: Leadership, replicas: Sequence[BrokerId], live: Ids) -> Elected:

@@ -27,7 +27,11 @@ from kedge.controller.effects import (
 )
 from kedge.controller.partitions import try_online
 from kedge.controller.preferred import elect_pending
-from kedge.controller.reassignment import on_reassignment_planned, resume_moves
+from kedge.controller.reassignment import (
+    expel_strangers,
+    on_reassignment_planned,
+    resume_moves,
+)
 from kedge.controller.replicas import move_replicas, tell_online
 from kedge.controller.requests import tell_metadata
 from kedge.controller.states import PartitionState, ReplicaState
@@ -49,10 +53,22 @@ def take_over(context: Context) -> Script[None]:
     yield from start_partitions(context)
     started = yield from on_reassignment_planned(context)
     yield from resume_moves(context, lambda tp, _: tp not in started)
+    yield from expel_all_strangers(context)
     yield from deletion.resume_deletions(context)
     yield from elect_pending(context)
     if settings.auto_rebalance:
         yield ScheduleRebalance(_FIRST_REBALANCE_SECONDS)
+
+
+def expel_all_strangers(context: Context) -> Script[None]:
+    """Leaders that the controller before left with brokers in sync that hold no replica."""
+    misled = [
+        tp
+        for tp, now in context.leaderships.items()
+        if now.isr != (replicas := context.replicas(tp)) and not set(now.isr) <= set(replicas)
+    ]
+    for tp in sorted(misled):
+        yield from expel_strangers(context, tp, context.leaderships[tp].isr)
 
 
 def drop_old_notes() -> Script[None]:

@@ -24,8 +24,8 @@ from kedge.controller.effects import (
     then_always,
 )
 from kedge.controller.events import IsrChangeRequested, WantedIsr
-from kedge.controller.reassignment import bump_epoch, maybe_complete
-from kedge.controller.requests import RequestBatch, tell_metadata
+from kedge.controller.reassignment import expel_strangers, maybe_complete
+from kedge.controller.requests import tell_metadata
 from kedge.model import Leadership, Recovery, TopicPartition
 from kedge.model.error_codes import ErrorCode
 
@@ -69,23 +69,8 @@ def on_isr_change_requested(context: Context, event: IsrChangeRequested) -> Scri
         yield from maybe_complete(context, tp)
     for tp, code in sorted(answer.errors.items()):
         if code is ErrorCode.INELIGIBLE_REPLICA and tp in wanted:
-            yield from set_leader_right(context, tp, wanted[tp])
+            yield from expel_strangers(context, tp, wanted[tp].isr)
     return answer
-
-
-def set_leader_right(context: Context, tp: TopicPartition, wish: WantedIsr) -> Script[None]:
-    """Tell a leader its replicas again that counts brokers in that are none, and stop those.
-
-    A controller that dies between storing a new assignment and telling it leaves such a leader.
-    """
-    strangers = [b for b in wish.isr if b in context.live and b not in context.replicas(tp)]
-    if not strangers or not context.settings.safer:
-        return
-    yield from bump_epoch(context, tp, context.assignment(tp))
-    batch = RequestBatch(context)
-    for broker in strangers:
-        batch.stop(broker, tp, delete=True)
-    yield from batch.send()
 
 
 def name_partitions(
@@ -193,6 +178,8 @@ def look_again(context: Context, partitions: list[TopicPartition]) -> Script[Non
     yield from reload_leaderships(context, partitions)
     yield from tell_metadata(context, context.registered, partitions)
     for tp in partitions:
+        if tp in context.leaderships:
+            yield from expel_strangers(context, tp, context.leaderships[tp].isr)
         yield from maybe_complete(context, tp)
 
 

@@ -207,7 +207,12 @@ def hold_election(
 ) -> Elected:
     """A ballot by one of the strategies that need nothing from the store."""
     if rule.strategy is Strategy.REASSIGN:
-        return elect_reassigned(now, context.assignment(tp), context.online_brokers(tp))
+        return elect_reassigned(
+            now,
+            context.assignment(tp),
+            context.online_brokers(tp),
+            leave_behind=context.settings.safer,
+        )
     if rule.strategy is Strategy.PREFERRED:
         return elect_preferred(now, context.replicas(tp), context.online_brokers(tp))
     registered = context.registered_brokers(tp)

@@ -47,7 +47,6 @@ from kedge.controller.states import ReplicaState
 from kedge.errors import StateChangeFailed
 from kedge.model import BrokerId, Leadership, ReplicaAssignment, TopicPartition
 from kedge.model.error_codes import ErrorCode
-from kedge.model.replicas import without
 from kedge.plan.reassignment import cancel, reassign_to, unneeded_replicas
 
 Outcomes = dict[TopicPartition, ErrorCode]
@@ -265,13 +264,40 @@ def raise_leader_epoch(context: Context, tp: TopicPartition) -> Script[None]:
             raise StateChangeFailed(
                 f"{tp} was written by a controller of epoch {now.controller_epoch}"
             )
-        wanted = {tp: succeed(now, now.leader, now.isr)}
+        wanted = {tp: succeed(now, now.leader, in_sync_members(context, tp, now))}
         outcome: Stored = yield WriteLeaderships(wanted, context.epoch)
         if outcome.failed:
             raise StateChangeFailed(f"{tp}: {outcome.failed[tp]}")
         if outcome.stored:
             context.lead(tp, outcome.stored[tp])
             return
+
+
+def in_sync_members(context: Context, tp: TopicPartition, now: Leadership) -> tuple[BrokerId, ...]:
+    """The ISR to store with a raised epoch: without brokers that hold no replica (any more).
+
+    From the raised epoch on the leader knows its replicas and acknowledges without the others. If
+    those still counted as in sync, one of them could be elected later without what was
+    acknowledged. Kafka stores the ISR as it is, and takes replicas out afterwards.
+    """
+    members = tuple(b for b in now.isr if b in context.replicas(tp))
+    return members if members and context.settings.safer else now.isr
+
+
+def expel_strangers(context: Context, tp: TopicPartition, isr: Iterable[BrokerId]) -> Script[None]:
+    """Tell a leader its replicas again that counts brokers in that hold none, and stop those.
+
+    A controller that dies between storing a new assignment and telling it leaves such a leader;
+    so does a leader that writes its ISR itself, just before it is told.
+    """
+    strangers = [b for b in isr if b in context.live and b not in context.replicas(tp)]
+    if not strangers or not context.settings.safer or tp.topic in context.topics_to_be_deleted:
+        return
+    yield from bump_epoch(context, tp, context.assignment(tp))
+    batch = RequestBatch(context)
+    for broker in strangers:
+        batch.stop(broker, tp, delete=True)
+    yield from batch.send()
 
 
 # ---- phase B ---------------------------------------------------------------------------------
@@ -282,8 +308,6 @@ def complete(context: Context, tp: TopicPartition, assignment: ReplicaAssignment
     yield from move_one(context, tp, assignment.adding, ReplicaState.ONLINE)
     done = ReplicaAssignment(assignment.target)
     context.assign(tp, done)
-    if context.settings.safer and assignment.removing:
-        yield from let_go(context, tp, assignment.removing)
     yield from move_leader(context, tp, done)
     yield from remove_replicas(context, tp, assignment.removing)
     yield from store_assignment(context, tp, done)
@@ -291,28 +315,6 @@ def complete(context: Context, tp: TopicPartition, assignment: ReplicaAssignment
     context.being_reassigned.discard(tp)
     yield from tell_metadata(context, context.registered, (tp,))
     yield from resume_for(context, {tp.topic})
-
-
-def let_go(context: Context, tp: TopicPartition, leaving: tuple[BrokerId, ...]) -> Script[None]:
-    """Take the replicas that leave out of the stored ISR before the leader learns that they do.
-
-    A leader that knows acknowledges without them. If they still counted as in sync by then, and
-    this controller and the target's brokers died, one of them could be elected without what was
-    acknowledged. A leader that leaves is succeeded first, by the usual election.
-    """
-    while True:
-        stored: dict[TopicPartition, Leadership] = yield ReadLeaderships((tp,))
-        now = stored.get(tp)
-        if now is None or now.leader in leaving or now.controller_epoch > context.epoch:
-            return
-        isr = without(now.isr, leaving)
-        if not isr or isr == now.isr:
-            return
-        outcome: Stored = yield WriteLeaderships({tp: succeed(now, now.leader, isr)}, context.epoch)
-        for written in outcome.stored.values():
-            context.lead(tp, written)
-        if not outcome.stale:
-            return
 
 
 def move_leader(context: Context, tp: TopicPartition, done: ReplicaAssignment) -> Script[None]:

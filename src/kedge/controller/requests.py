@@ -101,10 +101,11 @@ class RequestBatch:
             if leadership is not None:
                 assignment = assignments[tp]
                 entry = LeaderAndIsrEntry(leadership, assignment, False)
-                for broker in assignment.replicas:
-                    if broker in told:
-                        told[broker][tp] = entry
-                self._describe(tp, leadership)
+                reached = [broker for broker in assignment.replicas if broker in told]
+                for broker in reached:
+                    told[broker][tp] = entry
+                if reached:
+                    self._describe(tp, leadership)
         self._lead.update((broker, entries) for broker, entries in told.items() if entries)
         if self._lead:
             self._metadata_to.update(self._context.registered)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 LOOK_MS = 500  # how often a process looks after what nobody tells it: the store is back, timers
 EFFECT_MS_MAX = 6
+PAUSE_MS_MAX = 4_000
 SLOW_EFFECTS = 0.25
 
 
@@ -73,6 +74,7 @@ class ControllerMachine:
         self.crash_at: int | None = None  # in so many yields
         self.crash_in: str = ""  # in a script of this event, if not in any
         self.crash_after: bool | None = None  # the effect or before it; None leaves it to luck
+        self.pause_at: int | None = None  # in so many yields
         self.skew_ms = 0
         self.cut_off_until_ms = 0
         self.ids = Luck(world.seed, f"ids of {self.node}")  # one for all restarts: no id twice
@@ -148,6 +150,7 @@ class ControllerMachine:
     def at_yield(self, loop: SimulatedLoop, effect: f.Effect) -> None:
         """A script has ordered something: time may pass, and the process may end here."""
         self._maybe_crash(loop)
+        self._maybe_pause()
         if self._luck.chance(SLOW_EFFECTS):
             end_ms = self.world.clock.now_ms + self._luck.between(1, EFFECT_MS_MAX)
             self.world.run_until(end_ms)
@@ -168,6 +171,16 @@ class ControllerMachine:
             self.crash_after = self._luck.chance(0.5)
         if self.crash_at == 0 and not self.crash_after:
             self._crash_here(loop)
+
+    def _maybe_pause(self) -> None:
+        """Stand still in the middle of a script while another process is given the role."""
+        if self.pause_at is None:
+            return
+        self.pause_at -= 1
+        if self.pause_at == 0:
+            self.pause_at = None
+            self.world.drop_claim()
+            self.world.run_until(self.world.clock.now_ms + self._luck.between(200, PAUSE_MS_MAX))
 
     def _crash_here(self, loop: SimulatedLoop) -> None:
         place = loop.place()

@@ -22,6 +22,7 @@ class Faults:
             "broker session lost": 5,
             "broker cut off from the store": 4,
             "controller role taken away": 4,
+            "controller paused and replaced": 8,
             "controller session lost": 5,
             "controller cut off from the store": 5,
             "store reply lost": 6,

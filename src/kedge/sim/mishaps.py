@@ -11,8 +11,6 @@ from kedge.sim.machines import BrokerMachine
 from kedge.sim.network import Conditions
 from kedge.sim.seeds import Luck
 from kedge.store.memory import MemoryStore
-from kedge.store.port import Delete
-from kedge.store.znodes import CONTROLLER
 
 if TYPE_CHECKING:
     from kedge.sim.world import World
@@ -54,6 +52,7 @@ class Mishaps:
         self._do: dict[str, Callable[[], str | None]] = {
             "controller crash at a yield": self._crash_controller,
             "controller role taken away": self._take_role_away,
+            "controller paused and replaced": self._pause_controller,
             "controller session lost": self._lose_controller_session,
             "controller cut off from the store": self._cut_controller_off,
             "store reply lost": self._lose_reply,
@@ -132,9 +131,15 @@ class Mishaps:
     def _take_role_away(self) -> str | None:
         if self.world.truth.controller is None:
             return None
-        operator = self.world.operator
-        self.world.batch("somebody", operator.store, [Delete(CONTROLLER)])
+        self.world.drop_claim()
         return "the claim is deleted by hand"
+
+    def _pause_controller(self) -> str | None:
+        machine = self._active()
+        if machine is None or machine.pause_at is not None:
+            return None
+        machine.pause_at = self.luck.between(1, 30)
+        return f"{machine.node} in {machine.pause_at} yields"
 
     def _lose_controller_session(self) -> str | None:
         machine = self.luck.pick(self._running())

@@ -32,8 +32,8 @@ from kedge.sim.transfers import Resource, Transfers
 from kedge.sim.truth import FileLedger, Ledger, Truth
 from kedge.sim.workload import OPERATOR, Operator
 from kedge.store.memory import Delivery, MemoryEnsemble, MemoryStore
-from kedge.store.port import Answer, Create, Request
-from kedge.store.znodes import BROKER_IDS, persistent_paths
+from kedge.store.port import Answer, Create, Delete, Request
+from kedge.store.znodes import BROKER_IDS, CONTROLLER, persistent_paths
 
 DISK_BYTES_PER_SECOND = 200e6
 LINK_BYTES_PER_SECOND = 125e6
@@ -156,6 +156,10 @@ class World:
             return store.batch(requests)
         finally:
             self.truth.writer = before
+
+    def drop_claim(self) -> None:
+        """Somebody deletes the controller's claim by hand, for another to take the role."""
+        self.batch("somebody", self.operator.store, [Delete(CONTROLLER)])
 
     def _deliver(self, delivery: Delivery) -> None:
         """Hand a notice over a little later; those of one session stay in order."""
