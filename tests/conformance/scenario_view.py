@@ -102,7 +102,7 @@ def show_store(store: Store) -> Case:
     if plan is not None:
         try:
             shown["reassign_partitions"] = orjson.loads(plan)["partitions"]
-        except orjson.JSONDecodeError:
+        except (orjson.JSONDecodeError, KeyError, TypeError):
             shown["reassign_partitions"] = plan.decode()
     return shown
 

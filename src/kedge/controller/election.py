@@ -30,11 +30,17 @@ def on_started(context: Context) -> Script[None]:
 
 
 def on_controller_changed(context: Context) -> Script[None]:
-    """Look who holds the role; resign if we thought that we did."""
+    """Look who holds the role; resign if we thought that we did; run for it if nobody does.
+
+    A claim that was created and deleted again before anybody looked is told as created only. If
+    all candidates left it at that, as Kafka's do, nobody would ever run.
+    """
     was_active = context.active
     context.active_controller = yield ReadController()
     if was_active and not context.active:
         yield from resign(context)
+    if context.active_controller is None:
+        yield from elect(context)
 
 
 def on_role_vacated(context: Context) -> Script[None]:

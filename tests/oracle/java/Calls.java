@@ -180,8 +180,8 @@ final class Calls {
             entry.getValue().isNull() ? Option.empty()
                 : new Some<>(Seq.from(
                     CollectionConverters.asScala(Scenario.ids(entry.getValue()))))));
-        Function1<Either<scala.collection.Map<TopicPartition, ApiError>, ApiError>, BoxedUnit> told =
-            keep(result -> {
+        Function1<Either<scala.collection.Map<TopicPartition, ApiError>, ApiError>,
+            BoxedUnit> told = keep(result -> {
                 if (result.isRight()) {
                     return error(result.toOption().get());
                 }

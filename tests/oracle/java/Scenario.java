@@ -204,6 +204,7 @@ final class Scenario implements AutoCloseable {
     }
 
     static <K, V> scala.collection.immutable.Map<K, V> scalaMap(Map<K, V> map) {
-        return scala.collection.immutable.Map.from(CollectionConverters.asScala(new HashMap<>(map)));
+        return scala.collection.immutable.Map.from(
+            CollectionConverters.asScala(new HashMap<>(map)));
     }
 }
