@@ -1,4 +1,4 @@
-"""Empty trees to play scenarios on: in memory, or in a real ZooKeeper that is started when wanted."""
+"""Empty trees for scenarios: in memory, or in a real ZooKeeper, started when it is wanted."""
 
 from __future__ import annotations
 

@@ -1,0 +1,361 @@
+"""`kedge configs …`: what kafka-configs does, with its flags and its lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kedge.cli.connection import (
+    BootstrapOption,
+    CommandConfigOption,
+    DryRunOption,
+    connected,
+    echo_json,
+    echo_lines,
+)
+from kedge.cli.entities import Entity, entities_from
+from kedge.cli.options import Output, OutputOption, help_without_command
+from kedge.errors import InvalidRequest, MalformedInput
+
+if TYPE_CHECKING:
+    from kedge.cluster.port import Cluster, ConfigEntry, ConfigResource
+
+TypesOption = Annotated[
+    list[str] | None,
+    typer.Option("--entity-type", help="topics, brokers, users, clients, ips, …"),
+]
+NamesOption = Annotated[list[str] | None, typer.Option("--entity-name", help="Its name")]
+DefaultOption = Annotated[
+    int, typer.Option("--entity-default", count=True, help="The default of the type instead")
+]
+TopicOption = Annotated[str | None, typer.Option("--topic", help="A topic")]
+BrokerOption = Annotated[str | None, typer.Option("--broker", help="A broker's id")]
+LoggerOption = Annotated[
+    str | None, typer.Option("--broker-logger", help="The loggers of a broker, by its id")
+]
+BrokerDefaultsOption = Annotated[
+    bool, typer.Option("--broker-defaults", help="What holds for all brokers")
+]
+UserOption = Annotated[str | None, typer.Option("--user", help="A user, for quotas")]
+UserDefaultsOption = Annotated[bool, typer.Option("--user-defaults", help="Any user")]
+ClientOption = Annotated[str | None, typer.Option("--client", help="A client id, for quotas")]
+ClientDefaultsOption = Annotated[bool, typer.Option("--client-defaults", help="Any client id")]
+IpOption = Annotated[str | None, typer.Option("--ip", help="An address, for quotas")]
+IpDefaultsOption = Annotated[bool, typer.Option("--ip-defaults", help="Any address")]
+MetricsOption = Annotated[
+    str | None, typer.Option("--client-metrics", help="A subscription of client metrics")
+]
+GroupOption = Annotated[str | None, typer.Option("--group", help="A consumer group")]
+
+app = typer.Typer(name="configs", help="Show and change configs and client quotas")
+
+
+@app.callback(invoke_without_command=True)
+def root(context: typer.Context) -> None:
+    """Show and change configs and client quotas"""
+    help_without_command(context)
+
+
+def _shortcuts(
+    topic: str | None,
+    broker: str | None,
+    logger: str | None,
+    user: str | None,
+    client: str | None,
+    ip: str | None,
+    metrics: str | None,
+    group: str | None,
+    *,
+    default_of: dict[str, bool],
+) -> dict[str, str | None]:
+    named = {
+        "topics": topic,
+        "brokers": broker,
+        "broker-loggers": logger,
+        "users": user,
+        "clients": client,
+        "ips": ip,
+        "client-metrics": metrics,
+        "groups": group,
+    }
+    for kind, wanted in default_of.items():
+        if wanted and named[kind] is not None:
+            raise InvalidRequest(f"a name and the default of {kind}", hint="give one of the two")
+        named[kind] = "" if wanted else named[kind]
+    return named
+
+
+@app.command("describe")
+def describe_command(
+    bootstrap_server: BootstrapOption,
+    entity_type: TypesOption = None,
+    entity_name: NamesOption = None,
+    entity_default: DefaultOption = 0,
+    topic: TopicOption = None,
+    broker: BrokerOption = None,
+    broker_defaults: BrokerDefaultsOption = False,
+    broker_logger: LoggerOption = None,
+    user: UserOption = None,
+    user_defaults: UserDefaultsOption = False,
+    client: ClientOption = None,
+    client_defaults: ClientDefaultsOption = False,
+    ip: IpOption = None,
+    ip_defaults: IpDefaultsOption = False,
+    client_metrics: MetricsOption = None,
+    group: GroupOption = None,
+    all_configs: Annotated[
+        bool, typer.Option("--all", help="All configs, not only those set at run time")
+    ] = False,
+    command_config: CommandConfigOption = None,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Show the configs of topics and brokers, or the quotas of clients
+
+    Example: kedge configs describe --bootstrap-server localhost:9092 --topic orders --all
+    """
+    shortcuts = _shortcuts(
+        topic,
+        broker,
+        broker_logger,
+        user,
+        client,
+        ip,
+        client_metrics,
+        group,
+        default_of={
+            "brokers": broker_defaults,
+            "users": user_defaults,
+            "clients": client_defaults,
+            "ips": ip_defaults,
+        },
+    )
+    entities = entities_from(
+        entity_type or [], entity_name or [], defaults=entity_default, shortcuts=shortcuts
+    )
+    with connected(bootstrap_server, command_config) as cluster:
+        if entities[0].has_quotas:
+            _describe_quotas(cluster, entities, output)
+        else:
+            _describe_configs(cluster, entities[0], output, everything=all_configs)
+
+
+def _describe_configs(
+    cluster: Cluster, entity: Entity, output: Output, *, everything: bool
+) -> None:
+    from kedge.errors import KedgeError
+    from kedge.report.configs import config_lines, config_rows
+
+    resources = _resources(cluster, entity)
+    found = cluster.describe_configs(resources, synonyms=True)
+    rows: list[object] = []
+    for resource, entries in found.items():
+        if isinstance(entries, KedgeError):
+            raise entries
+        own = list(entries) if everything else own_entries(resource, entries)
+        if output is Output.JSON:
+            name = resource.name or None
+            rows.append({"type": entity.kind, "name": name, "configs": config_rows(own)})
+        else:
+            echo_lines(config_lines(_title(entity, resource, everything=everything), own))
+    if output is Output.JSON:
+        echo_json({"entities": rows})
+
+
+def _resources(cluster: Cluster, entity: Entity) -> list[ConfigResource]:
+    """What to ask about; without a name everything of that type, brokers with their default."""
+    from kedge.cluster.port import BROKER_DEFAULTS, ConfigResource, ResourceKind
+
+    kind = {
+        "topics": ResourceKind.TOPIC,
+        "brokers": ResourceKind.BROKER,
+        "broker-loggers": ResourceKind.BROKER_LOGGER,
+        "client-metrics": ResourceKind.CLIENT_METRICS,
+        "groups": ResourceKind.GROUP,
+    }[entity.kind]
+    if entity.name is not None:
+        return [ConfigResource(kind, entity.name)]
+    if kind is ResourceKind.TOPIC:
+        return [ConfigResource(kind, name) for name in cluster.topic_names()]
+    if kind not in (ResourceKind.BROKER, ResourceKind.BROKER_LOGGER):
+        raise InvalidRequest(f"all {entity.kind} cannot be listed", hint="give --entity-name")
+    brokers = [ConfigResource(kind, str(b)) for b in sorted(cluster.describe().alive)]
+    return brokers + ([BROKER_DEFAULTS] if kind is ResourceKind.BROKER else [])
+
+
+def own_entries(resource: ConfigResource, entries: Sequence[ConfigEntry]) -> list[ConfigEntry]:
+    """The configs that are set at run time on the thing itself."""
+    from kedge.cluster.port import BROKER_DEFAULTS, ConfigSource, ResourceKind
+
+    source = {
+        ResourceKind.TOPIC: ConfigSource.TOPIC,
+        ResourceKind.BROKER: ConfigSource.BROKER,
+        ResourceKind.BROKER_LOGGER: ConfigSource.BROKER_LOGGER,
+        ResourceKind.CLIENT_METRICS: ConfigSource.CLIENT_METRICS,
+        ResourceKind.GROUP: ConfigSource.GROUP,
+    }[resource.kind]
+    wanted = ConfigSource.ALL_BROKERS if resource == BROKER_DEFAULTS else source
+    return [entry for entry in entries if entry.source is wanted]
+
+
+def _title(entity: Entity, resource: ConfigResource, *, everything: bool) -> str:
+    if not resource.name:
+        return f"Default configs for {entity.kind} in the cluster are:"
+    what = "All" if everything else "Dynamic"
+    return f"{what} configs for {entity.singular} {resource.name} are:"
+
+
+def _describe_quotas(cluster: Cluster, entities: Sequence[Entity], output: Output) -> None:
+    from kedge.cli.quotas import matching
+    from kedge.report.configs import by_name, quota_line, quota_rows
+
+    found = cluster.describe_quotas(matching(entities), strict=True)
+    ordered = {each: found[each] for each in by_name(found)}
+    if output is Output.JSON:
+        echo_json({"entities": quota_rows(ordered)})
+    else:
+        echo_lines([quota_line(each, quotas) for each, quotas in ordered.items()])
+
+
+@app.command("alter")
+def alter_command(
+    bootstrap_server: BootstrapOption,
+    entity_type: TypesOption = None,
+    entity_name: NamesOption = None,
+    entity_default: DefaultOption = 0,
+    topic: TopicOption = None,
+    broker: BrokerOption = None,
+    broker_defaults: BrokerDefaultsOption = False,
+    broker_logger: LoggerOption = None,
+    user: UserOption = None,
+    user_defaults: UserDefaultsOption = False,
+    client: ClientOption = None,
+    client_defaults: ClientDefaultsOption = False,
+    ip: IpOption = None,
+    ip_defaults: IpDefaultsOption = False,
+    client_metrics: MetricsOption = None,
+    group: GroupOption = None,
+    add_config: Annotated[
+        str | None, typer.Option(help="What to set: k1=v1,k2=[a,b]; lists in brackets")
+    ] = None,
+    add_config_file: Annotated[
+        Path | None, typer.Option(help="What to set, from a properties file")
+    ] = None,
+    delete_config: Annotated[
+        list[str] | None, typer.Option(help="What to remove: k1,k2; may be repeated")
+    ] = None,
+    dry_run: DryRunOption = False,
+    command_config: CommandConfigOption = None,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Set and remove configs of a topic or broker, or quotas of a client
+
+    Example: kedge configs alter --bootstrap-server localhost:9092 --topic orders --add-config
+    retention.ms=86400000
+    """
+    shortcuts = _shortcuts(
+        topic,
+        broker,
+        broker_logger,
+        user,
+        client,
+        ip,
+        client_metrics,
+        group,
+        default_of={
+            "brokers": broker_defaults,
+            "users": user_defaults,
+            "clients": client_defaults,
+            "ips": ip_defaults,
+        },
+    )
+    entities = entities_from(
+        entity_type or [], entity_name or [], defaults=entity_default, shortcuts=shortcuts
+    )
+    if any(entity.name is None for entity in entities):
+        raise InvalidRequest("no entity named", hint="give --entity-name or --entity-default")
+    added = _added(add_config, add_config_file)
+    removed = _removed(delete_config)
+    if not added and not removed:
+        raise InvalidRequest(
+            "nothing to change", hint="use --add-config, --add-config-file or --delete-config"
+        )
+    with connected(bootstrap_server, command_config) as cluster:
+        if entities[0].has_quotas:
+            from kedge.cli.quotas import alter_quotas
+
+            alter_quotas(cluster, entities, added, removed, dry_run=dry_run)
+        else:
+            _alter(cluster, entities[0], added, removed, dry_run=dry_run)
+    _tell(entities, output, dry_run=dry_run)
+
+
+def _added(text: str | None, file: Path | None) -> dict[str, str]:
+    if text is not None and file is not None:
+        raise InvalidRequest("--add-config and --add-config-file exclude each other")
+    if file is None:
+        return {} if text is None else _parsed(text)
+    from kedge.cluster.properties import parse_properties
+    from kedge.files import read_text, said_of
+
+    read = read_text(file)
+    with said_of(file):
+        return parse_properties(read)
+
+
+def _parsed(text: str) -> dict[str, str]:
+    """The configs of a text, whose faults are told without it: values may be passwords."""
+    from kedge.topics import parse_add_config
+
+    try:
+        return parse_add_config(text)
+    except MalformedInput:
+        raise MalformedInput(
+            "a config that is not of the form key=value",
+            place="--add-config",
+            hint="part configs by commas, and put values with signs of their own in brackets",
+        ) from None
+
+
+def _removed(texts: list[str] | None) -> list[str]:
+    from kedge.topics import parse_delete_config
+
+    return parse_delete_config(texts or [])
+
+
+def _alter(
+    cluster: Cluster, entity: Entity, added: dict[str, str], removed: list[str], *, dry_run: bool
+) -> None:
+    from kedge.cluster.port import ConfigChange, ConfigOp
+    from kedge.errors import KedgeError
+    from kedge.topics import refuse_absent_keys, refuse_repeated_keys
+
+    (resource,) = _resources(cluster, entity)
+    refuse_repeated_keys([*added, *removed])
+    entries = cluster.describe_configs([resource])[resource]
+    if isinstance(entries, KedgeError):
+        raise entries
+    own = {entry.name: entry.value or "" for entry in own_entries(resource, entries)}
+    refuse_absent_keys(own, removed)
+    steps = [
+        *(ConfigChange(name, ConfigOp.SET, value) for name, value in added.items()),
+        *(ConfigChange(name, ConfigOp.DELETE) for name in removed),
+    ]
+    refusal = cluster.alter_configs({resource: steps}, validate_only=dry_run)[resource]
+    if refusal is not None:
+        raise refusal
+
+
+def _tell(entities: Sequence[Entity], output: Output, *, dry_run: bool) -> None:
+    if output is Output.JSON:
+        named = {entity.kind: entity.name or None for entity in entities}
+        echo_json({"entities": named, "dry_run": dry_run})
+        return
+    done = "Would update" if dry_run else "Completed updating"
+    entity = entities[-1]
+    if entity.is_default:
+        typer.echo(f"{done} default config for {entity.kind} in the cluster.")
+    else:
+        typer.echo(f"{done} config for {entity.singular} {entity.name}.")

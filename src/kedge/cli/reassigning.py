@@ -1,0 +1,347 @@
+"""Moves carried out on a cluster, step by step as Kafka's tool takes them.
+
+Each function judges with `kedge.plan`, acts through the cluster port, and tells what happened as
+it happens: `tell` gets the lines that Kafka's tool would print.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+from kedge.cli.options import say
+from kedge.cluster.port import (
+    Cluster,
+    ConfigChange,
+    ConfigOp,
+    ConfigResource,
+    Replica,
+    broker_resource,
+    topic_resource,
+)
+from kedge.errors import (
+    KedgeError,
+    ReplicaNotAvailable,
+    RequestTimedOut,
+    UnknownBroker,
+    UnknownTopicOrPartition,
+)
+from kedge.model import Broker, BrokerId, TopicPartition
+from kedge.placement import drawn, place
+from kedge.plan import (
+    BROKER_THROTTLES,
+    TOPIC_THROTTLES,
+    Clearing,
+    Directories,
+    LogDirStatus,
+    PartitionReplica,
+    Proposal,
+    ReassignmentFile,
+    Verification,
+    broker_rates,
+    cancellable,
+    cancelled_line,
+    cancelling_log_dir_moves,
+    clearing,
+    failed_lines,
+    judge_execute,
+    log_dir_brokers,
+    log_dir_lines,
+    log_dir_rates,
+    log_dir_statuses,
+    move_map,
+    propose,
+    rollback_lines,
+    started_line,
+    throttle_lines,
+    throttles_of,
+    verification,
+)
+
+RETRY_S = 0.1
+
+Tell = Callable[[str], None]
+Replicas = tuple[BrokerId, ...]
+Present = dict[TopicPartition, Replicas]
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """What an execute did."""
+
+    before: Present
+    started: tuple[TopicPartition, ...] = ()
+    refused: Mapping[TopicPartition, KedgeError] = field(
+        default_factory=dict[TopicPartition, KedgeError]
+    )
+    log_dirs: Mapping[PartitionReplica, str] = field(default_factory=dict[PartitionReplica, str])
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Rates in bytes per second, None to leave them alone; and how long directories may take."""
+
+    inter_broker: int | None = None
+    log_dirs: int | None = None
+    timeout_ms: int = 10_000
+
+
+def present_replicas(cluster: Cluster, topics: Iterable[str]) -> dict[str, dict[int, Replicas]]:
+    """The replicas of topics by partition; topics that nobody knows are left out."""
+    names = sorted(set(topics))
+    described = cluster.describe_topics(names) if names else {}
+    found: dict[str, dict[int, Replicas]] = {}
+    for name, topic in described.items():
+        if isinstance(topic, UnknownTopicOrPartition):
+            continue
+        if isinstance(topic, KedgeError):
+            raise topic
+        found[name] = topic.replicas()
+    return found
+
+
+def _present(cluster: Cluster, file: ReassignmentFile) -> Present:
+    by_topic = present_replicas(cluster, (entry.tp.topic for entry in file.entries))
+    return {
+        TopicPartition(topic, partition): ids
+        for topic, partitions in by_topic.items()
+        for partition, ids in partitions.items()
+        if TopicPartition(topic, partition) in file.targets
+    }
+
+
+# ---- generate -----------------------------------------------------------------------------------
+
+
+def generate(
+    cluster: Cluster, topics: Sequence[str], brokers: Sequence[BrokerId], *, rack_aware: bool
+) -> Proposal:
+    """A fresh layout of topics on some of the brokers that are alive."""
+    luck = Random()
+
+    def placed(
+        brokers: Sequence[Broker], *, partitions: int, replication_factor: int
+    ) -> Mapping[int, Replicas]:
+        start = drawn(luck.randrange, max(1, len(brokers)))
+        return place(
+            brokers, partitions=partitions, replication_factor=replication_factor, start=start
+        ).as_mapping()
+
+    return propose(
+        topics,
+        current=present_replicas(cluster, topics),
+        alive=cluster.describe().brokers,
+        requested=brokers,
+        rack_aware=rack_aware,
+        place=placed,
+    )
+
+
+# ---- execute ------------------------------------------------------------------------------------
+
+
+def execute(
+    cluster: Cluster,
+    file: ReassignmentFile,
+    limits: Limits,
+    *,
+    additional: bool,
+    dry_run: bool,
+    tell: Tell,
+) -> Execution:
+    """Start the moves of a file; partitions that the controller refuses are in the answer."""
+    active = cluster.reassignments()
+    alive = cluster.describe().alive
+    before = _present(cluster, file)
+    judge_execute(file, active=active, alive=alive, current=before, additional=additional)
+    _tell_all(tell, rollback_lines(file, before))
+    if dry_run:
+        return Execution(before)
+    moves = throttles_of(move_map(active, file.targets, before))
+    if limits.inter_broker is not None or limits.log_dirs is not None:
+        say("note: run verify until all is done: it is what removes the throttles again")
+    if limits.inter_broker is not None:
+        lists = {t: (moves.leader[t], moves.follower[t]) for t in moves.leader}
+        _alter(cluster, {topic_resource(t): _set(TOPIC_THROTTLES, v) for t, v in lists.items()})
+        _set_rates(cluster, moves.brokers, broker_rates(limits.inter_broker), alive)
+        _tell_all(tell, throttle_lines(inter_broker=limits.inter_broker, log_dirs=None))
+    wanted = file.log_dir_moves
+    if limits.log_dirs is not None:
+        _set_rates(cluster, log_dir_brokers(wanted), log_dir_rates(limits.log_dirs), alive)
+        _tell_all(tell, throttle_lines(inter_broker=None, log_dirs=limits.log_dirs))
+    refused = _refused(cluster.alter_reassignments(file.targets))
+    started = tuple(sorted(tp for tp in file.targets if tp not in refused))
+    if refused:
+        _tell_all(tell, failed_lines({tp: str(error) for tp, error in refused.items()}))
+        return Execution(before, started, refused)
+    tell(started_line(started))
+    if wanted:
+        move_directories(cluster, wanted, timeout_ms=limits.timeout_ms, tell=tell)
+    return Execution(before, started, log_dirs=wanted)
+
+
+def _refused(
+    answers: Mapping[TopicPartition, KedgeError | None],
+) -> dict[TopicPartition, KedgeError]:
+    return {tp: error for tp, error in answers.items() if error is not None}
+
+
+def move_directories(
+    cluster: Cluster, moves: Mapping[PartitionReplica, str], *, timeout_ms: int, tell: Tell
+) -> None:
+    """Order moves between directories, again and again for replicas that have yet to arrive."""
+    pending = dict(moves)
+    deadline = time.monotonic() + timeout_ms / 1000
+    while True:
+        answers = cluster.alter_log_dirs({Replica(*r): path for r, path in pending.items()})
+        late: dict[PartitionReplica, str] = {}
+        for replica, path in pending.items():
+            refusal = answers[Replica(*replica)]
+            if isinstance(refusal, ReplicaNotAvailable):
+                late[replica] = path
+            elif refusal is not None:
+                raise type(refusal)(f"{replica}: {refusal.what}", hint=refusal.hint)
+        _tell_all(tell, log_dir_lines({r: p for r, p in pending.items() if r not in late}))
+        pending = late
+        if not pending:
+            return
+        if time.monotonic() >= deadline:
+            names = ", ".join(map(str, sorted(pending)))
+            raise RequestTimedOut(
+                f"no move to another directory within {timeout_ms} ms for {names}",
+                hint="their replicas have not arrived yet: run execute again, with --additional",
+            )
+        time.sleep(RETRY_S)
+
+
+# ---- throttles ----------------------------------------------------------------------------------
+
+
+def _set(names: Sequence[str], values: Sequence[str]) -> list[ConfigChange]:
+    return [ConfigChange(n, ConfigOp.SET, v) for n, v in zip(names, values, strict=True)]
+
+
+def _unset(names: Iterable[str]) -> list[ConfigChange]:
+    return [ConfigChange(name, ConfigOp.DELETE) for name in names]
+
+
+def _set_rates(
+    cluster: Cluster,
+    brokers: Sequence[BrokerId],
+    rates: Mapping[str, str],
+    alive: Iterable[BrokerId],
+) -> None:
+    reachable = _only_alive(brokers, alive)
+    steps = _set(list(rates), list(rates.values()))
+    _alter(cluster, {broker_resource(broker): steps for broker in reachable})
+
+
+def _only_alive(brokers: Sequence[BrokerId], alive: Iterable[BrokerId]) -> list[BrokerId]:
+    """A dead broker keeps its configs to itself until it is back."""
+    dead = sorted(set(brokers) - set(alive))
+    if dead:
+        say(
+            f"note: broker {', '.join(map(str, dead))} is not alive: its throttles stay as they are"
+        )
+    return [broker for broker in brokers if broker not in dead]
+
+
+def _alter(cluster: Cluster, changes: Mapping[ConfigResource, Sequence[ConfigChange]]) -> None:
+    answers = cluster.alter_configs(changes) if changes else {}
+    for refusal in answers.values():
+        if refusal is not None and not isinstance(refusal, UnknownBroker):
+            raise refusal
+
+
+def clear_throttles(cluster: Cluster, file: ReassignmentFile, tell: Tell) -> Clearing:
+    """Delete the rates on all brokers and the lists on the topics of the file."""
+    alive = cluster.describe().alive
+    cleared = clearing(file, alive)
+    brokers_line, topics_line = cleared.lines
+    tell(brokers_line)
+    _alter(
+        cluster,
+        {broker_resource(b): _unset(BROKER_THROTTLES) for b in _only_alive(cleared.brokers, alive)},
+    )
+    tell(topics_line)
+    _alter(cluster, {topic_resource(topic): _unset(TOPIC_THROTTLES) for topic in cleared.topics})
+    return cleared
+
+
+# ---- verify and cancel --------------------------------------------------------------------------
+
+
+def verify(
+    cluster: Cluster, file: ReassignmentFile, *, preserve_throttles: bool, tell: Tell
+) -> tuple[Verification, Clearing | None]:
+    """See what became of the moves, and clear throttles that nobody needs any more."""
+    judged = verification(
+        file,
+        current=_present(cluster, file),
+        active=cluster.reassignments(),
+        log_dirs=_directory_statuses(cluster, file),
+    )
+    _tell_all(tell, judged.lines)
+    if preserve_throttles or not judged.may_clear_throttles:
+        return judged, None
+    return judged, clear_throttles(cluster, file, tell)
+
+
+def cancel(
+    cluster: Cluster,
+    file: ReassignmentFile,
+    *,
+    preserve_throttles: bool,
+    timeout_ms: int,
+    tell: Tell,
+) -> tuple[list[TopicPartition], dict[TopicPartition, KedgeError]]:
+    """Give up the moves of a file that are under way; those cancelled, and those refused."""
+    moving = cancellable(file, cluster.reassignments())
+    refused = _refused(cluster.alter_reassignments(dict.fromkeys(moving)) if moving else {})
+    if refused:
+        lines = failed_lines({tp: str(error) for tp, error in refused.items()})
+        _tell_all(tell, [lines[0].replace("reassigning", "cancelling"), *lines[1:]])
+        return [tp for tp in moving if tp not in refused], refused
+    tell(cancelled_line(moving))
+    back = cancelling_log_dir_moves(_directory_statuses(cluster, file))
+    if back:
+        move_directories(cluster, back, timeout_ms=timeout_ms, tell=tell)
+    else:
+        tell("None of the specified partition moves are active.")
+    if not preserve_throttles:
+        clear_throttles(cluster, file, tell)
+    return moving, {}
+
+
+def _directory_statuses(cluster: Cluster, file: ReassignmentFile) -> list[LogDirStatus]:
+    wanted = file.log_dir_moves
+    return log_dir_statuses(wanted, _directories(cluster, wanted)) if wanted else []
+
+
+def _directories(
+    cluster: Cluster, wanted: Iterable[PartitionReplica]
+) -> dict[PartitionReplica, Directories]:
+    """Where brokers keep these replicas; a broker that answers knows none that it does not list."""
+    replicas = list(wanted)
+    answered = cluster.log_dirs(
+        sorted({r.broker for r in replicas}), sorted({r.topic for r in replicas})
+    )
+    found: dict[PartitionReplica, Directories] = {}
+    for broker, log_dirs in answered.items():
+        if isinstance(log_dirs, KedgeError):
+            continue
+        found |= {r: Directories(None) for r in replicas if r.broker == broker}
+        for log_dir in log_dirs:
+            for stored in log_dir.replicas if log_dir.error is None else ():
+                key = PartitionReplica(*stored.tp, broker)
+                known = found.get(key, Directories(None))
+                placed = {"future" if stored.future else "current": log_dir.path}
+                found[key] = known._replace(**placed)
+    return found
+
+
+def _tell_all(tell: Tell, lines: Iterable[str]) -> None:
+    for line in lines:
+        tell(line)

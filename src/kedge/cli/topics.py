@@ -1,0 +1,327 @@
+"""`kedge topics …`: what kafka-topics does, with its flags and its lines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kedge.cli.connection import (
+    BootstrapOption,
+    CommandConfigOption,
+    DryRunOption,
+    YesOption,
+    ZooKeeperOption,
+    confirm,
+    connected,
+    echo_json,
+    echo_lines,
+)
+from kedge.cli.options import Output, OutputOption, help_without_command, say
+from kedge.errors import InvalidPartitions, InvalidReplicationFactor, InvalidRequest
+
+if TYPE_CHECKING:
+    from kedge.cluster.port import Cluster, ExpandOrder, TopicOrder
+    from kedge.model import BrokerId
+    from kedge.report.topics import DescribedTopic
+
+FACTOR_MAX = 32_767
+
+PatternOption = Annotated[
+    str | None, typer.Option("--topic", help="A name or pattern; several by commas")
+]
+NeededPatternOption = Annotated[
+    str, typer.Option("--topic", help="A name or pattern; several by commas")
+]
+IfExistsOption = Annotated[bool, typer.Option("--if-exists", help="No topic is no error")]
+ExcludeInternalOption = Annotated[
+    bool, typer.Option("--exclude-internal", help="Without Kafka's own topics")
+]
+
+app = typer.Typer(name="topics", help="Create, list, describe, grow and delete topics")
+
+
+@app.callback(invoke_without_command=True)
+def root(context: typer.Context) -> None:
+    """Create, list, describe, grow and delete topics"""
+    help_without_command(context)
+
+
+@app.command("create")
+def create_command(
+    topic: Annotated[str, typer.Option(help="The name of the topic")],
+    partitions: Annotated[int | None, typer.Option(help="How many; else the cluster's own")] = None,
+    replication_factor: Annotated[
+        int | None, typer.Option(help="Replicas of each; else the cluster's own")
+    ] = None,
+    replica_assignment: Annotated[
+        str, typer.Option(help="The replicas instead: 0:1:2,1:2:0,… leader first")
+    ] = "",
+    config: Annotated[
+        list[str] | None, typer.Option(help="A config as key=value; may be repeated")
+    ] = None,
+    if_not_exists: Annotated[
+        bool, typer.Option("--if-not-exists", help="A topic that is there already is no error")
+    ] = False,
+    dry_run: DryRunOption = False,
+    bootstrap_server: BootstrapOption = "",
+    zookeeper: ZooKeeperOption = "",
+    command_config: CommandConfigOption = None,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Create a topic
+
+    Example: kedge topics create --bootstrap-server localhost:9092 --topic orders --partitions 6
+    """
+    from kedge.errors import TopicExists
+    from kedge.topics import has_collision_chars
+
+    order = _order(topic, partitions, replication_factor, replica_assignment, config or [])
+    if has_collision_chars(topic):
+        say("note: '.' and '_' are the same sign in metric names; use one of them, not both")
+    with connected(bootstrap_server, command_config, zookeeper=zookeeper) as cluster:
+        refusal = cluster.create_topics([order], validate_only=dry_run)[topic]
+    existed = isinstance(refusal, TopicExists) and if_not_exists
+    if refusal is not None and not existed:
+        raise refusal
+    if output is Output.JSON:
+        echo_json({"topic": topic, "created": not (existed or dry_run), "dry_run": dry_run})
+    elif not existed:
+        typer.echo(f"{'Would create' if dry_run else 'Created'} topic {topic}.")
+
+
+def _order(
+    topic: str, partitions: int | None, factor: int | None, lists: str, configs: list[str]
+) -> TopicOrder:
+    from kedge.cluster.port import BY_DEFAULT, TopicOrder
+    from kedge.placement import parse_manual
+    from kedge.topics import parse_topic_configs
+
+    if lists and (partitions is not None or factor is not None):
+        raise InvalidRequest(
+            "--replica-assignment excludes --partitions and --replication-factor",
+            hint="the assignment says both",
+        )
+    if partitions is not None and partitions < 1:
+        raise InvalidPartitions(f"--partitions {partitions}", hint="ask for 1 or more")
+    if factor is not None and not 1 <= factor <= FACTOR_MAX:
+        raise InvalidReplicationFactor(
+            f"--replication-factor {factor}", hint=f"ask for 1 to {FACTOR_MAX}"
+        )
+    return TopicOrder(
+        topic,
+        BY_DEFAULT if partitions is None else partitions,
+        BY_DEFAULT if factor is None else factor,
+        parse_manual(lists).as_mapping() if lists else {},
+        parse_topic_configs(configs),
+    )
+
+
+@app.command("list")
+def list_command(
+    topic: PatternOption = None,
+    exclude_internal: ExcludeInternalOption = False,
+    bootstrap_server: BootstrapOption = "",
+    zookeeper: ZooKeeperOption = "",
+    command_config: CommandConfigOption = None,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """List the names of topics
+
+    Example: kedge topics list --bootstrap-server localhost:9092 --exclude-internal
+    """
+    with connected(bootstrap_server, command_config, zookeeper=zookeeper) as cluster:
+        names = _matching(cluster, topic, exclude_internal=exclude_internal, must_exist=False)
+    if output is Output.JSON:
+        echo_json({"topics": names})
+    else:
+        echo_lines(names)
+
+
+def _matching(
+    cluster: Cluster, pattern: str | None, *, exclude_internal: bool = False, must_exist: bool
+) -> list[str]:
+    from kedge.cli.topic_choice import chosen_topics
+
+    internal = cluster.topic_names()
+    names = [name for name in internal if not (exclude_internal and internal[name])]
+    return chosen_topics(names, pattern, must_exist=must_exist)
+
+
+@app.command("describe")
+def describe_command(
+    topic: PatternOption = None,
+    topic_id: Annotated[str | None, typer.Option(help="The topic with this id instead")] = None,
+    if_exists: IfExistsOption = False,
+    exclude_internal: ExcludeInternalOption = False,
+    under_replicated_partitions: Annotated[
+        bool, typer.Option("--under-replicated-partitions", help="With replicas out of sync")
+    ] = False,
+    unavailable_partitions: Annotated[
+        bool, typer.Option("--unavailable-partitions", help="Whose leader is not there")
+    ] = False,
+    under_min_isr_partitions: Annotated[
+        bool, typer.Option("--under-min-isr-partitions", help="With fewer than min.insync.replicas")
+    ] = False,
+    at_min_isr_partitions: Annotated[
+        bool, typer.Option("--at-min-isr-partitions", help="With exactly min.insync.replicas")
+    ] = False,
+    topics_with_overrides: Annotated[
+        bool, typer.Option("--topics-with-overrides", help="Topics with configs of their own")
+    ] = False,
+    bootstrap_server: BootstrapOption = "",
+    zookeeper: ZooKeeperOption = "",
+    command_config: CommandConfigOption = None,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Show partitions, leaders, replicas and configs of topics
+
+    Example: kedge topics describe --bootstrap-server localhost:9092 --topic orders
+    """
+    from kedge.report.topics import Selection, describe_lines, describe_rows
+
+    selection = Selection(
+        under_replicated_partitions,
+        unavailable_partitions,
+        under_min_isr_partitions,
+        at_min_isr_partitions,
+        topics_with_overrides,
+    )
+    if selection.by_partition and topics_with_overrides:
+        raise InvalidRequest(
+            "--topics-with-overrides shows no partitions to filter", hint="leave one out"
+        )
+    with connected(bootstrap_server, command_config, zookeeper=zookeeper) as cluster:
+        must_exist = not if_exists
+        names = _matching(
+            cluster,
+            None if topic_id else topic,
+            exclude_internal=exclude_internal,
+            must_exist=must_exist,
+        )
+        described = _with_id(_described(cluster, names), topic_id, must_exist=must_exist)
+        alive = _alive(cluster, wanted=unavailable_partitions)
+    if output is Output.JSON:
+        echo_json({"topics": describe_rows(described, selection, alive)})
+    else:
+        echo_lines(describe_lines(described, selection, alive))
+
+
+def _alive(cluster: Cluster, *, wanted: bool) -> frozenset[BrokerId]:
+    return cluster.describe().alive if wanted else frozenset()
+
+
+def _described(cluster: Cluster, names: list[str]) -> list[DescribedTopic]:
+    from kedge.cluster.port import topic_resource
+    from kedge.errors import KedgeError
+    from kedge.report.topics import DescribedTopic
+
+    if not names:
+        return []
+    topics = cluster.describe_topics(names)
+    configs = cluster.describe_configs([topic_resource(name) for name in names])
+    moving = cluster.reassignments()
+    described: list[DescribedTopic] = []
+    for name in names:
+        topic, settings = topics[name], configs[topic_resource(name)]
+        if isinstance(topic, KedgeError):
+            raise topic
+        if isinstance(settings, KedgeError):
+            raise settings
+        described.append(DescribedTopic(topic, settings, moving))
+    return described
+
+
+def _with_id(
+    described: list[DescribedTopic], topic_id: str | None, *, must_exist: bool
+) -> list[DescribedTopic]:
+    from kedge.errors import UnknownTopicId
+
+    if topic_id is None:
+        return described
+    found = [each for each in described if each.topic.topic_id == topic_id]
+    if not found and must_exist:
+        raise UnknownTopicId(f"no topic has the id {topic_id}")
+    return found
+
+
+@app.command("alter")
+def alter_command(
+    topic: NeededPatternOption,
+    partitions: Annotated[int, typer.Option(help="The new number of partitions")],
+    replica_assignment: Annotated[
+        str, typer.Option(help="The replicas of all partitions, old ones first: 0:1,1:0,…")
+    ] = "",
+    if_exists: IfExistsOption = False,
+    dry_run: DryRunOption = False,
+    bootstrap_server: BootstrapOption = "",
+    zookeeper: ZooKeeperOption = "",
+    command_config: CommandConfigOption = None,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Give topics more partitions
+
+    Example: kedge topics alter --bootstrap-server localhost:9092 --topic orders --partitions 12
+    """
+    if partitions < 1:
+        raise InvalidPartitions(f"--partitions {partitions}", hint="ask for 1 or more")
+    with connected(bootstrap_server, command_config, zookeeper=zookeeper) as cluster:
+        names = _matching(cluster, topic, must_exist=not if_exists)
+        orders = [_expansion(cluster, name, partitions, replica_assignment) for name in names]
+        answers = cluster.expand_topics(orders, validate_only=dry_run) if orders else {}
+    _raise_first(list(answers.values()))
+    if output is Output.JSON:
+        echo_json({"topics": names, "partitions": partitions, "dry_run": dry_run})
+    elif dry_run:
+        echo_lines([f"Would give topic {name} {partitions} partitions." for name in names])
+
+
+def _expansion(cluster: Cluster, name: str, total: int, lists: str) -> ExpandOrder:
+    """The order for one topic; the lists of partitions that are there already are passed over."""
+    from kedge.cluster.port import ExpandOrder
+    from kedge.errors import KedgeError
+    from kedge.placement import parse_manual
+
+    if not lists:
+        return ExpandOrder(name, total)
+    topic = cluster.describe_topics([name])[name]
+    if isinstance(topic, KedgeError):
+        raise topic
+    there = len(topic.partitions)
+    manual = parse_manual(lists).as_mapping()
+    return ExpandOrder(name, total, [ids for p, ids in sorted(manual.items()) if p >= there])
+
+
+@app.command("delete")
+def delete_command(
+    topic: NeededPatternOption,
+    if_exists: IfExistsOption = False,
+    yes: YesOption = False,
+    dry_run: DryRunOption = False,
+    bootstrap_server: BootstrapOption = "",
+    zookeeper: ZooKeeperOption = "",
+    command_config: CommandConfigOption = None,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Delete topics and all that is in them; asks first if somebody sits at the terminal
+
+    Example: kedge topics delete --bootstrap-server localhost:9092 --topic orders --yes
+    """
+    with connected(bootstrap_server, command_config, zookeeper=zookeeper) as cluster:
+        names = _matching(cluster, topic, must_exist=not if_exists)
+        if names and not dry_run:
+            listed = f"{', '.join(names[:10])}{', …' if len(names) > 10 else ''}"
+            where = cluster.describe().cluster_id
+            what = "topic" if len(names) == 1 else f"{len(names)} topics"
+            confirm(f"Delete {what} of cluster {where}: {listed}?", yes=yes)
+            _raise_first(list(cluster.delete_topics(names).values()))
+    if output is Output.JSON:
+        echo_json({"topics": names, "dry_run": dry_run})
+    elif dry_run:
+        echo_lines([f"Would delete topic {name}." for name in names])
+
+
+def _raise_first(outcomes: list[Exception | None]) -> None:
+    for outcome in outcomes:
+        if outcome is not None:
+            raise outcome

@@ -1,0 +1,247 @@
+"""Reassignments, log directories and elections over Kafka's protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from kedge.cluster.batches import PARTITIONS_MAX, batches
+from kedge.cluster.kafka_topics import brokers
+from kedge.cluster.messages import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirsResponse,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+)
+from kedge.cluster.port import (
+    DONE,
+    Answers,
+    Election,
+    LogDirDescription,
+    Replica,
+    StoredReplica,
+)
+from kedge.cluster.refusals import refusal
+from kedge.cluster.session import Session
+from kedge.errors import KedgeError
+from kedge.model import BrokerId, ReplicaAssignment, TopicPartition
+
+Targets = Mapping[TopicPartition, Sequence[BrokerId] | None]
+
+
+def reassignments(session: Session) -> dict[TopicPartition, ReplicaAssignment]:
+    """Every partition that is being moved."""
+    deadline = session.deadline()
+    request = ListPartitionReassignmentsRequest(topics=None, timeout_ms=deadline.left_ms())
+    answer = session.ask_controller(
+        request, ListPartitionReassignmentsResponse, deadline, _top_code, change=False
+    )
+    _raise_for(answer, "reassignments")
+    return {
+        TopicPartition(topic.name, each.partition_index): ReplicaAssignment(
+            brokers(each.replicas),
+            brokers(each.adding_replicas),
+            brokers(each.removing_replicas),
+        )
+        for topic in answer.topics
+        for each in topic.partitions
+    }
+
+
+def alter_reassignments(session: Session, targets: Targets) -> Answers[TopicPartition]:
+    """Start, change and cancel moves, so many partitions to a request."""
+    deadline = session.deadline()
+    answers: Answers[TopicPartition] = {}
+    for batch in batches(sorted(targets), PARTITIONS_MAX):
+        request = AlterPartitionReassignmentsRequest(
+            topics=_reassignable(batch, targets), timeout_ms=deadline.left_ms()
+        )
+        answer = session.ask_controller(
+            request, AlterPartitionReassignmentsResponse, deadline, _top_code
+        )
+        _raise_for(answer, "reassignments")
+        for topic in answer.responses:
+            for each in topic.partitions:
+                tp = TopicPartition(topic.name, each.partition_index)
+                answers[tp] = refusal(each.error_code, each.error_message)
+    return answers
+
+
+def _reassignable(batch: Sequence[TopicPartition], targets: Targets) -> list[Any]:
+    kind = AlterPartitionReassignmentsRequest.ReassignableTopic
+
+    def partition(tp: TopicPartition) -> Any:
+        target = targets[tp]
+        return kind.ReassignablePartition(
+            partition_index=tp.partition, replicas=None if target is None else list(target)
+        )
+
+    return [
+        kind(name=topic, partitions=[partition(tp) for tp in group])
+        for topic, group in groupby(batch, key=lambda tp: tp.topic)
+    ]
+
+
+def _top_code(answer: Any) -> Iterable[int]:
+    return (answer.error_code,)
+
+
+def _raise_for(answer: Any, subject: str) -> None:
+    error = refusal(answer.error_code, getattr(answer, "error_message", None), subject)
+    if error is not None:
+        raise error
+
+
+# ---- log directories ----------------------------------------------------------------------------
+
+
+def log_dirs(
+    session: Session, nodes: Sequence[BrokerId], topics: Sequence[str] | None
+) -> dict[BrokerId, tuple[LogDirDescription, ...] | KedgeError]:
+    """What lies where on each of these brokers."""
+    deadline = session.deadline()
+    wanted = None if topics is None else _all_partitions(session, topics)
+    found: dict[BrokerId, tuple[LogDirDescription, ...] | KedgeError] = {}
+    for node in nodes:
+        try:
+            request = DescribeLogDirsRequest(topics=wanted)
+            answer = session.ask(request, DescribeLogDirsResponse, deadline, node=node)
+            _raise_for(answer, f"broker {node}")
+        except KedgeError as fault:
+            found[node] = fault
+        else:
+            found[node] = tuple(map(_log_dir, answer.results))
+    return found
+
+
+def _all_partitions(session: Session, topics: Sequence[str]) -> list[Any]:
+    """The request wants every partition named; those that a broker has not are not answered."""
+    from kedge.cluster.kafka_topics import describe_topics
+
+    described = describe_topics(session, topics)
+    return [
+        DescribeLogDirsRequest.DescribableLogDirTopic(
+            topic=topic.name, partitions=[each.partition for each in topic.partitions]
+        )
+        for topic in described.values()
+        if not isinstance(topic, KedgeError)
+    ]
+
+
+def _log_dir(result: DescribeLogDirsResponse.DescribeLogDirsResult) -> LogDirDescription:
+    return LogDirDescription(
+        result.log_dir,
+        tuple(
+            StoredReplica(
+                TopicPartition(topic.name, each.partition_index),
+                each.partition_size,
+                each.offset_lag,
+                each.is_future_key,
+            )
+            for topic in result.topics
+            for each in topic.partitions
+        ),
+        refusal(result.error_code, None, result.log_dir),
+        _told(result.total_bytes),
+        _told(result.usable_bytes),
+    )
+
+
+def _told(size: int | None) -> int | None:
+    return None if size is None or size < 0 else size
+
+
+def alter_log_dirs(session: Session, moves: Mapping[Replica, str]) -> Answers[Replica]:
+    """Move replicas between directories, each by an order to its broker."""
+    deadline = session.deadline()
+    answers: Answers[Replica] = {}
+    for node in sorted({replica.broker for replica in moves}):
+        own = {replica: path for replica, path in moves.items() if replica.broker == node}
+        request = AlterReplicaLogDirsRequest(dirs=_directories(own))
+        try:
+            answer = session.ask(
+                request, AlterReplicaLogDirsResponse, deadline, node=node, change=True
+            )
+        except KedgeError as fault:
+            answers |= dict.fromkeys(own, fault)
+            continue
+        for topic in answer.results:
+            for each in topic.partitions:
+                replica = Replica(topic.topic_name, each.partition_index, node)
+                answers[replica] = refusal(each.error_code, None)
+    return answers
+
+
+def _directories(moves: Mapping[Replica, str]) -> list[Any]:
+    kind = AlterReplicaLogDirsRequest.AlterReplicaLogDir
+    paths: dict[str, dict[str, list[int]]] = {}
+    for replica, path in moves.items():
+        paths.setdefault(path, {}).setdefault(replica.topic, []).append(replica.partition)
+    return [
+        kind(
+            path=path,
+            topics=[
+                kind.AlterReplicaLogDirTopic(name=topic, partitions=partitions)
+                for topic, partitions in topics.items()
+            ],
+        )
+        for path, topics in paths.items()
+    ]
+
+
+# ---- elections ----------------------------------------------------------------------------------
+
+
+def elect_leaders(
+    session: Session, election: Election, partitions: Sequence[TopicPartition] | None
+) -> Answers[TopicPartition]:
+    """Elect leaders of some partitions, or of all."""
+    deadline = session.deadline()
+    answers: Answers[TopicPartition] = {}
+    chosen: list[list[TopicPartition] | None] = [None]
+    if partitions is not None:
+        chosen = [*batches(sorted(partitions), PARTITIONS_MAX)]
+    for batch in chosen:
+        request = ElectLeadersRequest(
+            election_type=election.value,
+            topic_partitions=None if batch is None else _electable(batch),
+            timeout_ms=deadline.left_ms(),
+        )
+        answer = session.ask_controller(request, ElectLeadersResponse, deadline, _election_codes)
+        _raise_for(answer, "the election")
+        answers |= _elected(answer)
+    return answers
+
+
+def _electable(batch: Sequence[TopicPartition]) -> list[Any]:
+    return [
+        ElectLeadersRequest.TopicPartitions(topic=topic, partitions=[tp.partition for tp in group])
+        for topic, group in groupby(batch, key=lambda tp: tp.topic)
+    ]
+
+
+def _elected(answer: ElectLeadersResponse) -> Answers[TopicPartition]:
+    return {
+        TopicPartition(topic.topic, each.partition_id): (
+            refusal(each.error_code, each.error_message) if each.error_code else DONE
+        )
+        for topic in answer.replica_election_results
+        for each in topic.partition_result
+    }
+
+
+def _election_codes(answer: Any) -> Iterable[int]:
+    if answer.error_code:
+        return (answer.error_code,)
+    return (
+        each.error_code
+        for topic in answer.replica_election_results
+        for each in topic.partition_result
+    )

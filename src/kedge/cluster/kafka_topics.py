@@ -1,0 +1,223 @@
+"""Topics over Kafka's protocol."""
+
+from __future__ import annotations
+
+import base64
+import uuid
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from kedge.cluster.batches import PARTITIONS_MAX, TOPICS_MAX, batches
+from kedge.cluster.deadline import Deadline
+from kedge.cluster.messages import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    MetadataRequest,
+    MetadataResponse,
+)
+from kedge.cluster.port import (
+    Answers,
+    ExpandOrder,
+    PartitionDescription,
+    TopicDescription,
+    TopicOrder,
+)
+from kedge.cluster.refusals import refusal
+from kedge.cluster.session import Session
+from kedge.errors import KedgeError, UnknownTopicOrPartition
+from kedge.model import BrokerId
+
+Described = dict[str, TopicDescription | KedgeError]
+
+
+def topic_names(session: Session) -> dict[str, bool]:
+    """Every topic, sorted, and whether it is internal."""
+    request = MetadataRequest(topics=None, allow_auto_topic_creation=False)
+    answer = session.ask(request, MetadataResponse, session.deadline())
+    return dict(sorted((each.name or "", each.is_internal) for each in answer.topics))
+
+
+def describe_topics(session: Session, names: Sequence[str]) -> Described:
+    """Partitions of topics, by the request that knows eligible leaders where there is one."""
+    deadline = session.deadline()
+    if session.knows(DescribeTopicPartitionsRequest, deadline):
+        ask = _by_partitions
+    else:
+        ask = _by_metadata
+    found: Described = {}
+    for batch in batches(dict.fromkeys(names), TOPICS_MAX):
+        found |= ask(session, batch, deadline)
+    gone = UnknownTopicOrPartition
+    return {name: found.get(name) or gone(f"no topic {name!r}") for name in dict.fromkeys(names)}
+
+
+def _by_metadata(session: Session, names: Sequence[str], deadline: Deadline) -> Described:
+    topics = [MetadataRequest.MetadataRequestTopic(name=name) for name in names]
+    request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
+    answer = session.ask(request, MetadataResponse, deadline)
+    return {each.name or "": _described(each) for each in answer.topics}
+
+
+def _by_partitions(session: Session, names: Sequence[str], deadline: Deadline) -> Described:
+    """Page by page: a topic may begin on one page and go on in the next."""
+    kind = DescribeTopicPartitionsRequest
+    pages: dict[str, Any] = {}
+    cursor: Any = None
+    while True:
+        request = kind(
+            topics=[kind.TopicRequest(name=name) for name in sorted(names)],
+            response_partition_limit=PARTITIONS_MAX,
+            cursor=cursor,
+        )
+        answer = session.ask(request, DescribeTopicPartitionsResponse, deadline)
+        for topic in answer.topics:
+            first = pages.setdefault(topic.name or "", topic)
+            if first is not topic:
+                first.partitions.extend(topic.partitions)
+        following = answer.next_cursor
+        if following is None:
+            return {name: _described(topic) for name, topic in pages.items()}
+        cursor = kind.Cursor(
+            topic_name=following.topic_name, partition_index=following.partition_index
+        )
+
+
+def _described(topic: Any) -> TopicDescription | KedgeError:
+    error = refusal(topic.error_code, None, f"topic {topic.name}")
+    if error is not None:
+        return error
+    partitions = sorted((_partition(each) for each in topic.partitions), key=lambda p: p.partition)
+    return TopicDescription(
+        topic.name, encoded_id(topic.topic_id), topic.is_internal, tuple(partitions)
+    )
+
+
+def _partition(each: Any) -> PartitionDescription:
+    return PartitionDescription(
+        each.partition_index,
+        None if each.leader_id < 0 else BrokerId(each.leader_id),
+        brokers(each.replica_nodes),
+        brokers(each.isr_nodes),
+        brokers(each.offline_replicas or ()),
+        _maybe_brokers(getattr(each, "eligible_leader_replicas", None)),
+        _maybe_brokers(getattr(each, "last_known_elr", None)),
+    )
+
+
+def brokers(ids: Iterable[int]) -> tuple[BrokerId, ...]:
+    """Numbers known to be broker ids."""
+    return tuple(map(BrokerId, ids))
+
+
+def _maybe_brokers(ids: Iterable[int] | None) -> tuple[BrokerId, ...] | None:
+    return None if ids is None else brokers(ids)
+
+
+def encoded_id(topic_id: uuid.UUID | None) -> str:
+    """A topic's id as Kafka writes it; empty where topics have none."""
+    if topic_id is None or not topic_id.int:
+        return ""
+    return base64.urlsafe_b64encode(topic_id.bytes).decode().rstrip("=")
+
+
+# ---- changes ------------------------------------------------------------------------------------
+
+
+def create_topics(
+    session: Session, orders: Sequence[TopicOrder], *, validate_only: bool
+) -> Answers[str]:
+    """Create topics, so many partitions to a request."""
+    deadline = session.deadline()
+    answers: Answers[str] = {}
+    for batch in batches(orders, PARTITIONS_MAX, _size):
+        request = CreateTopicsRequest(
+            topics=[_creatable(order) for order in batch],
+            timeout_ms=deadline.left_ms(),
+            validate_only=validate_only,
+        )
+        answer = session.ask_controller(request, CreateTopicsResponse, deadline, _topic_codes)
+        answers |= {t.name: refusal(t.error_code, t.error_message, t.name) for t in answer.topics}
+    return {order.name: answers[order.name] for order in orders}
+
+
+def _size(order: TopicOrder) -> int:
+    return max(1, len(order.assignment), order.partitions)
+
+
+def _topic_codes(answer: CreateTopicsResponse) -> Iterable[int]:
+    return (topic.error_code for topic in answer.topics)
+
+
+def _creatable(order: TopicOrder) -> CreateTopicsRequest.CreatableTopic:
+    kind = CreateTopicsRequest.CreatableTopic
+    return kind(
+        name=order.name,
+        num_partitions=order.partitions,
+        replication_factor=order.replication_factor,
+        assignments=[
+            kind.CreatableReplicaAssignment(partition_index=p, broker_ids=list(ids))
+            for p, ids in order.assignment.items()
+        ],
+        configs=[
+            kind.CreatableTopicConfig(name=name, value=value)
+            for name, value in order.configs.items()
+        ],
+    )
+
+
+def expand_topics(
+    session: Session, orders: Sequence[ExpandOrder], *, validate_only: bool
+) -> Answers[str]:
+    """Add partitions to topics."""
+    deadline = session.deadline()
+    answers: Answers[str] = {}
+    for batch in batches(orders, PARTITIONS_MAX, lambda order: max(1, order.total)):
+        request = CreatePartitionsRequest(
+            topics=[_expandable(order) for order in batch],
+            timeout_ms=deadline.left_ms(),
+            validate_only=validate_only,
+        )
+        answer = session.ask_controller(request, CreatePartitionsResponse, deadline, _result_codes)
+        answers |= {t.name: refusal(t.error_code, t.error_message, t.name) for t in answer.results}
+    return {order.topic: answers[order.topic] for order in orders}
+
+
+def _result_codes(answer: CreatePartitionsResponse) -> Iterable[int]:
+    return (result.error_code for result in answer.results)
+
+
+def _expandable(order: ExpandOrder) -> CreatePartitionsRequest.CreatePartitionsTopic:
+    kind = CreatePartitionsRequest.CreatePartitionsTopic
+    added: Any = order.added and [
+        kind.CreatePartitionsAssignment(broker_ids=list(ids)) for ids in order.added
+    ]
+    return kind(name=order.topic, count=order.total, assignments=added)
+
+
+def delete_topics(session: Session, names: Sequence[str]) -> Answers[str]:
+    """Delete topics by name."""
+    deadline = session.deadline()
+    answers: Answers[str] = {}
+    for batch in batches(names, TOPICS_MAX):
+        kind = DeleteTopicsRequest
+        request = kind(
+            topics=[kind.DeleteTopicState(name=name) for name in batch],
+            topic_names=batch,
+            timeout_ms=deadline.left_ms(),
+        )
+        answer = session.ask_controller(request, DeleteTopicsResponse, deadline, _deleted_codes)
+        answers |= {
+            t.name or "": refusal(t.error_code, t.error_message, t.name or "")
+            for t in answer.responses
+        }
+    return {name: answers[name] for name in names}
+
+
+def _deleted_codes(answer: DeleteTopicsResponse) -> Iterable[int]:
+    return (response.error_code for response in answer.responses)

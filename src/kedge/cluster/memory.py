@@ -1,0 +1,470 @@
+"""A cluster that lives in this process: for trying commands out, and for their tests.
+
+It keeps what it is told and judges the plainest faults. Placement is a plain round of the brokers.
+A move is done at once, unless `hold_moves` is set: then it stays under way until `finish_moves`.
+The contract suite holds it to what real clusters do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from kedge.cluster.port import (
+    BROKER_DEFAULTS,
+    BY_DEFAULT,
+    DONE,
+    Answers,
+    Changes,
+    ClusterDescription,
+    ConfigChange,
+    ConfigEntry,
+    ConfigOp,
+    ConfigResource,
+    Configs,
+    ConfigSource,
+    ConfigSynonym,
+    Election,
+    ExpandOrder,
+    LogDirDescription,
+    PartitionDescription,
+    QuotaEntity,
+    Replica,
+    ResourceKind,
+    StoredReplica,
+    TopicDescription,
+    TopicOrder,
+    topic_resource,
+)
+from kedge.errors import (
+    ElectionNotNeeded,
+    InvalidConfiguration,
+    InvalidPartitions,
+    InvalidReplicaAssignment,
+    InvalidReplicationFactor,
+    InvalidTopic,
+    KedgeError,
+    LeaderNotAvailable,
+    LogDirNotFound,
+    NoReassignmentInProgress,
+    ReplicaNotAvailable,
+    TopicExists,
+    UnknownBroker,
+    UnknownTopicOrPartition,
+)
+from kedge.model import Broker, BrokerId, ReplicaAssignment, TopicPartition
+
+INTERNAL = ("__consumer_offsets", "__transaction_state", "__share_group_state")
+LEGAL = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
+LOG_DIRS = ("/data/a", "/data/b")
+
+# a few configs of each kind, with the values that they have by themselves
+TOPIC_CONFIGS = {
+    "cleanup.policy": "delete",
+    "follower.replication.throttled.replicas": "",
+    "leader.replication.throttled.replicas": "",
+    "max.message.bytes": "1048588",
+    "min.insync.replicas": "1",
+    "retention.bytes": "-1",
+    "retention.ms": "604800000",
+    "segment.ms": "604800000",
+}
+BROKER_CONFIGS = {"log.retention.ms": "604800000", "log.segment.bytes": "1073741824"}
+LISTS = ("cleanup.policy", *(name for name in TOPIC_CONFIGS if name.endswith("replicas")))
+NUMBERS = ("retention.ms", "retention.bytes", "segment.ms", "min.insync.replicas")
+OWN_SOURCE = {ResourceKind.TOPIC: ConfigSource.TOPIC, ResourceKind.BROKER: ConfigSource.BROKER}
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class _Partition:
+    assignment: ReplicaAssignment
+    leader: BrokerId | None
+    isr: tuple[BrokerId, ...]
+    directories: dict[BrokerId, str] = field(default_factory=dict[BrokerId, str])
+
+
+class MemoryCluster:
+    """The adapter of the cluster port that needs no cluster."""
+
+    def __init__(self, brokers: Sequence[Broker] | int = 3) -> None:
+        if isinstance(brokers, int):
+            brokers = [Broker(BrokerId(i), f"r{i}") for i in range(1, brokers + 1)]
+        self._brokers = {broker.id: broker for broker in brokers}
+        self.alive = set(self._brokers)
+        self.hold_moves = False
+        self._topics: dict[str, dict[int, _Partition]] = {}
+        self._ids: dict[str, str] = {}
+        self._configs: dict[ConfigResource, dict[str, str]] = {}
+        self._quotas: dict[QuotaEntity, dict[str, float]] = {}
+        self._created = 0
+
+    # ---- what a test may do to it ---------------------------------------------------------------
+
+    def stop_broker(self, broker: BrokerId) -> None:
+        """A broker goes away: it leads nothing and is in sync with nothing."""
+        self.alive.discard(broker)
+        for partition in self._partitions():
+            others = tuple(b for b in partition.isr if b != broker)
+            partition.isr = others or partition.isr
+            if partition.leader == broker:
+                partition.leader = next((b for b in others if b in self.alive), None)
+
+    def start_broker(self, broker: BrokerId) -> None:
+        """A broker comes back and catches up at once."""
+        self.alive.add(broker)
+        for partition in self._partitions():
+            replicas = partition.assignment.replicas
+            partition.isr = tuple(b for b in replicas if b in self.alive)
+            if partition.leader is None and partition.isr:
+                partition.leader = partition.isr[0]
+
+    def finish_moves(self) -> None:
+        """All moves that are held come to their end."""
+        for partition in self._partitions():
+            if partition.assignment.in_progress:
+                self._finish(partition)
+
+    def _partitions(self) -> list[_Partition]:
+        return [each for topic in self._topics.values() for each in topic.values()]
+
+    # ---- reading --------------------------------------------------------------------------------
+
+    def describe(self) -> ClusterDescription:
+        alive = sorted(self.alive)
+        controller = alive[0] if alive else None
+        return ClusterDescription("memory", controller, tuple(self._brokers[b] for b in alive))
+
+    def topic_names(self) -> dict[str, bool]:
+        return {name: name in INTERNAL for name in sorted(self._topics)}
+
+    def describe_topics(self, names: Sequence[str]) -> dict[str, TopicDescription | KedgeError]:
+        return {name: _or_refusal(lambda name=name: self._described(name)) for name in names}
+
+    def _described(self, name: str) -> TopicDescription:
+        partitions = tuple(
+            PartitionDescription(
+                number,
+                each.leader,
+                each.assignment.replicas,
+                each.isr,
+                tuple(b for b in each.assignment.replicas if b not in self.alive),
+            )
+            for number, each in sorted(self._topic(name).items())
+        )
+        return TopicDescription(name, self._ids[name], name in INTERNAL, partitions)
+
+    def _topic(self, name: str) -> dict[int, _Partition]:
+        if name not in self._topics:
+            raise UnknownTopicOrPartition(f"no topic {name!r}")
+        return self._topics[name]
+
+    def _partition(self, tp: TopicPartition) -> _Partition:
+        topic = self._topic(tp.topic)
+        if tp.partition not in topic:
+            raise UnknownTopicOrPartition(f"no partition {tp}")
+        return topic[tp.partition]
+
+    # ---- topics ---------------------------------------------------------------------------------
+
+    def create_topics(
+        self, orders: Sequence[TopicOrder], *, validate_only: bool = False
+    ) -> Answers[str]:
+        return {o.name: _outcome(lambda o=o: self._create(o, validate_only)) for o in orders}
+
+    def _create(self, order: TopicOrder, validate_only: bool) -> None:
+        if not order.name or order.name in (".", "..") or not LEGAL.issuperset(order.name):
+            raise InvalidTopic(f"{order.name!r} is no topic name")
+        if order.name in self._topics:
+            raise TopicExists(f"topic {order.name!r} exists already")
+        for name, value in order.configs.items():
+            _judge_config(topic_resource(order.name), name, value)
+        lists = order.assignment or self._placed(order)
+        if validate_only:
+            return
+        self._created += 1
+        self._ids[order.name] = f"memory{self._created:016d}"
+        self._configs[topic_resource(order.name)] = dict(order.configs)
+        self._topics[order.name] = {p: self._fresh(ids) for p, ids in lists.items()}
+
+    def _placed(self, order: TopicOrder) -> dict[int, tuple[BrokerId, ...]]:
+        count = 1 if order.partitions == BY_DEFAULT else order.partitions
+        factor = 1 if order.replication_factor == BY_DEFAULT else order.replication_factor
+        if count < 1:
+            raise InvalidPartitions(f"{count} partitions")
+        return self._round(range(count), factor)
+
+    def _round(self, numbers: range, factor: int) -> dict[int, tuple[BrokerId, ...]]:
+        brokers = sorted(self.alive)
+        if not 1 <= factor <= len(brokers):
+            raise InvalidReplicationFactor(f"{factor} replicas, {len(brokers)} brokers")
+        return {p: tuple(brokers[(p + i) % len(brokers)] for i in range(factor)) for p in numbers}
+
+    def _fresh(self, ids: Sequence[BrokerId]) -> _Partition:
+        in_sync = tuple(b for b in ids if b in self.alive)
+        leader = in_sync[0] if in_sync else None
+        directories = {broker: LOG_DIRS[0] for broker in ids}
+        return _Partition(ReplicaAssignment(tuple(ids)), leader, in_sync, directories)
+
+    def expand_topics(
+        self, orders: Sequence[ExpandOrder], *, validate_only: bool = False
+    ) -> Answers[str]:
+        return {o.topic: _outcome(lambda o=o: self._expand(o, validate_only)) for o in orders}
+
+    def _expand(self, order: ExpandOrder, validate_only: bool) -> None:
+        topic = self._topic(order.topic)
+        if order.total <= len(topic):
+            raise InvalidPartitions(f"{order.topic} has {len(topic)} partitions already")
+        numbers = range(len(topic), order.total)
+        if order.added is not None and len(order.added) != len(numbers):
+            raise InvalidReplicaAssignment(
+                f"{len(order.added)} lists for {len(numbers)} partitions"
+            )
+        factor = len(topic[0].assignment.replicas)
+        lists = order.added or list(self._round(numbers, factor).values())
+        if not validate_only:
+            topic |= {p: self._fresh(ids) for p, ids in zip(numbers, lists, strict=True)}
+
+    def delete_topics(self, names: Sequence[str]) -> Answers[str]:
+        return {name: _outcome(lambda name=name: self._delete(name)) for name in names}
+
+    def _delete(self, name: str) -> None:
+        self._topic(name)
+        del self._topics[name]
+        self._configs.pop(topic_resource(name), None)
+
+    # ---- configs --------------------------------------------------------------------------------
+
+    def describe_configs(
+        self, resources: Sequence[ConfigResource], *, synonyms: bool = False
+    ) -> dict[ConfigResource, Configs | KedgeError]:
+        return {r: _or_refusal(lambda r=r: self._entries(r, synonyms)) for r in resources}
+
+    def _entries(self, resource: ConfigResource, synonyms: bool) -> Configs:
+        self._judge_resource(resource)
+        own, own_source = self._configs.get(resource, {}), OWN_SOURCE[resource.kind]
+        shared = self._configs.get(BROKER_DEFAULTS, {})
+        layers = [(own_source, own), (ConfigSource.BUILT_IN, _built_in(resource))]
+        if resource == BROKER_DEFAULTS:
+            layers = [(ConfigSource.ALL_BROKERS, shared)]
+        elif resource.kind is ResourceKind.BROKER:
+            layers.insert(1, (ConfigSource.ALL_BROKERS, shared))
+        names = sorted({name for _, layer in layers for name in layer})
+        return tuple(_entry(name, layers, synonyms) for name in names)
+
+    def _judge_resource(self, resource: ConfigResource) -> None:
+        if resource.kind is ResourceKind.TOPIC:
+            self._topic(resource.name)
+        elif resource != BROKER_DEFAULTS and BrokerId(int(resource.name)) not in self.alive:
+            raise UnknownBroker(f"broker {resource.name} is not alive")
+
+    def alter_configs(
+        self, changes: Changes, *, validate_only: bool = False
+    ) -> Answers[ConfigResource]:
+        return {
+            resource: _outcome(
+                lambda resource=resource, steps=steps: self._alter(resource, steps, validate_only)
+            )
+            for resource, steps in changes.items()
+        }
+
+    def _alter(
+        self, resource: ConfigResource, steps: Sequence[ConfigChange], validate_only: bool
+    ) -> None:
+        self._judge_resource(resource)
+        result = dict(self._configs.get(resource, {}))
+        for step in steps:
+            _apply(resource, result, step)
+        if not validate_only:
+            self._configs[resource] = result
+
+    def describe_quotas(
+        self, entity: QuotaEntity, *, strict: bool = False
+    ) -> dict[QuotaEntity, dict[str, float]]:
+        wanted = dict(entity.parts)
+
+        def fits(known: dict[str, str | None]) -> bool:
+            named = all(
+                kind in known and name in ("*", known[kind]) for kind, name in wanted.items()
+            )
+            return named and (not strict or known.keys() == wanted.keys())
+
+        return {each: dict(q) for each, q in self._quotas.items() if fits(dict(each.parts))}
+
+    def alter_quotas(
+        self, entity: QuotaEntity, changes: Mapping[str, float | None]
+    ) -> Answers[QuotaEntity]:
+        quotas = self._quotas.setdefault(entity, {})
+        for key, value in changes.items():
+            quotas.pop(key, None)
+            if value is not None:
+                quotas[key] = value
+        if not quotas:
+            del self._quotas[entity]
+        return {entity: DONE}
+
+    # ---- moves ----------------------------------------------------------------------------------
+
+    def reassignments(self) -> dict[TopicPartition, ReplicaAssignment]:
+        return {
+            TopicPartition(name, number): each.assignment
+            for name, topic in sorted(self._topics.items())
+            for number, each in sorted(topic.items())
+            if each.assignment.in_progress
+        }
+
+    def alter_reassignments(
+        self, targets: Mapping[TopicPartition, Sequence[BrokerId] | None]
+    ) -> Answers[TopicPartition]:
+        return {
+            tp: _outcome(lambda tp=tp, target=target: self._move(tp, target))
+            for tp, target in targets.items()
+        }
+
+    def _move(self, tp: TopicPartition, target: Sequence[BrokerId] | None) -> None:
+        partition = self._partition(tp)
+        now = partition.assignment
+        if target is None:
+            if not now.in_progress:
+                raise NoReassignmentInProgress(f"{tp} is not being moved")
+            target = now.origin
+        elif not target or len(set(target)) < len(target) or set(target) - self.alive:
+            raise InvalidReplicaAssignment(f"{tp} cannot be on {list(target)}")
+        wanted, origin = tuple(target), now.origin
+        full = tuple(dict.fromkeys(wanted + origin))
+        adding = tuple(b for b in full if b not in origin)
+        removing = tuple(b for b in full if b not in wanted)
+        partition.assignment = ReplicaAssignment(full, adding, removing)
+        if not self.hold_moves or not (adding or removing):
+            self._finish(partition)
+
+    def _finish(self, partition: _Partition) -> None:
+        target = partition.assignment.target
+        partition.assignment = ReplicaAssignment(target)
+        partition.isr = tuple(b for b in target if b in self.alive)
+        partition.directories = {b: partition.directories.get(b, LOG_DIRS[0]) for b in target}
+        if partition.leader not in target:
+            partition.leader = partition.isr[0] if partition.isr else None
+
+    def log_dirs(
+        self, brokers: Sequence[BrokerId], topics: Sequence[str] | None = None
+    ) -> dict[BrokerId, tuple[LogDirDescription, ...] | KedgeError]:
+        return {b: _or_refusal(lambda b=b: self._log_dirs(b, topics)) for b in brokers}
+
+    def _log_dirs(
+        self, broker: BrokerId, topics: Sequence[str] | None
+    ) -> tuple[LogDirDescription, ...]:
+        if broker not in self.alive:
+            raise UnknownBroker(f"broker {broker} is not alive")
+        stored = {
+            path: [
+                StoredReplica(TopicPartition(name, number), 0, 0)
+                for name, topic in sorted(self._topics.items())
+                for number, each in sorted(topic.items())
+                if each.directories.get(broker) == path and (topics is None or name in topics)
+            ]
+            for path in LOG_DIRS
+        }
+        return tuple(LogDirDescription(path, tuple(found)) for path, found in stored.items())
+
+    def alter_log_dirs(self, moves: Mapping[Replica, str]) -> Answers[Replica]:
+        return {
+            replica: _outcome(lambda replica=replica, path=path: self._change_dir(replica, path))
+            for replica, path in moves.items()
+        }
+
+    def _change_dir(self, replica: Replica, path: str) -> None:
+        if replica.broker not in self.alive:
+            raise UnknownBroker(f"broker {replica.broker} is not alive")
+        if path not in LOG_DIRS:
+            raise LogDirNotFound("the broker has no such log directory")
+        partition = self._topics.get(replica.topic, {}).get(replica.partition)
+        if partition is None or replica.broker not in partition.directories:
+            raise ReplicaNotAvailable("the broker does not have this replica")
+        partition.directories[replica.broker] = path
+
+    def elect_leaders(
+        self, election: Election, partitions: Sequence[TopicPartition] | None = None
+    ) -> Answers[TopicPartition]:
+        if partitions is not None:
+            return {tp: _outcome(lambda tp=tp: self._elect(election, tp)) for tp in partitions}
+        everything = [TopicPartition(name, p) for name in self._topics for p in self._topics[name]]
+        answers = self.elect_leaders(election, sorted(everything))
+        return {tp: e for tp, e in answers.items() if not isinstance(e, ElectionNotNeeded)}
+
+    def _elect(self, election: Election, tp: TopicPartition) -> None:
+        partition = self._partition(tp)
+        replicas = partition.assignment.replicas
+        if election is Election.PREFERRED:
+            if partition.leader == replicas[0]:
+                raise ElectionNotNeeded(f"{tp} has its preferred leader")
+            if replicas[0] not in partition.isr or replicas[0] not in self.alive:
+                raise LeaderNotAvailable(f"broker {replicas[0]} cannot lead {tp}")
+            partition.leader = replicas[0]
+            return
+        if partition.leader is not None:
+            raise ElectionNotNeeded(f"{tp} has a leader")
+        alive = [b for b in replicas if b in self.alive]
+        if not alive:
+            raise LeaderNotAvailable(f"no replica of {tp} is alive")
+        partition.leader, partition.isr = alive[0], (alive[0],)
+
+    def close(self) -> None:
+        """Nothing to let go of: what was kept stays for whoever holds the cluster."""
+
+
+def _outcome(action: Callable[[], None]) -> KedgeError | None:
+    try:
+        action()
+    except KedgeError as refusal:
+        return refusal
+    return DONE
+
+
+def _or_refusal(question: Callable[[], T]) -> T | KedgeError:
+    try:
+        return question()
+    except KedgeError as refusal:
+        return refusal
+
+
+def _built_in(resource: ConfigResource) -> dict[str, str]:
+    return TOPIC_CONFIGS if resource.kind is ResourceKind.TOPIC else BROKER_CONFIGS
+
+
+def _entry(
+    name: str, layers: Sequence[tuple[ConfigSource, Mapping[str, str]]], synonyms: bool
+) -> ConfigEntry:
+    found = [ConfigSynonym(name, layer[name], source) for source, layer in layers if name in layer]
+    entry = ConfigEntry(name, found[0].value, found[0].source, synonyms=tuple(found))
+    return entry if synonyms else replace(entry, synonyms=())
+
+
+def _judge_config(resource: ConfigResource, name: str, value: str | None) -> None:
+    if resource.kind is ResourceKind.TOPIC and name not in TOPIC_CONFIGS:
+        raise InvalidConfiguration(f"no topic config {name!r}")
+    if name in NUMBERS and not (value or "").lstrip("-").isdigit():
+        raise InvalidConfiguration(f"{value!r} is no value for {name}")
+
+
+def _apply(resource: ConfigResource, result: dict[str, str], step: ConfigChange) -> None:
+    if step.op is ConfigOp.DELETE:
+        result.pop(step.name, None)
+        return
+    value = step.value or ""
+    _judge_config(resource, step.name, value)
+    if step.op is ConfigOp.SET:
+        result[step.name] = value
+        return
+    if step.name not in LISTS:
+        raise InvalidConfiguration(f"{step.name} is no list")
+    old = result.get(step.name, _built_in(resource)[step.name])
+    items = old.split(",") if old else []
+    named = value.split(",")
+    if step.op is ConfigOp.APPEND:
+        items += [item for item in named if item not in items]
+    else:
+        items = [item for item in items if item not in named]
+    result[step.name] = ",".join(items)

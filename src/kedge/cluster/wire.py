@@ -1,0 +1,287 @@
+"""One connection to one broker: TCP, then TLS, then versions, then SASL; then requests.
+
+Messages are kafka-python's, and so are the SASL mechanisms. Its own client is not used: that one
+writes requests to its log, passwords among them, and keeps trying where the password is wrong.
+Here every wait has a deadline, the first refusal is told as it is, and nothing is logged.
+"""
+
+from __future__ import annotations
+
+import io
+import socket
+import ssl
+import struct
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple, TypeVar, cast
+
+from kedge import __version__
+from kedge.cluster.access import Access
+from kedge.cluster.deadline import Deadline
+from kedge.cluster.messages import (
+    ApiVersionsRequest,
+    SaslAuthenticateRequest,
+    SaslHandshakeRequest,
+    sasl_mechanism,
+)
+from kedge.errors import (
+    AuthenticationFailed,
+    BrokerFailed,
+    ClusterUnavailable,
+    KedgeError,
+    RequestTimedOut,
+    UnsupportedByCluster,
+)
+
+FRAME_MAX_BYTES = 200 * 1024 * 1024
+UNSUPPORTED_VERSION = 35
+API_VERSIONS = 18
+
+Response = TypeVar("Response")
+
+
+class Address(NamedTuple):
+    """Where a broker listens."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+class NothingSent(ClusterUnavailable):
+    """The connection broke before the request was on its way: asking again is safe."""
+
+
+class Connection:
+    """A connection that is ready for requests; opening it may raise any border error."""
+
+    def __init__(
+        self,
+        address: Address,
+        access: Access,
+        context: ssl.SSLContext | None,
+        deadline: Deadline,
+    ) -> None:
+        self.address = address
+        self._access = access
+        self._correlation = 0
+        self._versions: dict[int, tuple[int, int]] = {}
+        self._socket = self._opened(deadline)
+        try:
+            if context is not None:
+                self._socket = self._encrypted(context, deadline)
+            self._learn_versions(deadline)
+            if access.sasl:
+                self._authenticate(deadline)
+        except BaseException:
+            self.close()
+            raise
+
+    def ask(self, request: Any, kind: type[Response], deadline: Deadline) -> Response:
+        """Send one request and wait for its answer."""
+        request.API_VERSION = self.version_of(request)
+        return cast("Response", self._exchange(request, deadline))
+
+    def version_of(self, request: Any) -> int:
+        """The newest version of a request that both sides know."""
+        known = self._versions.get(request.API_KEY)
+        if known is None or known[0] > request.max_version:
+            raise UnsupportedByCluster(
+                f"the brokers do not know {type(request).__name__.removesuffix('Request')}"
+            )
+        return min(known[1], request.max_version)
+
+    def knows(self, request: Any) -> bool:
+        """Whether the broker knows such requests."""
+        return request.API_KEY in self._versions
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._socket.close()
+
+    # ---- opening --------------------------------------------------------------------------------
+
+    def _opened(self, deadline: Deadline) -> socket.socket:
+        try:
+            opened = socket.create_connection(self.address, timeout=deadline.left_s("connecting"))
+        except socket.gaierror as error:
+            raise NothingSent(f"{self.address}: no such host") from error
+        except TimeoutError as error:
+            raise NothingSent(f"{self.address}: no connection in time") from error
+        except (OSError, UnicodeError) as error:
+            raise NothingSent(f"{self.address}: {_in_words(error)}") from error
+        opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return opened
+
+    def _encrypted(self, context: ssl.SSLContext, deadline: Deadline) -> socket.socket:
+        self._socket.settimeout(deadline.left_s("the TLS handshake"))
+        try:
+            return context.wrap_socket(self._socket, server_hostname=self.address.host)
+        except ssl.SSLCertVerificationError as error:
+            raise _untrusted(self.address, error) from error
+        except ssl.SSLError as error:
+            raise _no_tls(self.address, error) from error
+        except TimeoutError as error:
+            raise NothingSent(f"{self.address}: no TLS handshake in time") from error
+        except OSError as error:
+            raise NothingSent(
+                f"{self.address}: the TLS handshake broke off: {_in_words(error)}",
+                hint="does this listener speak TLS?",
+            ) from error
+
+    def _learn_versions(self, deadline: Deadline) -> None:
+        """Ask in the newest way; an old broker says which is the newest that it knows (KIP-511)."""
+        answer = self._versions_at(ApiVersionsRequest.max_version, deadline)
+        if answer.error_code == UNSUPPORTED_VERSION:
+            known = [e.max_version for e in answer.api_keys or () if e.api_key == API_VERSIONS]
+            answer = self._versions_at(known[0] if known else 0, deadline)
+        if answer.error_code or not answer.api_keys:
+            raise BrokerFailed(f"{self.address}: error {answer.error_code} when asked for versions")
+        self._versions = {
+            each.api_key: (each.min_version, each.max_version) for each in answer.api_keys
+        }
+
+    def _versions_at(self, version: int, deadline: Deadline) -> Any:
+        request = ApiVersionsRequest(
+            client_software_name="kedge", client_software_version=__version__, version=version
+        )
+        try:
+            return self._exchange(request, deadline)
+        except RequestTimedOut as error:
+            raise NothingSent(
+                f"{self.address}: no answer to the first request",
+                hint="does the listener want TLS (security.protocol)?",
+            ) from error
+        except ClusterUnavailable as error:
+            raise NothingSent(error.what, hint=error.hint) from error
+
+    def _authenticate(self, deadline: Deadline) -> None:
+        access = self._access
+        handshake: Any = self.ask(
+            SaslHandshakeRequest(mechanism=access.mechanism, max_version=1), object, deadline
+        )
+        if handshake.error_code:
+            offered = ", ".join(handshake.mechanisms) or "none"
+            raise AuthenticationFailed(
+                f"{self.address}: SASL {access.mechanism} is not offered",
+                hint=f"offered: {offered}",
+            )
+        mechanism = sasl_mechanism(
+            access.mechanism,
+            host=self.address.host,
+            security_protocol="SASL_SSL",  # else the mechanism warns, in a log, about the network
+            sasl_mechanism=access.mechanism,
+            sasl_plain_username=access.username,
+            sasl_plain_password=access.password.reveal(),
+        )
+        while not mechanism.is_done():
+            self._one_token(mechanism, deadline)
+        if not mechanism.is_authenticated():
+            raise self._not_believed("")
+
+    def _one_token(self, mechanism: Any, deadline: Deadline) -> None:
+        request = SaslAuthenticateRequest(mechanism.auth_bytes())
+        answer: Any = self.ask(request, object, deadline)
+        if answer.error_code:
+            raise self._not_believed(answer.error_message or "")
+        try:
+            mechanism.receive(answer.auth_bytes)
+        except (KedgeError, RecursionError):
+            raise
+        except Exception as error:
+            # The server could not prove that it knows the password (SCRAM): text stays inside.
+            raise self._not_believed("the broker's proof does not fit") from error
+
+    def _not_believed(self, message: str) -> AuthenticationFailed:
+        said = f": {one_line(message)}" if message else ""
+        return AuthenticationFailed(
+            f"{self.address}: SASL {self._access.mechanism} refused user "
+            f"{self._access.username!r}{said}",
+            hint="check username and password in sasl.jaas.config",
+        )
+
+    # ---- bytes ----------------------------------------------------------------------------------
+
+    def _exchange(self, request: Any, deadline: Deadline) -> Any:
+        self._correlation += 1
+        request.with_header(correlation_id=self._correlation, client_id=self._access.client_id)
+        data = bytes(request.encode(framed=True, header=True))
+        self._guarded(partial(self._socket.sendall, data), deadline)
+        frame = io.BytesIO(self._frame(deadline))
+        kind = request.header.get_response_class()
+        try:
+            header = kind.parse_header(frame)
+            answer = kind.decode(frame)
+        except (ValueError, struct.error, IndexError) as error:
+            raise BrokerFailed(f"{self.address}: an answer that does not read") from error
+        if header.correlation_id != self._correlation:
+            raise BrokerFailed(f"{self.address}: an answer to another question")
+        return answer
+
+    def _frame(self, deadline: Deadline) -> bytes:
+        size = int.from_bytes(self._received(4, deadline), "big")
+        if size > FRAME_MAX_BYTES:
+            raise NothingSent(
+                f"{self.address}: this does not answer as a Kafka broker does",
+                hint="does the listener want TLS (security.protocol), and is the port right?",
+            )
+        return self._received(size, deadline)
+
+    def _received(self, count: int, deadline: Deadline) -> bytes:
+        buffer = bytearray()
+        while len(buffer) < count:
+            piece = self._guarded(partial(self._socket.recv, count - len(buffer)), deadline)
+            if not piece:
+                raise ClusterUnavailable(
+                    f"{self.address}: the broker closed the connection",
+                    hint="" if self._access.sasl else "does the listener want SASL or TLS?",
+                )
+            buffer += piece
+        return bytes(buffer)
+
+    def _guarded(self, action: Callable[[], Any], deadline: Deadline) -> Any:
+        self._socket.settimeout(deadline.left_s())
+        try:
+            return action()
+        except TimeoutError as error:
+            raise RequestTimedOut(f"{self.address}: no answer in time") from error
+        except ssl.SSLError as error:
+            raise _no_tls(self.address, error) from error
+        except OSError as error:
+            raise ClusterUnavailable(f"{self.address}: {_in_words(error)}") from error
+
+
+def one_line(text: str) -> str:
+    """A broker's words as part of a sentence."""
+    return " ".join(text.split()).rstrip(".")
+
+
+def _in_words(error: Exception) -> str:
+    strerror = getattr(error, "strerror", None)
+    return (strerror or str(error) or type(error).__name__).lower()
+
+
+def _untrusted(address: Address, error: ssl.SSLCertVerificationError) -> AuthenticationFailed:
+    why = one_line(error.verify_message)
+    hint = "name the CA that signed it in ssl.truststore.location"
+    if "ostname" in why or "IP address" in why:
+        hint = (
+            "use the name in the certificate, or leave ssl.endpoint.identification.algorithm empty"
+        )
+    return AuthenticationFailed(
+        f"{address}: the broker's certificate is not trusted: {why}", hint=hint
+    )
+
+
+def _no_tls(address: Address, error: ssl.SSLError) -> KedgeError:
+    reason = (error.reason or "").replace("_", " ").lower() or "broken off"
+    if "wrong version" in reason or "record layer" in reason:
+        return NothingSent(f"{address}: this listener does not speak TLS")
+    return AuthenticationFailed(
+        f"{address}: TLS failed: {reason}",
+        hint="does the broker want a client certificate (ssl.keystore.location)?"
+        if "alert" in reason or "certificate" in reason
+        else "",
+    )

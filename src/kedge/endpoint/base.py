@@ -1,0 +1,90 @@
+"""What all parts of the backend stand on: the store's thread, the images, the controllers."""
+
+from __future__ import annotations
+
+import random
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kedge.controller.events import ElectionRequested, ReassignmentRequested, ReassignmentsListed
+from kedge.endpoint.asking import Controller, StoreThread, ask
+from kedge.endpoint.backend import LogDirs
+from kedge.endpoint.images import Image, Images
+from kedge.endpoint.settings import ClusterSettings
+from kedge.endpoint.stored_configs import StoredConfigs
+from kedge.endpoint.stored_topics import Luck, StoredTopics
+from kedge.endpoint.views import Views
+from kedge.endpoint.waiting import Waiting
+from kedge.errors import NotController
+from kedge.model import BrokerId
+from kedge.model.error_codes import ErrorCode
+from kedge.store.port import Store
+
+Question = ReassignmentRequested | ReassignmentsListed | ElectionRequested
+
+
+def system_luck() -> Luck:
+    """Chance as the machine has it."""
+    return Luck(random.SystemRandom().randrange, secrets.token_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a backend stands on. The controllers are those that run here, by the node that each
+    speaks as; at most one of them holds the role."""
+
+    store: Store
+    images: Images
+    controllers: Mapping[BrokerId, Controller]
+    log_dirs: LogDirs
+    cluster_id: str
+
+
+class Base:
+    """A backend that can look, but knows no orders yet. To be closed; the store is not."""
+
+    def __init__(
+        self,
+        around: Surroundings,
+        *,
+        settings: ClusterSettings | None = None,
+        luck: Luck | None = None,
+    ) -> None:
+        self.around = around
+        self.settings = settings or ClusterSettings()
+        self.views = Views(around.store, self.settings)
+        self.topics = StoredTopics(around.store, self.views, self.settings, luck or system_luck())
+        self.configs = StoredConfigs(around.store, self.views, self.settings)
+        self.thread = StoreThread(around.store)
+        self.waiting = Waiting()
+        around.images.listen(self.waiting.wake)
+
+    def close(self) -> None:
+        """End the backend's thread."""
+        self.thread.close()
+
+    @property
+    def cluster_id(self) -> str:
+        """The cluster's own id."""
+        return self.around.cluster_id
+
+    def image(self, node: BrokerId) -> Image:
+        """What a node believes of the cluster."""
+        return self.around.images.image(node)
+
+    def is_controller(self, node: BrokerId) -> bool:
+        """Whether a node is the controller now."""
+        controller = self.around.controllers.get(node)
+        return controller is not None and controller.context.active
+
+    async def ask(self, node: BrokerId, question: Question, timeout_ms: int) -> Any:
+        """The answer of the controller that speaks as this node."""
+        controller = self.around.controllers.get(node)
+        if controller is None:
+            raise NotController(f"broker {node} is not the controller")
+        answer = await ask(controller, question, timeout_ms)
+        if isinstance(answer, ErrorCode):
+            raise NotController(f"broker {node} is not the controller any more")
+        return answer

@@ -1,0 +1,182 @@
+"""DescribeConfigs, AlterConfigs, IncrementalAlterConfigs: topics and brokers, each for itself."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TypeVar
+
+from kedge.endpoint.backend import ConfigEntry, ConfigSetting, Resource
+from kedge.endpoint.call import Call
+from kedge.endpoint.handlers.config_codes import SOURCES
+from kedge.errors import DuplicateInRequest, InvalidRequest, KedgeError
+from kedge.model.error_codes import ErrorCode
+from kedge.protocol import code_of
+from kedge.protocol.messages import (
+    AlterConfigsRequest,
+    AlterConfigsResponse,
+    DescribeConfigsRequest,
+    DescribeConfigsResponse,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+from kedge.topics import Alteration, Op, refuse_repeated_keys
+
+Result = DescribeConfigsResponse.DescribeConfigsResult
+Entry = Result.DescribeConfigsResourceResult
+Synonym = Entry.DescribeConfigsSynonym
+
+Answered = TypeVar("Answered")
+Refusals = dict[Resource, KedgeError | None]
+
+
+# ---- describe ------------------------------------------------------------------------------------
+
+
+async def describe_configs(call: Call, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
+    """Configs of topics and of the node itself, with where they come from."""
+    resources = [Resource(r.resource_type, r.resource_name) for r in request.resources]
+    try:
+        answers = await call.backend.describe_configs(call.node, resources)
+    except KedgeError as refusal:
+        answers = [refusal for _ in resources]
+    chosen = [r.configuration_keys for r in request.resources]
+    return DescribeConfigsResponse(
+        results=[
+            _described(resource, answer, names, synonyms=request.include_synonyms)
+            for resource, answer, names in zip(resources, answers, chosen, strict=True)
+        ]
+    )
+
+
+def _described(
+    resource: Resource,
+    answer: Sequence[ConfigEntry] | KedgeError,
+    names: Collection[str] | None,
+    *,
+    synonyms: bool,
+) -> Result:
+    if isinstance(answer, KedgeError):
+        code, message, entries = code_of(answer), str(answer), []
+    else:
+        wanted = [entry for entry in answer if names is None or entry.name in names]
+        code, message = ErrorCode.NONE, None
+        entries = [_entry(entry, synonyms=synonyms) for entry in wanted]
+    return Result(
+        error_code=code,
+        error_message=message,
+        resource_type=resource.type,
+        resource_name=resource.name,
+        configs=entries,
+    )
+
+
+def _entry(entry: ConfigEntry, *, synonyms: bool) -> Entry:
+    return Entry(
+        name=entry.name,
+        value=None if entry.sensitive else entry.value,
+        read_only=entry.read_only,
+        config_source=SOURCES[entry.source],
+        is_sensitive=entry.sensitive,
+        synonyms=[_synonym(entry, setting) for setting in entry.synonyms] if synonyms else [],
+        config_type=entry.kind,
+        documentation=None,
+    )
+
+
+def _synonym(entry: ConfigEntry, setting: ConfigSetting) -> Synonym:
+    value = None if entry.sensitive else setting.value
+    return Synonym(name=setting.name, value=value, source=SOURCES[setting.source])
+
+
+# ---- alter ---------------------------------------------------------------------------------------
+
+
+async def alter_configs(call: Call, request: AlterConfigsRequest) -> AlterConfigsResponse:
+    """Replace all configs of each resource."""
+    asked = [
+        (
+            Resource(r.resource_type, r.resource_name),
+            [Alteration(c.name, Op.SET, c.value) for c in r.configs],
+        )
+        for r in request.resources
+    ]
+    outcome = await _alter(call, asked, replace=True, validate_only=request.validate_only)
+    response = AlterConfigsResponse.AlterConfigsResourceResponse
+    return AlterConfigsResponse(
+        responses=[_response(response, resource, error) for resource, error in outcome.items()]
+    )
+
+
+async def incremental_alter_configs(
+    call: Call, request: IncrementalAlterConfigsRequest
+) -> IncrementalAlterConfigsResponse:
+    """Change configs of each resource step by step (KIP-339)."""
+    asked: list[tuple[Resource, list[Alteration]]] = []
+    misspoken: Refusals = {}
+    for r in request.resources:
+        resource = Resource(r.resource_type, r.resource_name)
+        try:
+            steps = [Alteration(c.name, _op(c.config_operation), c.value) for c in r.configs]
+        except InvalidRequest as refusal:
+            misspoken[resource], steps = refusal, []
+        asked.append((resource, steps))
+    outcome = await _alter(
+        call, asked, replace=False, validate_only=request.validate_only, misspoken=misspoken
+    )
+    response = IncrementalAlterConfigsResponse.AlterConfigsResourceResponse
+    return IncrementalAlterConfigsResponse(
+        responses=[_response(response, resource, error) for resource, error in outcome.items()]
+    )
+
+
+def _op(number: int) -> Op:
+    try:
+        return Op(number)
+    except ValueError:
+        raise InvalidRequest(f"config operation {number} is not known") from None
+
+
+async def _alter(
+    call: Call,
+    asked: Sequence[tuple[Resource, Sequence[Alteration]]],
+    *,
+    replace: bool,
+    validate_only: bool,
+    misspoken: Mapping[Resource, KedgeError | None] | None = None,
+) -> Refusals:
+    refusals = _refuse_twice(asked) | dict(misspoken or {})
+    changes = {resource: steps for resource, steps in asked if resource not in refusals}
+    try:
+        done = await call.backend.alter_configs(
+            call.node, changes, replace=replace, validate_only=validate_only
+        )
+    except KedgeError as refusal:
+        done = dict.fromkeys(changes, refusal)
+    every = {**refusals, **done}
+    return {resource: every[resource] for resource, _ in asked}
+
+
+def _refuse_twice(asked: Iterable[tuple[Resource, Sequence[Alteration]]]) -> Refusals:
+    """Refuse resources that come twice, and configs that come twice in one."""
+    refusals: Refusals = {}
+    times = Counter(resource for resource, _ in asked)
+    for resource, steps in asked:
+        try:
+            if times[resource] > 1:
+                raise DuplicateInRequest(f"{resource} is named more than once")
+            refuse_repeated_keys(step.name for step in steps)
+        except DuplicateInRequest as refusal:
+            refusals[resource] = refusal
+    return refusals
+
+
+def _response(
+    response: Callable[..., Answered], resource: Resource, error: KedgeError | None
+) -> Answered:
+    return response(
+        error_code=ErrorCode.NONE if error is None else code_of(error),
+        error_message=None if error is None else str(error),
+        resource_type=resource.type,
+        resource_name=resource.name,
+    )

@@ -1,0 +1,181 @@
+"""Configs in the store: read, judged, written, and announced to whoever watches for changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from kedge.endpoint.backend import ConfigEntry, ConfigKind, ConfigSetting, Resource, ResourceType
+from kedge.endpoint.broker_configs import (
+    as_release,
+    describe_all_brokers,
+    describe_broker,
+    judge_broker_configs,
+)
+from kedge.endpoint.images import Image
+from kedge.endpoint.settings import ClusterSettings
+from kedge.endpoint.views import Views
+from kedge.errors import InvalidRequest, KedgeError, NodeMissing
+from kedge.model import BrokerId
+from kedge.model.java_text import whole_number
+from kedge.store.port import Create, SetData, Store
+from kedge.store.znodes import (
+    DEFAULT_ENTITY,
+    NEW_CONFIG_CHANGE,
+    config_path,
+    encode_config,
+    encode_config_change,
+)
+from kedge.topics import (
+    Alteration,
+    ClusterView,
+    Described,
+    Op,
+    apply_alterations,
+    describe,
+    describe_topic,
+    judge_alter,
+    judge_replace,
+    validate_name,
+)
+
+Configs = Mapping[str, str]
+
+
+class StoredConfigs:
+    """Configs of topics, and of the brokers that this endpoint speaks for."""
+
+    def __init__(self, store: Store, views: Views, settings: ClusterSettings) -> None:
+        self._store = store
+        self._views = views
+        self._settings = settings
+
+    # ---- describe -----------------------------------------------------------------------------
+
+    def describe(
+        self, node: BrokerId, resources: Sequence[Resource], image: Image
+    ) -> list[Sequence[ConfigEntry] | KedgeError]:
+        """All configs of each resource, with where they come from."""
+        view = self._views.of_configs(image, node, _topics(resources))
+        answers: list[Sequence[ConfigEntry] | KedgeError] = []
+        for resource in resources:
+            try:
+                answers.append(self._describe_one(node, resource, view))
+            except KedgeError as refusal:
+                answers.append(refusal)
+        return answers
+
+    def _describe_one(
+        self, node: BrokerId, resource: Resource, view: ClusterView
+    ) -> Sequence[ConfigEntry]:
+        if resource.type == ResourceType.TOPIC:
+            validate_name(resource.name)
+            return [self._topic_entry(each) for each in describe_topic(resource.name, view)]
+        if resource.type == ResourceType.BROKER_LOGGER and resource.name == str(node):
+            return []  # a broker that has no loggers
+        if _broker_of(node, resource) is None:
+            return describe_all_brokers(view.broker_configs.dynamic_default, view.release)
+        return describe_broker(view.broker_configs, view.release)
+
+    def topic_entries(self, configs: Configs, view: ClusterView) -> tuple[ConfigEntry, ...]:
+        """The configs of a topic with these overrides, whether it is there or not."""
+        described = describe(configs, view.broker_configs, view.release)
+        return tuple(map(self._topic_entry, described))
+
+    def _topic_entry(self, described: Described) -> ConfigEntry:
+        key = self._settings.release.key(described.name)
+        synonyms = tuple(ConfigSetting(s.source, s.name, s.value) for s in described.synonyms)
+        return ConfigEntry(
+            described.name,
+            described.value,
+            described.source,
+            ConfigKind[key.kind.name],
+            synonyms=synonyms,
+        )
+
+    # ---- alter --------------------------------------------------------------------------------
+
+    def alter(
+        self,
+        node: BrokerId,
+        changes: Mapping[Resource, Sequence[Alteration]],
+        image: Image,
+        *,
+        replace: bool,
+        validate_only: bool,
+    ) -> dict[Resource, KedgeError | None]:
+        """Change each resource for itself; None where it went well."""
+        view = self._views.of_configs(image, node, _topics(changes))
+        outcome: dict[Resource, KedgeError | None] = {}
+        for resource, steps in changes.items():
+            try:
+                entity, configs = self._judge(node, resource, steps, view, replace)
+                if not validate_only:
+                    self._write(entity, configs)
+                outcome[resource] = None
+            except KedgeError as refusal:
+                outcome[resource] = refusal
+        return outcome
+
+    def _judge(
+        self,
+        node: BrokerId,
+        resource: Resource,
+        steps: Sequence[Alteration],
+        view: ClusterView,
+        replace: bool,
+    ) -> tuple[str, Configs]:
+        if resource.type == ResourceType.TOPIC:
+            return f"topics/{resource.name}", self._judge_topic(resource.name, steps, view, replace)
+        broker = _broker_of(node, resource)
+        entity = f"brokers/{DEFAULT_ENTITY if broker is None else broker}"
+        layers = view.broker_configs
+        stored = layers.dynamic_default if broker is None else layers.dynamic
+        known = as_release(view.release)
+        after = apply_alterations({} if replace else stored, steps, known)
+        touched = [step.name for step in steps if step.op is not Op.DELETE]
+        judge_broker_configs(after, touched, view.release, for_all=broker is None)
+        return entity, after
+
+    def _judge_topic(
+        self, topic: str, steps: Sequence[Alteration], view: ClusterView, replace: bool
+    ) -> Configs:
+        policy = self._settings.alter_policy
+        if replace:
+            return judge_replace(topic, _texts(steps), view, policy=policy).configs
+        return judge_alter(topic, steps, view, policy=policy).configs
+
+    def _write(self, entity: str, configs: Configs) -> None:
+        """The configs, then the notice: whoever reads the notice finds the configs."""
+        path, data = config_path(entity), encode_config(configs)
+        (answer,) = self._store.batch([SetData(path, data)])
+        if isinstance(answer, NodeMissing):
+            self._store.batch([Create(path, data)])
+        notice = encode_config_change(entity)
+        self._store.batch([Create(NEW_CONFIG_CHANGE, notice, sequential=True)])
+
+
+def _broker_of(node: BrokerId, resource: Resource) -> BrokerId | None:
+    """The broker that a resource is, None for all of them; others are not ours to speak for."""
+    if resource.type != ResourceType.BROKER:
+        raise InvalidRequest(f"{resource} has no configs here")
+    if resource.name == "":
+        return None
+    number = whole_number(resource.name)
+    if number is None:
+        raise InvalidRequest(f"{resource.name!r} is not a broker's id")
+    if number != node:
+        raise InvalidRequest(
+            f"this is broker {node}, not {number}", hint="ask that broker, or leave the id empty"
+        )
+    return node
+
+
+def _texts(steps: Sequence[Alteration]) -> dict[str, str]:
+    empty = [step.name for step in steps if step.value is None]
+    if empty:
+        raise InvalidRequest(f"no value for {', '.join(empty)}")
+    return {step.name: step.value for step in steps if step.value is not None}
+
+
+def _topics(resources: Iterable[Resource]) -> list[str]:
+    return [r.name for r in resources if r.type == ResourceType.TOPIC]

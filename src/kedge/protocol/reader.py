@@ -1,0 +1,140 @@
+"""Reading primitive values from bytes that anybody may have sent.
+
+Every read checks what is left before it takes anything, a variable-length number has at most as
+many bytes as its type needs, and a length that a sender claims is believed only as far as there
+are bytes to back it. So no frame costs more than a small multiple of its own size.
+"""
+
+from __future__ import annotations
+
+import struct
+import uuid
+
+from kedge.errors import MalformedMessage
+
+VARINT_BITS = 32
+ELEMENTS_MAX = 1_000_000  # in all arrays of one message together
+
+_INT8, _INT16, _UINT16 = struct.Struct(">b"), struct.Struct(">h"), struct.Struct(">H")
+_INT32, _UINT32, _INT64 = struct.Struct(">i"), struct.Struct(">I"), struct.Struct(">q")
+_FLOAT64 = struct.Struct(">d")
+_NO_ID = bytes(16)
+
+
+class Reader:
+    """A place in a message. What does not fit is a MalformedMessage that names the place."""
+
+    __slots__ = ("_data", "_elements", "_end", "_pos")
+
+    def __init__(self, data: bytes, *, elements_max: int = ELEMENTS_MAX) -> None:
+        self._data = data
+        self._pos = 0
+        self._end = len(data)
+        self._elements = elements_max
+
+    @property
+    def remaining(self) -> int:
+        """How many bytes are left."""
+        return self._end - self._pos
+
+    # ---- fixed sizes ----------------------------------------------------------------------------
+
+    def int8(self) -> int:
+        return self._unpack(_INT8)
+
+    def int16(self) -> int:
+        return self._unpack(_INT16)
+
+    def uint16(self) -> int:
+        return self._unpack(_UINT16)
+
+    def int32(self) -> int:
+        return self._unpack(_INT32)
+
+    def uint32(self) -> int:
+        return self._unpack(_UINT32)
+
+    def int64(self) -> int:
+        return self._unpack(_INT64)
+
+    def float64(self) -> float:
+        return self._unpack(_FLOAT64)
+
+    def boolean(self) -> bool:
+        """Any byte but zero is true, as in Kafka."""
+        return self._unpack(_INT8) != 0
+
+    def uuid(self) -> uuid.UUID | None:
+        """Sixteen bytes; all zero mean that there is no id."""
+        raw = self.take(16)
+        return None if raw == _NO_ID else uuid.UUID(bytes=raw)
+
+    # ---- lengths --------------------------------------------------------------------------------
+
+    def varint(self) -> int:
+        """An unsigned number, seven bits to a byte, the lowest first."""
+        value = 0
+        for shift in range(0, VARINT_BITS, 7):
+            byte = self.take(1)[0]
+            value |= (byte & 0x7F) << shift
+            if not byte & 0x80:
+                return value
+        raise self.refusal(f"a number of more than {VARINT_BITS} bits")
+
+    def length(self, *, compact: bool, short: bool = False) -> int | None:
+        """The length of what follows, None for null; compact forms store it plus one."""
+        size = self.varint() - 1 if compact else self.int16() if short else self.int32()
+        if size < -1:
+            raise self.refusal(f"a length of {size}")
+        if size > self.remaining:
+            raise self.refusal(f"a length of {size} where {self.remaining} bytes are left")
+        return None if size == -1 else size
+
+    def count(self, *, compact: bool) -> int | None:
+        """The number of an array's elements, None for a null array."""
+        size = self.length(compact=compact)
+        if size is not None:
+            self._elements -= size
+            if self._elements < 0:
+                raise self.refusal("too many elements in one message")
+        return size
+
+    # ---- variable sizes -------------------------------------------------------------------------
+
+    def text(self, *, compact: bool) -> str | None:
+        """A text in UTF-8, None for null."""
+        size = self.length(compact=compact, short=True)
+        if size is None:
+            return None
+        try:
+            return self.take(size).decode()
+        except UnicodeDecodeError:
+            raise self.refusal("a text that is not UTF-8") from None
+
+    def bytes(self, *, compact: bool) -> bytes | None:
+        """Bytes as they are, None for null."""
+        size = self.length(compact=compact)
+        return None if size is None else self.take(size)
+
+    def take(self, size: int) -> bytes:
+        """The next so many bytes."""
+        begin, end = self._pos, self._pos + size
+        if end > self._end:
+            raise self.refusal(f"{size} bytes wanted, {self.remaining} left")
+        self._pos = end
+        return self._data[begin:end]
+
+    def sub(self, size: int) -> Reader:
+        """A reader of the next so many bytes alone, on the same account of elements."""
+        return Reader(self.take(size), elements_max=self._elements)
+
+    def refusal(self, what: str) -> MalformedMessage:
+        """The error for this place."""
+        return MalformedMessage(what, place=f"byte {self._pos}")
+
+    def _unpack(self, form: struct.Struct) -> int:
+        if self._pos + form.size > self._end:
+            raise self.refusal(f"{form.size} bytes wanted, {self.remaining} left")
+        (value,) = form.unpack_from(self._data, self._pos)
+        self._pos += form.size
+        return value

@@ -1,0 +1,134 @@
+"""Certificates and keys from the stores that Kafka's files name."""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from kedge.cluster.access import Access, Secret, Store
+from kedge.cluster.tls import SALT, jks_certificates, tls_context
+from kedge.errors import AuthenticationFailed, InvalidRequest, KedgeError, MalformedInput
+
+PASSWORD = "opensesame"
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate and its key: in the clear, under a password, and in a PKCS12 store."""
+    directory = tmp_path_factory.mktemp("stores")
+    for arguments in (
+        "req -x509 -newkey rsa:2048 -nodes -keyout open.key -out c.pem -days 2 -subj /CN=kedge",
+        f"rsa -aes256 -in open.key -out shut.key -passout pass:{PASSWORD}",
+        f"pkcs12 -export -inkey open.key -in c.pem -out s.p12 -passout pass:{PASSWORD}",
+    ):
+        command = ["openssl", *arguments.split()]
+        subprocess.run(command, cwd=directory, check=True, capture_output=True)
+    certificate = (directory / "c.pem").read_text()
+    for kind in ("open", "shut"):
+        (directory / f"{kind}.pem").write_text(
+            (directory / f"{kind}.key").read_text() + certificate
+        )
+    return directory
+
+
+def jks(*certificates: bytes, password: str = PASSWORD, tag: int = 2) -> bytes:
+    """A JKS store as Java writes it."""
+    body = struct.pack(">III", 0xFEEDFEED, 2, len(certificates))
+    for number, der in enumerate(certificates):
+        alias = f"ca{number}".encode()
+        body += struct.pack(">IH", tag, len(alias)) + alias + struct.pack(">Q", 0)
+        body += struct.pack(">H", 5) + b"X.509" + struct.pack(">I", len(der)) + der
+    return body + hashlib.sha1(password.encode("utf-16-be") + SALT + body).digest()
+
+
+def identified(store: Store) -> None:
+    tls_context(Access(protocol="SSL", identity=store))
+
+
+def trusting(store: Store) -> int:
+    """How many CAs a context trusts."""
+    return tls_context(Access(protocol="SSL", trusted=store)).cert_store_stats()["x509"]
+
+
+def test_a_jks_store_gives_its_certificates() -> None:
+    data = jks(b"one", b"two")
+    assert jks_certificates(data, Secret(PASSWORD), "x") == [b"one", b"two"]
+    assert jks_certificates(data, Secret(), "x") == [b"one", b"two"]
+
+
+@pytest.mark.parametrize(
+    ("data", "password", "kind", "named"),
+    [
+        (jks(b"one"), "closesesame", AuthenticationFailed, "does not open"),
+        (jks(b"one")[:30], "", MalformedInput, "too early"),
+        (jks(b"one", tag=1), PASSWORD, InvalidRequest, "private key"),
+    ],
+)
+def test_a_jks_store_that_cannot_be_read_is_named(
+    data: bytes, password: str, kind: type[KedgeError], named: str
+) -> None:
+    with pytest.raises(kind, match=named) as refusal:
+        jks_certificates(data, Secret(password), "trust.jks")
+    assert "trust.jks" in str(refusal.value)
+    assert not password or password not in str(refusal.value)
+
+
+def test_certificates_are_trusted_from_a_file_and_from_text(stores: Path) -> None:
+    assert trusting(Store(str(stores / "c.pem"))) == 1
+    assert trusting(Store(certificates=(stores / "c.pem").read_text())) == 1
+    assert trusting(Store(str(stores / "s.p12"), Secret(PASSWORD))) == 1
+
+
+def test_a_key_is_read_from_a_file_a_store_and_from_text(stores: Path) -> None:
+    identified(Store(str(stores / "open.pem")))
+    identified(Store(str(stores / "shut.pem"), key_password=Secret(PASSWORD)))
+    identified(Store(str(stores / "s.p12"), Secret(PASSWORD)))
+    text = (stores / "open.key").read_text()
+    identified(Store(certificates=(stores / "c.pem").read_text(), key=Secret(text)))
+
+
+@pytest.mark.parametrize(
+    ("name", "password", "kind"),
+    [
+        ("shut.pem", "closesesame", MalformedInput),
+        ("shut.pem", "", MalformedInput),
+        ("s.p12", "closesesame", AuthenticationFailed),
+        ("c.pem", "", MalformedInput),
+        ("none.pem", "", InvalidRequest),
+    ],
+)
+def test_a_key_that_does_not_open_is_refused_without_its_password(
+    stores: Path, name: str, password: str, kind: type[KedgeError]
+) -> None:
+    with pytest.raises(kind) as refusal:
+        identified(Store(str(stores / name), Secret(password)))
+    assert name in str(refusal.value)
+    assert not password or password not in str(refusal.value)
+
+
+def test_a_jks_key_store_is_refused_with_the_way_to_convert_it(tmp_path: Path) -> None:
+    path = tmp_path / "key.jks"
+    path.write_bytes(jks(b"one", tag=1))
+    with pytest.raises(InvalidRequest, match="openssl pkcs12"):
+        identified(Store(str(path), Secret(PASSWORD)))
+
+
+def test_what_is_no_certificate_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "nothing.pem"
+    path.write_text("nothing")
+    with pytest.raises(MalformedInput, match=r"nothing\.pem"):
+        trusting(Store(str(path)))
+
+
+def test_no_temporary_key_is_left_behind(stores: Path) -> None:
+    def keys() -> set[Path]:
+        return set(Path(tempfile.gettempdir()).glob("kedge-*.pem"))
+
+    before = keys()
+    identified(Store(str(stores / "s.p12"), Secret(PASSWORD)))
+    assert keys() <= before

@@ -1,0 +1,61 @@
+"""The real clusters that tests share: each is started once, when first wanted, and ended at last.
+
+Fixtures of several directories use them, so they are kept with pytest's configuration rather than
+in a fixture of one directory.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from jvm import KAFKA_3_9, KAFKA_4_1
+from jvm.clusters import RealCluster, kraft_cluster, zookeeper_cluster
+from jvm.tools import KafkaTools, kafka_tools
+from tests.real.secured import Secured, secured
+
+T = TypeVar("T")
+
+_shared = pytest.StashKey[dict[str, object]]()
+
+
+def _once(
+    config: pytest.Config, name: str, start: Callable[[Path], AbstractContextManager[T]]
+) -> T:
+    known = config.stash.setdefault(_shared, {})
+    if name not in known:
+        stack = ExitStack()
+        directory = Path(tempfile.mkdtemp(prefix=f"kedge-{name}-"))
+        stack.callback(shutil.rmtree, directory, ignore_errors=True)
+        config.add_cleanup(stack.close)
+        known[name] = stack.enter_context(start(directory))
+    return known[name]  # pyright: ignore[reportReturnType]
+
+
+def kraft(config: pytest.Config) -> RealCluster:
+    """Three brokers of 4.1; they have a listener with SASL and TLS too, and an authorizer."""
+    return _once(config, "kraft", lambda path: kraft_cluster(path, extra=security(config).broker))
+
+
+def zookeeper(config: pytest.Config) -> RealCluster:
+    """Three brokers of 3.9 and their ZooKeeper."""
+    return _once(config, "zookeeper", zookeeper_cluster)
+
+
+def security(config: pytest.Config) -> Secured:
+    """Certificates, users and passwords of the 4.1 cluster's second listener."""
+    return _once(config, "security", secured)
+
+
+def tools_of(config: pytest.Config, cluster: RealCluster) -> KafkaTools:
+    """Kafka's own command line of the cluster's release."""
+    assert cluster.release in (KAFKA_3_9, KAFKA_4_1)
+    return _once(
+        config, f"tools-{cluster.release}", lambda path: kafka_tools(cluster.release, path)
+    )
