@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from bench import SECTIONS
-from bench.report import BenchSection, as_text, section_of_rows, updated
+from bench.report import BenchSection, as_text, updated
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "benchmarks.md"
 
@@ -36,10 +36,8 @@ def main() -> int:
 
 def _measured(name: str) -> BenchSection:
     module = importlib.import_module(f"bench.{name}")
-    made = module.run()
-    if isinstance(made, BenchSection):
-        return made
-    return section_of_rows(name, (module.__doc__ or "").partition("\n")[0], made)
+    section: BenchSection = module.run()
+    return section
 
 
 def _is_there(name: str) -> bool:

@@ -7,10 +7,9 @@ import platform
 import re
 import subprocess
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Protocol
 
 HEADING = """# Benchmarks
 
@@ -53,27 +52,6 @@ class BenchSection:
     about: str
     rows: tuple[BenchRow, ...]
     notes: tuple[str, ...] = ()
-
-
-class TimedRow(Protocol):
-    """A row of a module that keeps plain lists: seconds of each repeat, and of the bare library."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def seconds(self) -> list[float]: ...
-    @property
-    def bare(self) -> list[float]: ...
-
-
-def section_of_rows(name: str, about: str, rows: Iterable[TimedRow]) -> BenchSection:
-    """A section from such rows; those that are compared with nothing are left out."""
-    compared = tuple(
-        BenchRow(row.name, _timing(row.seconds), "the bare library", _timing(row.bare))
-        for row in rows
-        if row.bare
-    )
-    return BenchSection(name, name.capitalize(), about, compared)
 
 
 def _timing(seconds: list[float]) -> Timing:

@@ -62,10 +62,11 @@ def take_over(context: Context) -> Script[None]:
 
 def expel_all_strangers(context: Context) -> Script[None]:
     """Leaders that the controller before left with brokers in sync that hold no replica."""
+    assignments = context.assignments
     misled = [
         tp
         for tp, now in context.leaderships.items()
-        if now.isr != (replicas := context.replicas(tp)) and not set(now.isr) <= set(replicas)
+        if now.isr != (known := assignments[tp].replicas) and not set(now.isr) <= set(known)
     ]
     for tp in sorted(misled):
         yield from expel_strangers(context, tp, context.leaderships[tp].isr)
