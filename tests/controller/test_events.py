@@ -6,7 +6,8 @@ from kedge.controller import effects as f
 from kedge.controller.brokers import on_broker_modified, on_brokers_changed
 from kedge.controller.context import Registration
 from kedge.controller.deletion import on_deletions_requested
-from kedge.controller.events import ShutdownRequested
+from kedge.controller.dispatch import script_for
+from kedge.controller.events import LeaderAndIsrAnswered, ShutdownRequested
 from kedge.controller.shutdown import on_shutdown_requested
 from kedge.controller.states import PartitionState
 from kedge.controller.topics import on_topic_modified, on_topics_changed
@@ -141,3 +142,13 @@ def test_a_follower_that_leaves_is_stopped_twice_and_taken_out_of_the_isr() -> N
     assert (answer.remaining, stage.stored[where].isr) == ((), (1,))
     assert stage.told_to_stop() == [(2, "t-0", 0, False)] * 2
     assert stage.stored[alone].leader == 2
+
+
+def test_an_answer_to_an_earlier_controllers_question_counts_for_nothing() -> None:
+    stage = Stage()
+    where = stage.add("t-0", [1, 2])
+    failed = {where: ErrorCode.KAFKA_STORAGE_ERROR}
+    for epoch, known in ((6, {}), (7, {BrokerId(2): {where}})):
+        event = LeaderAndIsrAnswered(BrokerId(2), failed, asked_in_epoch=epoch)
+        stage.run(script_for(stage.context, event))
+        assert stage.context.offline_dirs == known

@@ -174,12 +174,14 @@ class Context:
     def remove_topic(self, topic: str) -> None:
         """A topic is gone, with all that was known of it.
 
-        Its mark in the ineligible set and its entries among the moves stay, as in Kafka; only a
-        resumed deletion and a completed move take those out.
+        Its entries among the moves stay, as in Kafka. Its mark in the ineligible set goes: Kafka
+        keeps that too, and the deletion of the next topic of that name would wait for nothing.
         """
         if topic not in self.topics_to_be_deleted:
             self._clean_imbalance(topic)
         self.topics_to_be_deleted.discard(topic)
+        if self.settings.safer:
+            self.topics_ineligible_for_deletion.discard(topic)
         self.topics.discard(topic)
         self.topic_names.pop(self.topic_ids.pop(topic, ""), None)
         for tp in self.by_topic.pop(topic, {}):

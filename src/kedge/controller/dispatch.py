@@ -88,6 +88,8 @@ def script_when_active(context: Context, event: e.Event) -> Script[Any]:
 def script_of_message(context: Context, event: e.Event) -> Script[Any]:
     """The scripts of what brokers and operators say to a controller that holds the role."""
     match event:
+        case e.LeaderAndIsrAnswered() | e.ReplicasDeleted() if is_of_another_life(context, event):
+            return nothing(None)
         case e.LeaderAndIsrAnswered():
             return on_leader_and_isr_answered(context, event)
         case e.UpdateMetadataAnswered():
@@ -132,6 +134,12 @@ def told_when_fenced(event: e.Event) -> Any:
         # so does Kafka; the leader asks again, and by then knows whom
         return IsrAnswer(ErrorCode.UNKNOWN_SERVER_ERROR)
     return refusal(event)
+
+
+def is_of_another_life(context: Context, event: e.LeaderAndIsrAnswered | e.ReplicasDeleted) -> bool:
+    """Whether a broker answers what this process asked when it was the controller before: it has
+    been told other things since."""
+    return event.asked_in_epoch not in (None, context.epoch)
 
 
 def nothing(answer: Any) -> Script[Any]:

@@ -36,7 +36,10 @@ def on_controller_changed(context: Context) -> Script[None]:
     all candidates left it at that, as Kafka's do, nobody would ever run.
     """
     was_active = context.active
-    context.active_controller = yield ReadController()
+    holder: BrokerId | None = yield ReadController()
+    # a claim of our own that we do not remember does not make us the controller: `elect` gives it
+    # up and wins the role anew
+    context.active_controller = None if holder == context.me and not was_active else holder
     if was_active and not context.active:
         yield from resign(context)
     if context.active_controller is None:

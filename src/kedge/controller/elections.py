@@ -18,7 +18,7 @@ leader chosen uncleanly is marked as recovering).
 from __future__ import annotations
 
 from collections.abc import Collection, Container, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 
 from kedge.model import NO_LEADER, BrokerId, Leadership, Recovery, ReplicaAssignment
@@ -102,7 +102,7 @@ def elect_offline(
     if leader in now.isr:
         return Elected(succeed(now, leader, tuple(b for b in now.isr if b in live)), told)
     recovery = Recovery.RECOVERING if marks_recovery else now.recovery
-    return Elected(replace(succeed(now, leader, (leader,)), recovery=recovery), told)
+    return Elected(succeed(now, leader, (leader,))._replace(recovery=recovery), told)
 
 
 def elect_reassigned(

@@ -123,6 +123,7 @@ class LeaderAndIsrAnswered:
     broker: BrokerId
     errors: Mapping[TopicPartition, ErrorCode]
     error: ErrorCode = ErrorCode.NONE
+    asked_in_epoch: int | None = None  # the controller's; None where nobody knows
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +141,7 @@ class ReplicasDeleted:
     broker: BrokerId
     errors: Mapping[TopicPartition, ErrorCode]
     error: ErrorCode = ErrorCode.NONE
+    asked_in_epoch: int | None = None  # the controller's; None where nobody knows
 
 
 # ---- what was asked of us: the script's return value is the answer ---------------------------

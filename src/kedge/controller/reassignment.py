@@ -39,14 +39,15 @@ from kedge.controller.effects import (
 )
 from kedge.controller.elections import Strategy, succeed
 from kedge.controller.events import ReassignmentRequested
-from kedge.controller.partitions import ElectionRule, bring_online
+from kedge.controller.partitions import ElectionRule, bring_online, mark_partitions
 from kedge.controller.reassignment_plan import Targets, edit_plan
 from kedge.controller.replicas import move_one
 from kedge.controller.requests import RequestBatch, tell_metadata
-from kedge.controller.states import ReplicaState
+from kedge.controller.states import PartitionState, ReplicaState
 from kedge.errors import StateChangeFailed
 from kedge.model import BrokerId, Leadership, ReplicaAssignment, TopicPartition
 from kedge.model.error_codes import ErrorCode
+from kedge.model.leadership import NO_LEADER
 from kedge.plan.reassignment import cancel, reassign_to, unneeded_replicas
 
 Outcomes = dict[TopicPartition, ErrorCode]
@@ -125,7 +126,7 @@ def resume_moves(
 
 def maybe_complete(context: Context, tp: TopicPartition) -> Script[None]:
     """The ISR of a partition has changed: complete its move if that was the last thing missing."""
-    if tp not in context.being_reassigned:
+    if tp not in context.being_reassigned or not context.replicas(tp):
         return
     now = context.assignment(tp)
     if (yield from is_complete(context, tp, now)):
@@ -179,10 +180,15 @@ def loses_data(context: Context, tp: TopicPartition, wanted: ReplicaAssignment) 
 def reassign(context: Context, tp: TopicPartition, wanted: ReplicaAssignment) -> Script[None]:
     """Bring one partition as far towards an assignment as it can go now."""
     mark_ineligible(context, {tp.topic})
+    led = context.leaderships[tp].leader if tp in context.leaderships else NO_LEADER
     yield from update_assignment(context, tp, wanted)
     if (yield from is_complete(context, tp, wanted)):
         yield from complete(context, tp, wanted)
         return
+    if context.settings.safer and led != NO_LEADER and led not in wanted.replicas:
+        # the leader was one of the dropped replicas: without another nobody could copy
+        yield from mark_partitions(context, (tp,), PartitionState.OFFLINE)
+        yield from bring_online(context, (tp,), ElectionRule())
     yield from bump_epoch(context, tp, wanted)
     for broker in wanted.adding:
         yield from move_one(context, tp, (broker,), ReplicaState.NEW)

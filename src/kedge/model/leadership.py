@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 from kedge.model.partition import BrokerId
 
@@ -17,9 +17,8 @@ class Recovery(IntEnum):
     RECOVERING = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Leadership:
-    """A partition's leader and in-sync replicas.
+class Leadership(NamedTuple):
+    """A partition's leader and in-sync replicas; a tuple, since controllers hold so many of them.
 
     The leader epoch counts leaderships. The partition epoch counts writes of the record (it is
     the version of the state znode, and the token of its next conditional write). The controller

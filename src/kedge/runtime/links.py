@@ -70,7 +70,9 @@ def event_of(request: BrokerRequest, answer: BrokerAnswer) -> Event | None:
     errors = answer.errors or {}
     match request:
         case LeaderAndIsr():
-            return LeaderAndIsrAnswered(request.to, errors, answer.error)
+            return LeaderAndIsrAnswered(
+                request.to, errors, answer.error, request.sender.controller_epoch
+            )
         case UpdateMetadata():
             return UpdateMetadataAnswered(request.to, answer.error) if answer.error else None
         case StopReplica(partitions=partitions):
@@ -79,4 +81,8 @@ def event_of(request: BrokerRequest, answer: BrokerAnswer) -> Event | None:
                 for tp, code in errors.items()
                 if tp in partitions and partitions[tp].delete
             }
-            return ReplicasDeleted(request.to, deleted, answer.error) if deleted else None
+            if not deleted:
+                return None
+            return ReplicasDeleted(
+                request.to, deleted, answer.error, request.sender.controller_epoch
+            )

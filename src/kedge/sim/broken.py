@@ -49,7 +49,7 @@ class ElectOutsideIsr(Honest):
         live = world.registered()
         for broker in assignment.replicas:
             if broker in live and broker not in before.isr:
-                return replace(now, leader=broker, isr=(broker,))
+                return now._replace(leader=broker, isr=(broker,))
         return now
 
 
@@ -94,7 +94,7 @@ class KeepEpoch(Honest):
             return effect
         states = world.truth.states
         wanted = {
-            tp: replace(now, leader_epoch=states[tp].leader_epoch) if tp in states else now
+            tp: now._replace(leader_epoch=states[tp].leader_epoch) if tp in states else now
             for tp, now in effect.wanted.items()
         }
         return replace(effect, wanted=wanted)
