@@ -4,7 +4,7 @@ SHELL := bash
 PY := .venv/bin/python
 export PYTHONDONTWRITEBYTECODE ?=
 
-.PHONY: help install python jars demo test test-fast format check rewrite sim bench conformance lock clean
+.PHONY: help install python jars demo test test-fast format check rewrite sim oracle bench conformance lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -43,6 +43,9 @@ check: python ## style, types and the direction of imports
 
 conformance: install ## known answers from real Kafka, against this code
 	@$(PY) -m tests.conformance tests/vectors/*.json
+
+oracle: install ## random scenarios on Kafka's own controller and on ours: SEEDS=500
+	@$(PY) -m tests.oracle --seeds $(or $(SEEDS),500)
 
 rewrite: python ## write the stories in tests/scenarios anew; read the difference before you keep it
 	@$(PY) -m tests.scenarios.text
