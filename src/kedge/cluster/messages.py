@@ -1,10 +1,39 @@
-"""Kafka's messages, as kafka-python describes them: the one place where it is imported.
+"""Kafka's messages that a client sends: those of `kedge.protocol`, and what only clients need.
 
-Its import warns about its own use of the standard library, which is nothing to a caller of ours.
+The import of kafka-python warns about its own use of the standard library, which is nothing to a
+caller of ours.
 """
 
 import warnings
 from typing import Any
+
+from kedge.protocol.messages import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirsResponse,
+    ApiVersionsRequest,
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DescribeConfigsRequest,
+    DescribeConfigsResponse,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+    MetadataRequest,
+    MetadataResponse,
+)
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)
@@ -15,36 +44,6 @@ with warnings.catch_warnings():
         DescribeClientQuotasRequest,
         DescribeClientQuotasResponse,
     )
-    from kafka.protocol.admin.cluster import (
-        AlterReplicaLogDirsRequest,
-        AlterReplicaLogDirsResponse,
-        DescribeLogDirsRequest,
-        DescribeLogDirsResponse,
-    )
-    from kafka.protocol.admin.configs import (
-        DescribeConfigsRequest,
-        DescribeConfigsResponse,
-        IncrementalAlterConfigsRequest,
-        IncrementalAlterConfigsResponse,
-    )
-    from kafka.protocol.admin.topics import (
-        AlterPartitionReassignmentsRequest,
-        AlterPartitionReassignmentsResponse,
-        CreatePartitionsRequest,
-        CreatePartitionsResponse,
-        CreateTopicsRequest,
-        CreateTopicsResponse,
-        DeleteTopicsRequest,
-        DeleteTopicsResponse,
-        DescribeTopicPartitionsRequest,
-        DescribeTopicPartitionsResponse,
-        ElectLeadersRequest,
-        ElectLeadersResponse,
-        ListPartitionReassignmentsRequest,
-        ListPartitionReassignmentsResponse,
-    )
-    from kafka.protocol.metadata.api_versions import ApiVersionsRequest
-    from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
     from kafka.protocol.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 
 __all__ = [
