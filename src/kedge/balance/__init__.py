@@ -1,0 +1,1 @@
+"""Even out what brokers carry, at the least movement of data."""
