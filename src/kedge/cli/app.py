@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from kedge import __version__
-from kedge.cli import configs, demo, elect, place, plan, reassign, topics
+from kedge.cli import apply, configs, demo, elect, place, plan, reassign, topics
 from kedge.cli.options import EXIT_BAD_REQUEST, EXIT_FAILED, help_without_command
 from kedge.errors import InvalidRequest, KedgeError, Unsatisfiable
 
@@ -30,6 +30,7 @@ app.add_typer(topics.app, name="topics")
 app.add_typer(configs.app, name="configs")
 app.add_typer(reassign.app, name="reassign")
 elect.register(app)
+apply.register(app)
 demo.register(app)
 
 
