@@ -6,7 +6,10 @@ import os
 import subprocess
 import sys
 
+import typer.main
+
 from kedge import __version__
+from kedge.cli.app import COMMANDS, tree
 from tests.cli.conftest import Kedge
 
 
@@ -78,3 +81,15 @@ def test_commands_that_need_no_numba_do_not_import_it() -> None:
     probe = f"import sys, kedge.cli.app; print({slow} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+def test_the_list_of_commands_says_what_the_commands_say() -> None:
+    modules = dict.fromkeys(each.module for each in COMMANDS.values())
+    whole = typer.main.get_command(tree((), list(modules)))
+    context = whole.make_context("kedge", [], resilient_parsing=True)
+    names = whole.list_commands(context)  # pyright: ignore[reportAttributeAccessIssue]
+    assert set(names) == set(COMMANDS)
+    for name in names:
+        command = whole.get_command(context, name)  # pyright: ignore[reportAttributeAccessIssue]
+        said = (command.help or "").split("\n")[0]
+        assert said.startswith(COMMANDS[name].help), name

@@ -1,37 +1,85 @@
-"""The tree of commands, and the one place where errors become exit codes."""
+"""The tree of commands, and the one place where errors become exit codes.
+
+A command's module is imported when the command is typed: the list of all of them is kept here, so
+that `kedge --help` and every single command start fast, however many there are.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from importlib import import_module
+from typing import Annotated, NamedTuple
 
 import typer
 
 from kedge import __version__
-from kedge.cli import apply, configs, demo, elect, place, plan, reassign, topics
 from kedge.cli.options import EXIT_BAD_REQUEST, EXIT_FAILED, help_without_command
 from kedge.errors import InvalidRequest, KedgeError, Unsatisfiable
 
 EXIT_INTERRUPTED = 130
 
-app = typer.Typer(
-    name="kedge",
-    help="Place, move and balance Kafka replicas",
-    invoke_without_command=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["--help", "-h"]},
-)
-place.register(app)
-app.add_typer(plan.app, name="plan")
-app.add_typer(topics.app, name="topics")
-app.add_typer(configs.app, name="configs")
-app.add_typer(reassign.app, name="reassign")
-elect.register(app)
-apply.register(app)
-demo.register(app)
+
+class Listed(NamedTuple):
+    """A command: its module in this package, which has an `app` or a `register`, and its help."""
+
+    module: str
+    help: str
+
+
+COMMANDS = {
+    "demo": Listed("demo", "Show how Kafka places replicas, scene by scene, with pictures"),
+    "topics": Listed("topics", "Create, list, describe, alter and delete topics"),
+    "configs": Listed("configs", "Change and show configs and client quotas"),
+    "reassign": Listed("reassign", "Move replicas between brokers and directories"),
+    "elect": Listed("elect", "Elect leaders of partitions"),
+    "place": Listed("place", "Show where Kafka would put the replicas of a new or growing topic"),
+    "plan": Listed("plan", "Check plans before anybody runs them"),
+    "apply": Listed("apply", "Carry a plan out: throttled, a few moves at a time, with progress"),
+    "status": Listed("apply", "Show how far the last run is, from any terminal"),
+    "resume": Listed("apply", "Go on with the last run, where it was stopped or killed"),
+    "cancel": Listed("apply", "Cancel the moves of the last run that are under way"),
+    "rollback": Listed("apply", "Bring everything back that the last run has moved"),
+    "throttle": Listed("apply", "Show the throttles that runs from here have set"),
+}
+
+
+def tree(names: Sequence[str], modules: Sequence[str]) -> typer.Typer:
+    """The commands of some modules; others are there by name and help alone."""
+    app = typer.Typer(
+        name="kedge",
+        help="Place, move and balance Kafka replicas",
+        invoke_without_command=True,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["--help", "-h"]},
+    )
+    app.callback(invoke_without_command=True)(root)
+    for name in names:
+        if COMMANDS[name].module not in modules:
+            app.command(name, help=COMMANDS[name].help)(_only_listed)
+    for each in modules:
+        module = import_module(f"kedge.cli.{each}")
+        if hasattr(module, "register"):
+            module.register(app)
+        else:
+            app.add_typer(module.app, name=module.app.info.name)
+    return app
+
+
+def _only_listed() -> None:
+    """Stands for a command in the list of all."""
+
+
+def _wanted(arguments: Sequence[str]) -> typer.Typer:
+    """No more of the tree than these words need."""
+    first = next((word for word in arguments if not word.startswith("-")), None)
+    if first in COMMANDS:
+        return tree((), [COMMANDS[first].module])
+    completing = any(name.startswith("_KEDGE") for name in os.environ)
+    modules = dict.fromkeys(each.module for each in COMMANDS.values()) if completing else ()
+    return tree(list(COMMANDS), list(modules))
 
 
 def _print_version(wanted: bool) -> None:
@@ -40,7 +88,6 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(invoke_without_command=True)
 def root(
     context: typer.Context,
     version: Annotated[
@@ -54,7 +101,7 @@ def root(
 def run(arguments: Sequence[str]) -> int:
     """Run one command line; the exit code."""
     try:
-        outcome = app(args=list(arguments), prog_name="kedge", standalone_mode=False)
+        outcome = _wanted(arguments)(args=list(arguments), prog_name="kedge", standalone_mode=False)
         sys.stdout.flush()
     except KedgeError as error:
         return _refuse(str(error), _exit_code(error))
