@@ -30,8 +30,8 @@ class Listed(NamedTuple):
 
 COMMANDS = {
     "demo": Listed("demo", "Show how Kafka places replicas, scene by scene, with pictures"),
-    "topics": Listed("topics", "Create, list, describe, alter and delete topics"),
-    "configs": Listed("configs", "Change and show configs and client quotas"),
+    "topics": Listed("topics", "Create, list, describe, grow and delete topics"),
+    "configs": Listed("configs", "Show and change configs and client quotas"),
     "reassign": Listed("reassign", "Move replicas between brokers and directories"),
     "elect": Listed("elect", "Elect leaders of partitions"),
     "place": Listed("place", "Show where Kafka would put the replicas of a new or growing topic"),
