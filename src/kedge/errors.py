@@ -21,12 +21,15 @@
     │   ├── NoReassignmentInProgress  nothing to cancel
     │   ├── PolicyViolation           the operator's own rule says no
     │   ├── LogDirNotFound            a directory that the broker does not have
+    │   ├── OutputInUse               somebody else is writing to that directory
+    │   ├── OutputNotOurs             a directory that holds something else
     │   ├── AuthenticationFailed      the cluster does not believe who we are, or we not it
     │   ├── Unauthorised              the cluster knows us and does not allow it
     │   └── UnsupportedByCluster      the cluster does not know this request
     ├── Unsatisfiable                 the cluster's: it cannot do that as it is
     │   ├── InconsistentRacks           some brokers have a rack and some do not
     │   ├── MissingPartitionZero        a topic without partition 0 cannot be expanded
+    │   ├── InfeasibleGoals             no plan can meet what is asked of it
     │   ├── StateChangeFailed           a partition that cannot come to the wanted state
     │   └── LeaderNotAvailable          nobody who could lead is there
     ├── Conflict                      somebody else wrote first: look again
@@ -49,6 +52,8 @@
         ├── ReplicaNotAvailable         the broker does not have that replica yet
         ├── QuotaExceeded               the cluster wants us to slow down
         ├── BrokerFailed                a broker answered with a fault of its own
+        ├── SparkUnavailable            no Spark session could be had, or a job of it failed
+        ├── AccountsOpen                rows that went in are not all accounted for
         └── JournalDamaged              a journal that cannot be read back
 
 Leaves have Kafka's names where Kafka has one. Every error carries `what` (one sentence without a
@@ -156,6 +161,14 @@ class LogDirNotFound(InvalidRequest):
     """A log directory that the broker does not have."""
 
 
+class OutputInUse(InvalidRequest):
+    """A directory that another run is writing to at this moment."""
+
+
+class OutputNotOurs(InvalidRequest):
+    """A directory that holds something else than what would be written there."""
+
+
 class AuthenticationFailed(InvalidRequest):
     """A wrong password, an unknown mechanism, or a certificate that nobody vouches for."""
 
@@ -178,6 +191,10 @@ class InconsistentRacks(Unsatisfiable):
 
 class MissingPartitionZero(Unsatisfiable):
     """A topic without partition 0 has no model for its new partitions."""
+
+
+class InfeasibleGoals(Unsatisfiable):
+    """No plan can meet what is asked of it; the hint is the least change that would help."""
 
 
 class StateChangeFailed(Unsatisfiable):
@@ -268,6 +285,18 @@ class QuotaExceeded(Unavailable):
 
 class BrokerFailed(Unavailable):
     """A broker answered with a fault of its own."""
+
+    retriable = False
+
+
+class SparkUnavailable(Unavailable):
+    """No Spark session could be had, or one of its jobs failed."""
+
+    retriable = False
+
+
+class AccountsOpen(Unavailable):
+    """Rows that were read are not all accounted for; nothing of the run is kept."""
 
     retriable = False
 

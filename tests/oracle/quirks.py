@@ -36,12 +36,6 @@ def fenced(case: Case, number: int) -> bool:
     return any(step.get("only_epoch") for step in case["input"]["steps"][: number - 1])
 
 
-def emptied(case: Case, number: int) -> bool:
-    """A plan with an empty list of replicas: Kafka deletes all of them, Kedge refuses."""
-    steps = case["input"]["steps"][:number]
-    return any('"replicas":[]' in step.get("raw", "") for step in steps)
-
-
 def deleted_on_the_move(case: Case, number: int) -> bool:
     """Several moves of one topic that is to be deleted go on in one event, and each may start the
     deletion of the whole topic: Kafka takes them in the order of a hash table."""
@@ -71,6 +65,5 @@ def moving_of(topic: Case) -> set[str]:
 EXCUSES: dict[str, Excuse] = {
     "Kafka's event died": stumbled,
     "fenced with the role kept": fenced,
-    "empty target": emptied,
     "several moves of a topic to be deleted": deleted_on_the_move,
 }

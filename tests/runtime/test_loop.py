@@ -23,7 +23,8 @@ from kedge.errors import Unavailable
 from kedge.model import BrokerId, TopicPartition
 from kedge.model.broker_requests import LeaderAndIsr, StopReplica
 from kedge.model.error_codes import ErrorCode
-from kedge.runtime.loop import REQUESTS_MAX, Loop
+from kedge.runtime.loop import Loop
+from kedge.runtime.queue import REQUESTS_MAX
 from kedge.runtime.thread import LoopThread
 from kedge.store.memory import MemoryStore
 from kedge.store.port import Create, Delete, Multi, SetData

@@ -12,6 +12,13 @@ from kedge.model import BrokerId, TopicPartition
 from kedge.model.broker_requests import BrokerRequest, LeaderAndIsr, StopReplica
 from kedge.runtime.loop import Loop
 from kedge.store import MemoryEnsemble, MemoryStore
+from kedge.store.port import Create, SetData
+from kedge.store.znodes import (
+    NEW_CONFIG_CHANGE,
+    config_path,
+    encode_config,
+    encode_config_change,
+)
 from tests.conformance.scenarios import World
 
 Case = dict[str, Any]
@@ -67,6 +74,12 @@ class Story(World):
         else:
             self.loop.close()
         self.become_controller(BrokerId(step["to"]))
+
+    def do_configure(self, step: Case) -> None:
+        path, data = config_path(step["entity"]), encode_config(step["config"])
+        note = encode_config_change(step["entity"])
+        self.admin.batch([Create(path, data), SetData(path, data)])
+        self.admin.batch([Create(NEW_CONFIG_CHANGE, note, sequential=True)])
 
     def tell(self, command: str) -> list[str]:
         """Carry one command out; the lines of what happened."""
@@ -147,6 +160,8 @@ def _step(word: str, rest: list[str]) -> Case:
             return {"op": "api_reassign", "plan": {partition: _ids(target)}}
         case "cancel", [partition]:
             return {"op": "api_reassign", "plan": {partition: None}}
+        case "configure", [entity, *settings]:
+            return {"op": "configure", "entity": entity, "config": dict(_pairs(settings))}
         case "elect", partitions:
             return {"op": "elect_leaders", "partitions": partitions}
         case "failover", [to]:
@@ -156,8 +171,13 @@ def _step(word: str, rest: list[str]) -> Case:
 
 
 def _lists(pieces: list[str]) -> Case:
-    pairs = (piece.split("=") for piece in pieces)
-    return {number: _ids(replicas) for number, replicas in pairs}
+    return {number: _ids(replicas) for number, replicas in _pairs(pieces)}
+
+
+def _pairs(pieces: list[str]) -> Iterator[tuple[str, str]]:
+    for piece in pieces:
+        name, _, value = piece.partition("=")
+        yield name, value
 
 
 def _ids(text: str) -> list[int]:

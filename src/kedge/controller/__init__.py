@@ -47,7 +47,7 @@ out, on the memory store or on ZooKeeper, with recorded, simulated or real broke
     requests      collecting what brokers are told, and in which order it is said
     partitions, replicas the two state machines
     election, failover   winning the role, and putting things right with it
-    brokers, topics, isr, log_dirs, preferred, shutdown, deletion, reassignment
+    brokers, topics, configs, isr, log_dirs, preferred, shutdown, deletion, reassignment
                   one family of events each
     dispatch      which event runs which script
 

@@ -68,6 +68,10 @@ class Context:
     topics_with_deletion_started: set[str] = field(default_factory=set)
     topics_ineligible_for_deletion: set[str] = field(default_factory=set)
 
+    unclean_by_default: bool | None = None  # set while brokers ran; None: as the settings say
+    last_config_change: int = -1  # the last note of a change that was heeded
+    config_changes_seen_ms: dict[str, int] = field(default_factory=dict)  # by the note's name
+
     offline_partition_count: int = 0
     preferred_replica_imbalance_count: int = 0
 
@@ -80,6 +84,12 @@ class Context:
     def active(self) -> bool:
         """Whether this controller holds the role, as far as it knows."""
         return self.active_controller == self.me
+
+    @property
+    def unclean_elections(self) -> bool:
+        """Whether topics that say nothing of it allow unclean elections."""
+        by_default = self.unclean_by_default
+        return self.settings.unclean_elections if by_default is None else by_default
 
     def forget(self) -> None:
         """Back to knowing nothing but who we are; the role is lost."""

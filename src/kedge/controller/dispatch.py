@@ -6,6 +6,7 @@ from typing import Any
 
 from kedge.controller import events as e
 from kedge.controller.brokers import on_broker_modified, on_brokers_changed
+from kedge.controller.configs import on_config_changes_noted
 from kedge.controller.context import Context
 from kedge.controller.deletion import on_deletions_requested, on_replicas_deleted
 from kedge.controller.effects import RecordWords, Script, TakeProducerIds
@@ -77,6 +78,8 @@ def script_when_active(context: Context, event: e.Event) -> Script[Any]:
             return on_isr_changes_noted(context)
         case e.LogDirFailuresNoted():
             return on_log_dir_failures_noted(context)
+        case e.ConfigChangesNoted():
+            return on_config_changes_noted(context)
         case e.RebalanceDue():
             return on_rebalance_due(context)
         case e.UncleanElectionEnabled(topic):
@@ -114,26 +117,38 @@ def script_of_message(context: Context, event: e.Event) -> Script[Any]:
 
 def refusal(event: e.Event) -> Any:
     """What a caller is told by a controller that does not hold the role."""
-    match event:
-        case e.ElectionRequested(partitions):
-            return dict.fromkeys(sorted(partitions), ErrorCode.NOT_CONTROLLER)
-        case e.IsrChangeRequested():
-            return IsrAnswer(ErrorCode.NOT_CONTROLLER)
-        case e.ShutdownRequested():
-            # what Kafka's "controller moved" looks like to a broker
-            return ShutdownAnswer(ErrorCode.STALE_CONTROLLER_EPOCH)
-        case e.ReassignmentRequested() | e.ReassignmentsListed() | e.ProducerIdsRequested():
-            return ErrorCode.NOT_CONTROLLER
-        case _:
-            return None
+    if isinstance(event, e.ShutdownRequested):
+        # what Kafka's "controller moved" looks like to a broker
+        return answer_with(event, ErrorCode.STALE_CONTROLLER_EPOCH)
+    return answer_with(event, ErrorCode.NOT_CONTROLLER)
 
 
 def told_when_fenced(event: e.Event) -> Any:
     """What a caller is told whose event came to a write that another controller fenced off."""
     if isinstance(event, e.IsrChangeRequested):
         # so does Kafka; the leader asks again, and by then knows whom
-        return IsrAnswer(ErrorCode.UNKNOWN_SERVER_ERROR)
+        return told_when_failed(event)
     return refusal(event)
+
+
+def told_when_failed(event: e.Event) -> Any:
+    """What a caller is told whose event came to an end that nobody expected."""
+    return answer_with(event, ErrorCode.UNKNOWN_SERVER_ERROR)
+
+
+def answer_with(event: e.Event, code: ErrorCode) -> Any:
+    """One error in the form of the event's answer; None for events that nobody waits for."""
+    match event:
+        case e.ElectionRequested(partitions):
+            return dict.fromkeys(sorted(partitions), code)
+        case e.IsrChangeRequested():
+            return IsrAnswer(code)
+        case e.ShutdownRequested():
+            return ShutdownAnswer(code)
+        case e.ReassignmentRequested() | e.ReassignmentsListed() | e.ProducerIdsRequested():
+            return code
+        case _:
+            return None
 
 
 def is_of_another_life(context: Context, event: e.LeaderAndIsrAnswered | e.ReplicasDeleted) -> bool:

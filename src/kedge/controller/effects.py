@@ -29,7 +29,10 @@ class ReadController:
 
 @dataclass(frozen=True, slots=True)
 class ClaimRole:
-    """Take the role and the next epoch in one step. Answer: the epoch; ControllerMoved if lost."""
+    """Take the role and the next epoch in one step, from its holder or (None) while nobody has
+    it. Answer: the epoch; ControllerMoved if lost."""
+
+    over: BrokerId | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +126,14 @@ class ReadUncleanAllowed:
     default: bool
 
 
+@dataclass(frozen=True, slots=True)
+class ReadUncleanDefault:
+    """What was set while brokers ran on unclean elections by default: for this one, else for all.
+    Answer: True, False, None where nothing is set, and `before` where it cannot be read."""
+
+    before: bool | None
+
+
 # ---- leadership ------------------------------------------------------------------------------
 
 
@@ -209,10 +220,11 @@ class DropPreferredPlan:
 
 
 class NoteKind(Enum):
-    """What brokers leave notes about."""
+    """What brokers and administrators leave notes about."""
 
     ISR_CHANGES = "isr changes"
     LOG_DIR_FAILURES = "log dir failures"
+    CONFIG_CHANGES = "config changes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +249,25 @@ class DropNotes:
 
     kind: NoteKind
     names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigChanges:
+    """Notes of config changes: all names, the number of the last, and what those are about that
+    were opened, in the order in which they were left (`topics/T`, `brokers/N`)."""
+
+    names: tuple[str, ...]
+    last: int
+    entities: tuple[str, ...]
+    now_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReadConfigChanges:
+    """All notes of config changes; new ones are watched. Opened are those after a number; with
+    None, none of them. Answer: ConfigChanges."""
+
+    after: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,6 +362,7 @@ Effect = (
     | StoreAssignment
     | ReadInitialised
     | ReadUncleanAllowed
+    | ReadUncleanDefault
     | ReadLeaderships
     | WriteLeaderships
     | CreateLeaderships
@@ -343,6 +375,7 @@ Effect = (
     | DropPreferredPlan
     | ReadNotes
     | DropNotes
+    | ReadConfigChanges
     | TakeProducerIds
     | OpenLinks
     | CloseLinks

@@ -6,14 +6,18 @@ epoch is still its own. So a controller that was declared dead but is not can wr
 
 A failed condition is not yet the loss of the role: the controller looks who holds it, and resigns
 only if that is somebody else.
+
+A controller that is no broker may be told to take over (`Settings.take_over`): Kafka's brokers are
+always candidates, and whenever one of them has won the role, it is taken from it in one step.
 """
 
 from __future__ import annotations
 
-from kedge.controller.context import Context
+from kedge.controller.context import Context, Registration
 from kedge.controller.effects import (
     ClaimRole,
     LeaveRole,
+    ReadBrokers,
     ReadController,
     RecordWords,
     ReleaseRole,
@@ -42,7 +46,7 @@ def on_controller_changed(context: Context) -> Script[None]:
     context.active_controller = None if holder == context.me and not was_active else holder
     if was_active and not context.active:
         yield from resign(context)
-    if context.active_controller is None:
+    if context.active_controller is None or context.settings.take_over:
         yield from elect(context)
 
 
@@ -69,20 +73,30 @@ def elect(context: Context) -> Script[None]:
         yield ReleaseRole()
         holder = yield ReadController()
     context.active_controller = holder
-    if holder is not None:
+    if holder is not None and not (yield from may_depose(context, holder)):
         return
     try:
-        context.epoch = yield ClaimRole()
+        context.epoch = yield ClaimRole(holder)
         context.active_controller = context.me
         yield RecordWords(f"controller {context.me} elected with epoch {context.epoch}")
         yield from take_over(context)
     except ControllerMoved:
         yield from on_controller_changed(context)
-    except KedgeError as failure:
-        if failure.retriable:
+    except Exception as failure:
+        # whatever it was: half a take-over is none, and must not go on as if it were one
+        if isinstance(failure, KedgeError) and failure.retriable:
             raise
         yield RecordWords(f"becoming the controller failed: {failure}")
         yield from move_away(context)
+
+
+def may_depose(context: Context, holder: BrokerId) -> Script[bool]:
+    """Whether we are to take the role from its holder: from a broker, if we were told to; never
+    from another controller of our own kind, which is registered as no broker."""
+    if not context.settings.take_over:
+        return False
+    brokers: dict[BrokerId, Registration] = yield ReadBrokers()
+    return holder in brokers
 
 
 def resign(context: Context) -> Script[None]:

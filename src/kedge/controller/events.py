@@ -113,6 +113,11 @@ class LogDirFailuresNoted:
     """Brokers have left notes of failed log directories."""
 
 
+@dataclass(frozen=True, slots=True)
+class ConfigChangesNoted:
+    """Somebody has left notes of configs that were changed."""
+
+
 # ---- what brokers answered -------------------------------------------------------------------
 
 
@@ -237,6 +242,7 @@ Event = (
     | PreferredElectionPlanned
     | IsrChangesNoted
     | LogDirFailuresNoted
+    | ConfigChangesNoted
     | LeaderAndIsrAnswered
     | UpdateMetadataAnswered
     | ReplicasDeleted

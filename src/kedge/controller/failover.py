@@ -9,6 +9,7 @@ the dead replica, once with its new leader.
 from __future__ import annotations
 
 from kedge.controller import deletion
+from kedge.controller.configs import learn_configs
 from kedge.controller.context import Context, Registration
 from kedge.controller.effects import (
     DropNotes,
@@ -46,6 +47,7 @@ def take_over(context: Context) -> Script[None]:
     settings = context.settings
     yield SetUpFeatures(settings.versions_features, settings.feature_record_version)
     yield from drop_old_notes()
+    yield from learn_configs(context)
     yield from fill_context(context)
     yield from deletion.begin(context)
     yield from tell_metadata(context, context.registered, ())

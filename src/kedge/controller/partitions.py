@@ -158,7 +158,7 @@ def elect_leaders(
         readable = sort_readable(context, remaining, stored, results.failed)
         ballots = yield from hold_elections(context, readable, rule, results.failed)
         wanted = {tp: b.leadership for tp, b in ballots.items() if b.leadership is not None}
-        for tp in ballots.keys() - wanted.keys():
+        for tp in sorted(ballots.keys() - wanted.keys()):
             results.failed[tp] = f"nobody can lead by the rule {rule.strategy.value}"
         if not wanted:
             return
@@ -253,9 +253,7 @@ def ask_unclean(
     if rule.force_unclean or not lost:
         return dict.fromkeys(lost, True)
     topics = sorted({tp.topic for tp in lost})
-    by_topic: dict[str, bool | None] = yield ReadUncleanAllowed(
-        topics, context.settings.unclean_elections
-    )
+    by_topic: dict[str, bool | None] = yield ReadUncleanAllowed(topics, context.unclean_elections)
     return {tp: by_topic[tp.topic] for tp in lost}
 
 

@@ -141,7 +141,7 @@ def start_moves(
     for tp, assignment in wanted.items():
         if tp.topic in context.topics_to_be_deleted or not context.replicas(tp):
             outcomes[tp] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        elif not assignment.target or loses_data(context, tp, assignment):
+        elif loses_data(context, tp, assignment):
             yield RecordWords(f"the move of {tp} is refused: it would leave no data behind")
             outcomes[tp] = ErrorCode.INVALID_REPLICA_ASSIGNMENT
         else:
@@ -164,12 +164,14 @@ def try_reassign(
 def loses_data(context: Context, tp: TopicPartition, wanted: ReplicaAssignment) -> bool:
     """Whether a new plan stops and deletes every replica that is in sync.
 
-    That happens when a move is cancelled or overridden while only replicas being added are in
-    sync. Kafka goes ahead and deletes them.
+    That happens when the stored plan has no replicas for a partition, and when a move is cancelled
+    or overridden while only replicas being added are in sync. Kafka goes ahead and deletes them.
     """
-    now = context.leaderships.get(tp)
-    if now is None or not context.settings.safer:
+    if not context.settings.safer:
         return False
+    now = context.leaderships.get(tp)
+    if now is None or not wanted.target:
+        return not wanted.target
     dropped = unneeded_replicas(context.assignment(tp), wanted)
     return bool(dropped) and not any(b in wanted.replicas for b in now.isr)
 
@@ -311,6 +313,9 @@ def expel_strangers(context: Context, tp: TopicPartition, isr: Iterable[BrokerId
 
 def complete(context: Context, tp: TopicPartition, assignment: ReplicaAssignment) -> Script[None]:
     """Everything that is to be there is in sync: let the rest go."""
+    if not assignment.target:
+        # Kafka stumbles here, over the preferred leader that an empty list does not have
+        raise StateChangeFailed(f"{tp} is to have no replicas at all")
     yield from move_one(context, tp, assignment.adding, ReplicaState.ONLINE)
     done = ReplicaAssignment(assignment.target)
     context.assign(tp, done)

@@ -89,6 +89,7 @@ class Settings:
     imbalance_percentage_max: int = 10  # leader.imbalance.per.broker.percentage
     imbalance_check_seconds: int = 300  # leader.imbalance.check.interval.seconds
     unclean_elections: bool = False  # unclean.leader.election.enable, where a topic has no own
+    take_over: bool = False  # take the role from a broker that holds it, as soon as it is seen
     safer: bool = True  # than Kafka, where it loses data or hangs (docs/concepts/differences.md)
 
     @property

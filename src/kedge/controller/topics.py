@@ -16,7 +16,7 @@ from kedge.controller.effects import (
 from kedge.controller.partitions import ElectionRule, bring_online, mark_partitions
 from kedge.controller.replicas import move_replicas
 from kedge.controller.states import PartitionState, ReplicaState
-from kedge.model import BrokerId, TopicPartition
+from kedge.model import BrokerId, ReplicaAssignment, TopicPartition
 
 Records = dict[str, TopicRecord]
 
@@ -30,6 +30,7 @@ def on_topics_changed(context: Context) -> Script[None]:
     for topic in vanished:
         context.remove_topic(topic)
     yield from learn_ids(context, records)
+    records = yield from keep_to_brokers(context, records)
     yield from create_partitions(context, learn_assignments(context, records))
 
 
@@ -46,6 +47,8 @@ def on_topic_modified(context: Context, topic: str) -> Script[None]:
     if topic in context.topics_to_be_deleted:
         yield from undo_expansion(context, topic, record)
         return
+    kept = yield from keep_to_brokers(context, {topic: record})
+    new = {tp: kept[topic].assignments[tp] for tp in new}
     for tp, assignment in new.items():
         context.assign(tp, assignment)
     yield from create_partitions(context, sorted(new))
@@ -70,6 +73,37 @@ def learn_ids(context: Context, records: Records) -> Script[None]:
     for topic, topic_id in ids.items():
         if topic_id is not None:
             context.name_topic(topic, topic_id)
+
+
+def keep_to_brokers(context: Context, records: Records) -> Script[Records]:
+    """Brokers create some topics by themselves, and choose among all nodes that they were told of.
+    A controller that is no broker is one of them: what came to be placed on it is put elsewhere
+    before anybody leads it."""
+    me = context.me
+    if me in context.registered:
+        return records
+    kept = dict(records)
+    for topic, record in records.items():
+        assignments = record.assignments
+        if any(me in each.replicas for each in assignments.values()):
+            moved = {tp: without(context, me, tp, each) for tp, each in assignments.items()}
+            topic_id = context.topic_ids.get(topic)
+            yield RecordWords(f"topic {topic} had replicas on the controller: brokers get them")
+            yield StoreAssignment(topic, topic_id, moved)
+            kept[topic] = TopicRecord(topic_id, moved)
+    return kept
+
+
+def without(
+    context: Context, node: BrokerId, tp: TopicPartition, assigned: ReplicaAssignment
+) -> ReplicaAssignment:
+    """An assignment with another broker in a node's place, or none where there is no other."""
+    if node not in assigned.replicas:
+        return assigned
+    others = sorted(b for b in context.live if b not in assigned.replicas)
+    instead = others[tp.partition % len(others)] if others else None
+    replicas = [instead if b == node else b for b in assigned.replicas]
+    return ReplicaAssignment(tuple([b for b in replicas if b is not None]))
 
 
 def learn_assignments(context: Context, records: Records) -> list[TopicPartition]:

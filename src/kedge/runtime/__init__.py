@@ -1,10 +1,11 @@
 """Carrying out: the one loop, and how each effect becomes calls of the ports.
 
-    loop          the queue, one event at a time, what happens when something goes wrong
+    loop          one event at a time, what happens when something goes wrong
+    queue, replies        who waits for what; each caller is answered once
     thread        the loop on a thread of its own
     carrier       effect → store and broker calls → answer
     fenced        writes that depend on the controller epoch
-    role, topics, leaderships, orders     what the effects mean in the store's tree
+    role, topics, leaderships, orders, configs    what the effects mean in the store's tree
     links         one link per broker; answers become events
     notices       which watched node means which event
     metrics, state_log    what the loop did, for people

@@ -9,8 +9,8 @@ from typing import Any
 
 from kedge.controller import effects as f
 from kedge.model import BrokerId
-from kedge.runtime import leaderships, orders, role, topics
-from kedge.runtime.fenced import FencedStore
+from kedge.runtime import configs, leaderships, orders, role, topics
+from kedge.runtime.fenced import FencedStore, keep_silent
 from kedge.runtime.links import Links
 from kedge.store.port import Store
 from kedge.store.znodes import TOPICS
@@ -32,9 +32,10 @@ class Carrier:
         *,
         now_ms: Callable[[], int],
         new_topic_id: Callable[[], str] = new_topic_id,
+        complain: Callable[[str], None] = keep_silent,
     ) -> None:
         self.me = me
-        self.store = FencedStore(store)
+        self.store = FencedStore(store, complain)
         self.links = links
         self._now_ms = now_ms
         self._new_topic_id = new_topic_id
@@ -61,8 +62,8 @@ class Carrier:
         match effect:
             case f.ReadController():
                 return role.read_controller(self.store)
-            case f.ClaimRole():
-                return role.claim_role(self.store, self.me, self._now_ms())
+            case f.ClaimRole(over):
+                return role.claim_role(self.store, self.me, self._now_ms(), over=over)
             case f.ReleaseRole():
                 return role.release_role(self.store, self.me)
             case f.LeaveRole():
@@ -91,7 +92,9 @@ class Carrier:
             case f.ReadInitialised(topic):
                 return leaderships.stored_partitions(self.store, topic)
             case f.ReadUncleanAllowed():
-                return topics.read_unclean_allowed(self.store, effect)
+                return configs.read_unclean_allowed(self.store, effect)
+            case f.ReadUncleanDefault():
+                return configs.read_unclean_default(self.store, effect, self.me)
             case f.DeleteTopic():
                 return topics.delete_topic(self.store, effect)
             case _:
@@ -113,6 +116,8 @@ class Carrier:
                 return orders.drop_preferred_plan(self.store)
             case f.ReadNotes(kind):
                 return orders.read_notes(self.store, kind)
+            case f.ReadConfigChanges(after):
+                return configs.read_config_changes(self.store, after, self._now_ms())
             case f.DropNotes(kind, names):
                 return orders.drop_notes(self.store, kind, names)
             case _:

@@ -6,7 +6,7 @@ that has been replaced writes nothing, however long it takes to notice.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from kedge.errors import Conflict, ControllerMoved
 from kedge.store.port import (
@@ -36,11 +36,19 @@ Change = Create | SetData | Delete
 Outcome = Created | Written | Done | Conflict
 
 
-class FencedStore:
-    """A store and the version of the controller epoch that our writes depend on."""
+def keep_silent(_words: str) -> None:
+    """For those who do not want to know."""
 
-    def __init__(self, store: Store) -> None:
+
+class FencedStore:
+    """A store and the version of the controller epoch that our writes depend on.
+
+    `complain` takes one sentence on each thing in the store that cannot be read.
+    """
+
+    def __init__(self, store: Store, complain: Callable[[str], None] = keep_silent) -> None:
         self.store = store
+        self.complain = complain
         self.fence: int | None = None  # None while we do not hold the role
 
     # ---- reads --------------------------------------------------------------------------------

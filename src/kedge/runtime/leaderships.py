@@ -29,13 +29,14 @@ def read_leaderships(store: FencedStore, effect: ReadLeaderships) -> Leaderships
     found: Leaderships = {}
     for tp, node in zip(effect.partitions, store.nodes(paths, watch=effect.watch), strict=True):
         if node is not None:
-            leadership = decode(tp, node)
-            if leadership is not None:
-                found[tp] = leadership
+            try:
+                found[tp] = decode(tp, node)
+            except MalformedInput as wrong:
+                store.complain(f"{wrong}; the partition counts as never led")
     return found
 
 
-def decode(tp: TopicPartition, node: Node) -> Leadership | None:
+def decode(tp: TopicPartition, node: Node) -> Leadership:
     """A leadership; the way without detours for records as they are usually written."""
     try:
         value: dict[str, Any] = orjson.loads(node.data or b"")
@@ -48,10 +49,7 @@ def decode(tp: TopicPartition, node: Node) -> Leadership | None:
                 )
     except (ValueError, KeyError, TypeError):
         pass
-    try:
-        return decode_state(tp, node.data, node.stat.version)
-    except MalformedInput:
-        return None
+    return decode_state(tp, node.data, node.stat.version)
 
 
 def write_leaderships(store: FencedStore, effect: WriteLeaderships) -> Stored:

@@ -9,54 +9,41 @@ What goes wrong with a script:
     ControllerMoved       look who holds the role; resign only if it is somebody else
     store unavailable     the outcome of a write is unknown, so what we know may be wrong: forget
     or session expired    everything, and run for the role again once the store is back
-    anything else         noted; the next event is taken
+    anything else         the caller is told UNKNOWN_SERVER_ERROR at once; the failure is noted with
+                          its event; the next event is taken
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
-from threading import Condition
-from typing import Any, NamedTuple
+from typing import Any
 
 from kedge.brokers.port import Brokers
 from kedge.controller import effects as f
 from kedge.controller import events as e
 from kedge.controller.context import Context
-from kedge.controller.dispatch import refusal, script_for, told_when_fenced
+from kedge.controller.dispatch import (
+    refusal,
+    script_for,
+    told_when_failed,
+    told_when_fenced,
+)
 from kedge.controller.effects import Script
 from kedge.controller.election import on_controller_changed
 from kedge.controller.settings import Settings
-from kedge.errors import ControllerMoved, KedgeError, SessionExpired, Unavailable
+from kedge.errors import ControllerMoved, SessionExpired, Unavailable
 from kedge.model import BrokerId
 from kedge.runtime.carrier import Carrier, new_topic_id
 from kedge.runtime.collector import collector_paused, keep_for_good
 from kedge.runtime.links import Links
 from kedge.runtime.metrics import Metrics
-from kedge.runtime.notices import LOOK_AGAIN, event_of
-from kedge.runtime.state_log import LogEntry, Sink, entries_of, nowhere
+from kedge.runtime.notices import event_of
+from kedge.runtime.queue import EventQueue, Waiting
+from kedge.runtime.replies import OnceReply, Replied, nobody
+from kedge.runtime.state_log import LogEntry, Sink, entries_of, nowhere, words_of
 from kedge.store.port import Notice, Session, Store, WatchFired
 
-Replied = Callable[[Any], None]
 RETRY_MS = 1_000  # between attempts to begin anew, unless the store says that it is back
-REQUESTS_MAX = 10_000  # callers that may wait at the same time
-
-_REQUESTS = (
-    e.ElectionRequested,
-    e.ReassignmentRequested,
-    e.ReassignmentsListed,
-    e.IsrChangeRequested,
-    e.ShutdownRequested,
-    e.ProducerIdsRequested,
-)
-
-
-class Waiting(NamedTuple):
-    """An event in the queue, who asked, and since when it waits."""
-
-    event: e.Event
-    replied: Replied | None
-    since_ms: int
 
 
 class Loop:
@@ -79,15 +66,19 @@ class Loop:
         self._store = store
         self._now_ms = now_ms
         self._log = log
-        self._queue: deque[Waiting] = deque()
-        self._looking: set[e.Event] = set()  # "look again" events that wait
-        self._requests = 0
-        self._changed = Condition()
+        self._queue = EventQueue(now_ms)
         self._must_renew = False
         self._must_restart = False
         self._mend_at_ms = 0
-        links = Links(brokers, self.put)
-        self.carrier = Carrier(me, store, links, now_ms=now_ms, new_topic_id=new_topic_id)
+        self._at_work_on = "nothing"
+        self.carrier = Carrier(
+            me,
+            store,
+            Links(brokers, self.put),
+            now_ms=now_ms,
+            new_topic_id=new_topic_id,
+            complain=self._complain,
+        )
         store.listen(self.hear)
 
     # ---- the queue: from any thread -----------------------------------------------------------
@@ -97,17 +88,7 @@ class Loop:
 
         A request is refused with Unavailable when too many callers wait already.
         """
-        with self._changed:
-            if isinstance(event, LOOK_AGAIN) and replied is None:
-                if event in self._looking:
-                    return
-                self._looking.add(event)
-            elif isinstance(event, _REQUESTS):
-                if self._requests >= REQUESTS_MAX:
-                    raise Unavailable("the controller is busy", hint="ask again later")
-                self._requests += 1
-            self._queue.append(Waiting(event, replied, self._now_ms()))
-            self._changed.notify_all()
+        self._queue.put(event, replied)
 
     def hear(self, notice: Notice) -> None:
         """Take a notice of the store."""
@@ -123,25 +104,13 @@ class Loop:
 
     def _expire(self) -> None:
         """Whatever waits was meant for a session that is gone: it is answered, not processed."""
-        with self._changed:
-            self._must_renew = True
-            self._mend_at_ms = 0
-            preempted = self._drain()
-            self._queue.append(Waiting(e.SessionEnded(), None, self._now_ms()))
-            self._changed.notify_all()
-        self.preempt(preempted)
+        self._must_renew = True
+        self._mend_at_ms = 0
+        self.preempt(self._queue.drain(instead=e.SessionEnded()))
 
     def wake(self) -> None:
         """Let `wait` return."""
-        with self._changed:
-            self._changed.notify_all()
-
-    def _drain(self) -> list[Waiting]:
-        waiting = list(self._queue)
-        self._queue.clear()
-        self._looking.clear()
-        self._requests = 0
-        return waiting
+        self._queue.wake()
 
     def preempt(self, waiting: list[Waiting]) -> None:
         """Answer callers whose events will not be processed. Leaders and those who want producer
@@ -149,8 +118,8 @@ class Loop:
         self.metrics.preempted += len(waiting)
         for event, replied, _ in waiting:
             silent = isinstance(event, e.IsrChangeRequested | e.ProducerIdsRequested)
-            if replied is not None and not silent:
-                replied(refusal(event))
+            if not silent:
+                self._once(replied, type(event).__name__)(refusal(event))
 
     # ---- one step at a time -------------------------------------------------------------------
 
@@ -161,7 +130,7 @@ class Loop:
         if due is not None and self._now_ms() >= due:
             self.rebalance_due_ms = None
             self.put(e.RebalanceDue())
-        waiting = self._take()
+        waiting = self._queue.take()
         if waiting is None:
             return False
         self._process(waiting)
@@ -176,28 +145,13 @@ class Loop:
 
     def wait(self, timeout_s: float) -> None:
         """Sleep until an event waits or the time is up."""
-        with self._changed:
-            if not self._queue and not self._must_renew:
-                self._changed.wait(timeout_s)
+        self._queue.wait(timeout_s, unless=lambda: self._must_renew)
 
     def close(self) -> None:
         """Stop being a controller: callers that wait are refused, the session ends."""
-        with self._changed:
-            preempted = self._drain()
-        self.preempt(preempted)
+        self.preempt(self._queue.drain())
         self._process(Waiting(e.StopRequested(), None, self._now_ms()))
         self._store.close()
-
-    def _take(self) -> Waiting | None:
-        with self._changed:
-            if not self._queue:
-                return None
-            waiting = self._queue.popleft()
-            if isinstance(waiting.event, LOOK_AGAIN):
-                # from here on a new notice is news again
-                self._looking.discard(waiting.event)
-            self._requests -= isinstance(waiting.event, _REQUESTS)
-            return waiting
 
     def _mend(self) -> None:
         """After a lost session or connection: begin anew as soon as the store lets us."""
@@ -217,14 +171,14 @@ class Loop:
 
     def execute(self, script: Script[Any]) -> Any:
         """Run a script by itself, outside any event; what goes wrong is raised."""
-        return self._run("a script", script, _OnceReply(None))
+        return self._run("a script", script, nobody)
 
     # ---- running scripts ------------------------------------------------------------------------
 
     def _process(self, waiting: Waiting) -> None:
         name = type(waiting.event).__name__
         began = self._now_ms()
-        reply = _OnceReply(waiting.replied)
+        reply = self._once(waiting.replied, name)
         failed = True
         try:
             with collector_paused():
@@ -242,18 +196,20 @@ class Loop:
             reply(refusal(waiting.event))
             self._lose_footing(lost)
         except Exception as error:
-            self._note(name, error)
+            reply(told_when_failed(waiting.event))
+            self._note(name, error, event=waiting.event)
         finally:
             self.metrics.note(name, began - waiting.since_ms, self._now_ms() - began, failed=failed)
 
     def _run(self, name: str, script: Script[Any], reply: Replied) -> Any:
-        """Run a script to its end; refusals of the ports are thrown in where they happened."""
+        """Run a script to its end; what the ports raise is thrown in where it happened."""
+        self._at_work_on = name
         try:
             effect = next(script)
             while True:
                 try:
                     answer = self._carry_out(name, effect, reply)
-                except KedgeError as error:
+                except Exception as error:
                     effect = script.throw(error)
                 else:
                     effect = script.send(answer)
@@ -279,9 +235,11 @@ class Loop:
 
     def _look_who_leads(self, name: str) -> None:
         try:
-            self._run(name, on_controller_changed(self.context), _OnceReply(None))
+            self._run(name, on_controller_changed(self.context), nobody)
         except Unavailable as lost:
             self._lose_footing(lost)
+        except Exception as error:
+            self._note(name, error)
 
     def _lose_footing(self, lost: Unavailable) -> None:
         """We do not know what we wrote, so we do not know anything."""
@@ -294,17 +252,13 @@ class Loop:
             self._must_restart = True
             self._mend_at_ms = self._now_ms() + RETRY_MS
 
-    def _note(self, name: str, error: Exception) -> None:
-        self._log(LogEntry(name, str(error) or type(error).__name__, "error"))
+    # ---- notes ----------------------------------------------------------------------------------
 
+    def _once(self, replied: Replied | None, name: str) -> Replied:
+        return nobody if replied is None else OnceReply(replied, lambda e: self._note(name, e))
 
-class _OnceReply:
-    """The caller's callback, called at most once."""
+    def _complain(self, words: str) -> None:
+        self._log(LogEntry(self._at_work_on, words, "warning"))
 
-    def __init__(self, replied: Replied | None) -> None:
-        self._replied = replied
-
-    def __call__(self, answer: Any) -> None:
-        replied, self._replied = self._replied, None
-        if replied is not None:
-            replied(answer)
+    def _note(self, name: str, error: Exception, **details: Any) -> None:
+        self._log(LogEntry(name, words_of(error), "error", details))

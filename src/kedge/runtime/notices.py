@@ -7,6 +7,7 @@ from kedge.model import BrokerId, TopicPartition
 from kedge.store.port import Change, WatchFired
 from kedge.store.znodes import (
     BROKER_IDS,
+    CONFIG_CHANGES,
     CONTROLLER,
     DELETE_TOPICS,
     ISR_CHANGES,
@@ -31,6 +32,7 @@ _BY_PLACE: dict[tuple[str, Change], e.Event] = {
     (PREFERRED_ELECTION, Change.DELETED): e.PreferredElectionPlanned(),
     (ISR_CHANGES, Change.CHILDREN): e.IsrChangesNoted(),
     (LOG_DIR_EVENTS, Change.CHILDREN): e.LogDirFailuresNoted(),
+    (CONFIG_CHANGES, Change.CHILDREN): e.ConfigChangesNoted(),
 }
 
 
@@ -63,5 +65,6 @@ LOOK_AGAIN = (
     e.ReassignedIsrChanged,
     e.IsrChangesNoted,
     e.LogDirFailuresNoted,
+    e.ConfigChangesNoted,
     e.RebalanceDue,
 )

@@ -10,6 +10,7 @@ from kedge.model import BrokerId, TopicPartition
 from kedge.runtime.fenced import FencedStore
 from kedge.store.port import Create, Delete, SetData
 from kedge.store.znodes import (
+    CONFIG_CHANGES,
     DELETE_TOPICS,
     ISR_CHANGES,
     LOG_DIR_EVENTS,
@@ -23,7 +24,11 @@ from kedge.store.znodes import (
     encode_reassignments,
 )
 
-_FOLDERS = {NoteKind.ISR_CHANGES: ISR_CHANGES, NoteKind.LOG_DIR_FAILURES: LOG_DIR_EVENTS}
+_FOLDERS = {
+    NoteKind.ISR_CHANGES: ISR_CHANGES,
+    NoteKind.LOG_DIR_FAILURES: LOG_DIR_EVENTS,
+    NoteKind.CONFIG_CHANGES: CONFIG_CHANGES,
+}
 
 Targets = dict[TopicPartition, tuple[BrokerId, ...]]
 
@@ -45,7 +50,8 @@ def read_reassignment_plan(store: FencedStore, *, watch: bool) -> Targets | None
         return None
     try:
         return decode_reassignments(node.data)
-    except MalformedInput:
+    except MalformedInput as wrong:
+        store.complain(f"{wrong}; the plan counts as empty")
         return {}
 
 
@@ -66,7 +72,8 @@ def read_preferred_plan(store: FencedStore) -> set[TopicPartition] | None:
         return None
     try:
         return set(decode_preferred_election(node.data))
-    except MalformedInput:
+    except MalformedInput as wrong:
+        store.complain(f"{wrong}; the list counts as empty")
         return set()
 
 
@@ -90,8 +97,8 @@ def read_notes(store: FencedStore, kind: NoteKind) -> Notes:
                 partitions.update(decode_partitions(node.data, path))
             else:
                 brokers.add(decode_log_dir_event(node.data, path))
-        except MalformedInput:
-            continue
+        except MalformedInput as wrong:
+            store.complain(f"{wrong}; the note is passed over")
     return Notes(names, frozenset(partitions), frozenset(brokers))
 
 

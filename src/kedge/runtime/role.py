@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kedge.errors import ControllerMoved, StaleVersion
+from kedge.errors import ControllerMoved, MalformedInput, StaleVersion
 from kedge.model import BrokerId
 from kedge.runtime.fenced import FencedStore
 from kedge.store.port import (
@@ -35,16 +35,28 @@ from kedge.store.znodes import (
 )
 
 PRODUCER_IDS_PER_BLOCK = 1000
+NOBODY_WE_KNOW = BrokerId(-1)
 
 
 def read_controller(store: FencedStore, *, watch: bool = True) -> BrokerId | None:
-    """Who holds the role; the next change is told."""
+    """Who holds the role; the next change is told. A claim that cannot be read is a stranger's."""
     node = store.watched(CONTROLLER) if watch else store.node(CONTROLLER)
-    return None if node is None else decode_controller(node.data).broker
+    if node is None:
+        return None
+    try:
+        return decode_controller(node.data).broker
+    except MalformedInput as wrong:
+        store.complain(f"{wrong}; the role counts as somebody else's")
+        return NOBODY_WE_KNOW
 
 
-def claim_role(store: FencedStore, me: BrokerId, now_ms: int) -> int:
+def claim_role(
+    store: FencedStore, me: BrokerId, now_ms: int, *, over: BrokerId | None = None
+) -> int:
     """Create the claim and raise the epoch in one step; the answer is the new epoch.
+
+    The claim of a holder is deleted in the same step. It cannot be another's by then: whoever
+    wins the role raises the epoch, and the condition on it fails.
 
     A refusal may be our own success whose answer was lost: then the claim is ours and the epoch
     is the one that we wanted.
@@ -52,9 +64,10 @@ def claim_role(store: FencedStore, me: BrokerId, now_ms: int) -> int:
     epoch, version = read_epoch(store)
     claim = Create(CONTROLLER, encode_controller(ControllerClaim(me, now_ms)), ephemeral=True)
     raised = SetData(CONTROLLER_EPOCH, encode_controller_epoch(epoch + 1), version)
-    (answer,) = store.store.batch([Multi((claim, raised))])
-    if isinstance(answer, Committed) and isinstance(answer.answers[1], Written):
-        store.fence = answer.answers[1].stat.version
+    deposed = () if over is None else (Delete(CONTROLLER),)
+    (answer,) = store.store.batch([Multi((*deposed, claim, raised))])
+    if isinstance(answer, Committed) and isinstance(answer.answers[-1], Written):
+        store.fence = answer.answers[-1].stat.version
         return epoch + 1
     stored_epoch, stored_version = read_epoch(store)
     if read_controller(store, watch=False) != me or stored_epoch != epoch + 1:
@@ -96,7 +109,13 @@ def set_up_features(store: FencedStore, *, enabled: bool, version: int) -> None:
     wanted = encode_features(Features(enabled, {}, version))
     if node is None:
         store.write_one(Create(FEATURE, wanted))
-    elif decode_features(node.data).enabled is not enabled:
+        return
+    try:
+        stored = decode_features(node.data)
+    except MalformedInput as wrong:
+        store.complain(f"{wrong}; the features are left as they are")
+        return
+    if stored.enabled is not enabled:
         store.write_one(SetData(FEATURE, wanted, node.stat.version))
 
 

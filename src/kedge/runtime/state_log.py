@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kedge.controller.effects import RecordPartitions, RecordReplicas, RecordWords
+from kedge.errors import KedgeError
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,14 @@ Sink = Callable[[LogEntry], None]
 
 def nowhere(_entry: LogEntry) -> None:
     """A sink for those who do not want to know."""
+
+
+def words_of(error: Exception) -> str:
+    """An error in one line; of those that are not ours, the kind says as much as the text."""
+    text = " ".join(str(error).split())
+    if isinstance(error, KedgeError):
+        return text
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def entries_of(

@@ -1,8 +1,8 @@
-"""Brokers, topics and what is configured for them, in the store."""
+"""Brokers and topics in the store."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -12,7 +12,6 @@ from kedge.controller.effects import (
     DeleteTopic,
     GiveTopicIds,
     ReadTopicRecords,
-    ReadUncleanAllowed,
     StoreAssignment,
     TopicRecord,
 )
@@ -22,11 +21,11 @@ from kedge.runtime.fenced import FencedStore
 from kedge.store.port import Children, Delete, GetChildren, Node, SetData
 from kedge.store.znodes import (
     BROKER_IDS,
+    CONTROLLER_ONLY,
     TopicAssignment,
     broker_id_of,
     broker_path,
     decode_broker,
-    decode_config,
     decode_topic,
     delete_topic_path,
     encode_topic,
@@ -34,33 +33,43 @@ from kedge.store.znodes import (
     topic_path,
 )
 
-_UNCLEAN = "unclean.leader.election.enable"
-_BOOLEANS = {"true": True, "false": False}
-
-
 # ---- brokers ---------------------------------------------------------------------------------
 
 
 def read_brokers(store: FencedStore) -> dict[BrokerId, Registration]:
     """All registrations; those that cannot be read are left out."""
-    ids = [broker_id_of(name) for name in store.children(BROKER_IDS, watch=True)]
+    names = store.children(BROKER_IDS, watch=True)
+    ids = [b for b in (broker_id(store, name) for name in names) if b is not None]
     nodes = store.nodes([broker_path(b) for b in ids], watch=True)
-    found = {b: registration(b, node) for b, node in zip(ids, nodes, strict=True)}
+    found = {b: registration(store, b, node) for b, node in zip(ids, nodes, strict=True)}
     return {b: known for b, known in found.items() if known is not None}
+
+
+def broker_id(store: FencedStore, name: str) -> BrokerId | None:
+    """The broker that a node is named after, if it is one."""
+    try:
+        return broker_id_of(name)
+    except MalformedInput as wrong:
+        store.complain(f"{wrong}; the node is passed over")
+        return None
 
 
 def read_broker(store: FencedStore, broker: BrokerId) -> Registration | None:
     """One registration."""
-    return registration(broker, store.node(broker_path(broker), watch=True))
+    return registration(store, broker, store.node(broker_path(broker), watch=True))
 
 
-def registration(broker: BrokerId, node: Node | None) -> Registration | None:
-    """A registration; the transaction that created it is the broker's epoch."""
+def registration(store: FencedStore, broker: BrokerId, node: Node | None) -> Registration | None:
+    """A registration; the transaction that created it is the broker's epoch. A controller that is
+    registered for old brokers to find it is no broker."""
     if node is None:
         return None
     try:
         found = decode_broker(broker, node.data)
-    except MalformedInput:
+    except MalformedInput as wrong:
+        store.complain(f"{wrong}; the broker counts as absent")
+        return None
+    if CONTROLLER_ONLY in found.features:
         return None
     features = tuple(sorted((name, low, high) for name, (low, high) in found.features.items()))
     return Registration(found.broker, node.stat.created, features)
@@ -70,13 +79,24 @@ def registration(broker: BrokerId, node: Node | None) -> Registration | None:
 
 
 def read_topic_records(store: FencedStore, effect: ReadTopicRecords) -> dict[str, TopicRecord]:
-    """Topics that are there; one that cannot be read has no partitions."""
+    """Topics that are there and can be read."""
     nodes = store.nodes([topic_path(t) for t in effect.topics], watch=True)
-    return {
-        topic: topic_record(topic, node)
-        for topic, node in zip(effect.topics, nodes, strict=True)
-        if node is not None
-    }
+    return readable_records(store, effect.topics, nodes)
+
+
+def readable_records(
+    store: FencedStore, topics: Sequence[str], nodes: Sequence[Node | None]
+) -> dict[str, TopicRecord]:
+    """The records among nodes. One that cannot be read is left as it is: were it taken for a topic
+    without partitions, the id that it is given would overwrite it."""
+    found: dict[str, TopicRecord] = {}
+    for topic, node in zip(topics, nodes, strict=True):
+        if node is not None:
+            try:
+                found[topic] = topic_record(topic, node)
+            except MalformedInput as wrong:
+                store.complain(f"{wrong}; the topic is passed over")
+    return found
 
 
 def topic_record(topic: str, node: Node) -> TopicRecord:
@@ -111,10 +131,7 @@ def is_usual(value: dict[str, Any]) -> bool:
 
 def careful_topic_record(topic: str, node: Node) -> TopicRecord:
     """A topic in any form that was ever written."""
-    try:
-        found = decode_topic(topic, node.data)
-    except MalformedInput:
-        return TopicRecord(None, {})
+    found = decode_topic(topic, node.data)
     assignments = {TopicPartition(topic, p): a for p, a in found.partitions.items()}
     return TopicRecord(found.topic_id, assignments)
 
@@ -127,21 +144,18 @@ def give_topic_ids(
     remaining: list[str] = list(effect.topics)
     while remaining:
         nodes = store.nodes([topic_path(t) for t in remaining])
-        found = {t: n for t, n in zip(remaining, nodes, strict=True) if n is not None}
-        wanted = {t: (topic_record(t, n).topic_id or new_topic_id()) for t, n in found.items()}
-        changes = [with_id(t, n, wanted[t]) for t, n in found.items()]
+        versions = {t: n.stat.version for t, n in zip(remaining, nodes, strict=True) if n}
+        found = readable_records(store, remaining, nodes)
+        wanted = {t: (record.topic_id or new_topic_id()) for t, record in found.items()}
+        changes = [
+            SetData(topic_path(t), encode_record(record.assignments, wanted[t]), versions[t])
+            for t, record in found.items()
+        ]
         answers = store.write(changes)
         refused = {t for t, a in zip(found, answers, strict=True) if isinstance(a, Conflict)}
         given |= {t: wanted[t] for t in found if t not in refused}
         remaining = sorted(refused)
     return given
-
-
-def with_id(topic: str, node: Node, topic_id: str) -> SetData:
-    """The change that adds an id to what is stored."""
-    record = topic_record(topic, node)
-    data = encode_record(record.assignments, topic_id)
-    return SetData(topic_path(topic), data, node.stat.version)
 
 
 def encode_record(
@@ -161,7 +175,8 @@ def store_assignment(store: FencedStore, effect: StoreAssignment) -> bool:
             return False
         assignments = dict(effect.assignments)
         if effect.keep_unknown:
-            assignments = {**topic_record(effect.topic, node).assignments, **assignments}
+            stored = readable_records(store, [effect.topic], [node]).get(effect.topic)
+            assignments = {**(stored.assignments if stored else {}), **assignments}
         data = encode_record(assignments, effect.topic_id)
         answer = store.write_one(SetData(path, data, node.stat.version))
         if not isinstance(answer, StaleVersion):
@@ -199,27 +214,3 @@ def below(store: FencedStore, parents: list[str]) -> Iterable[str]:
     for path, answer in zip(parents, answers, strict=True):
         if isinstance(answer, Children):
             yield from (f"{path}/{name}" for name in answer.names)
-
-
-# ---- configuration ---------------------------------------------------------------------------
-
-
-def read_unclean_allowed(store: FencedStore, effect: ReadUncleanAllowed) -> dict[str, bool | None]:
-    """Topics' own settings, the default where they say nothing, None where they make no sense."""
-    paths = [topic_config_path(topic) for topic in effect.topics]
-    nodes = store.nodes(paths)
-    return {
-        topic: unclean_allowed(path, node, effect.default)
-        for topic, path, node in zip(effect.topics, paths, nodes, strict=True)
-    }
-
-
-def unclean_allowed(path: str, node: Node | None, default: bool) -> bool | None:
-    """What one topic's configuration says."""
-    if node is None:
-        return default
-    try:
-        text = decode_config(node.data, path).get(_UNCLEAN)
-    except MalformedInput:
-        return None
-    return default if text is None else _BOOLEANS.get(text.strip().lower())

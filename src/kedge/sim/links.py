@@ -12,7 +12,7 @@ from kedge.sim.machines import broker_node
 from kedge.sim.network import Reply
 
 if TYPE_CHECKING:
-    from kedge.sim.world import World
+    from kedge.sim.ground import Ground
 
 RETRY_MS = 100
 
@@ -20,7 +20,7 @@ RETRY_MS = 100
 class SimulatedLinks:
     """The `Brokers` port of one controller."""
 
-    def __init__(self, world: World, controller: BrokerId, node: str) -> None:
+    def __init__(self, world: Ground, controller: BrokerId, node: str) -> None:
         self.world = world
         self.controller = controller
         self.node = node
@@ -43,7 +43,7 @@ class SimulatedLink:
 
     def send(self, request: BrokerRequest, answered: Answered) -> None:
         """Queue a request."""
-        self.links.world.checkers.request_sent(self.links.controller, request)
+        self.links.world.request_sent(self.links.controller, request)
         self._queue.append((request, answered))
         self._transmit()
 

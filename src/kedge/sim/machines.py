@@ -40,9 +40,8 @@ from kedge.store.znodes import (
 )
 
 if TYPE_CHECKING:
-    from kedge.sim.world import World
+    from kedge.sim.ground import Ground
 
-SMALL_BYTES = 1 << 20  # what is smaller is not worth sharing a link for
 REGISTER_AGAIN_MS = 500
 ISR_NOTE_MS = 2_500
 SHUTDOWN_TRIES = 3
@@ -56,7 +55,9 @@ def broker_node(broker: BrokerId) -> str:
 class Connected(Protocol):
     """A machine that has a session with the store."""
 
-    world: World
+    @property
+    def world(self) -> Ground: ...
+
     store: MemoryStore | None
     cut_off_until_ms: int
 
@@ -70,12 +71,12 @@ def reconnect(machine: Connected) -> None:
 class BrokerMachine:
     """One broker, through all its restarts."""
 
-    def __init__(self, world: World, broker: Broker) -> None:
+    def __init__(self, world: Ground, broker: Broker, disks: Disks | None = None) -> None:
         self.world = world
         self.broker = broker
         self.id = broker.id
         self.node = broker_node(broker.id)
-        self.disks = Disks(touched=world.touched)
+        self.disks = Disks(touched=world.touched) if disks is None else disks
         self.process: SimulatedBroker | None = None
         self.store: MemoryStore | None = None
         self.skew_ms = 0  # how far its clock is off
@@ -206,19 +207,25 @@ class Surroundings:
     ) -> None:
         there = self.world.machines[leader]
         call: Call | None = None
+        is_serving = False  # what the leader answers in here, it had already
 
         def serve(reply: Reply) -> None:
+            nonlocal is_serving
             if there.process is not None:
+                is_serving = True
                 there.process.serve_fetch(fetch, lambda fetched: carry(fetched, reply))
+                is_serving = False
 
         def carry(fetched: Fetched, reply: Reply) -> None:
-            if call is None or not call.is_open or fetched.size_bytes < SMALL_BYTES:
-                reply(fetched)
+            if call is None or not call.is_open:
                 return
-            path = self.world.path_of(fetch, leader, fetched.directory)
-            transfers = self.world.transfers
-            transfer = transfers.start(fetched.size_bytes, path, lambda: reply(fetched))
-            call.on_end = lambda: transfers.stop(transfer)
+            stop = self.world.carry(
+                fetch, leader, fetched, lambda: reply(fetched), was_waiting=not is_serving
+            )
+            if stop is None:
+                reply(fetched)
+            else:
+                call.on_end = stop
 
         node = broker_node(leader)
         call = self.world.network.call(self.machine.node, node, serve, answered, failed)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from kedge.controller.events import ElectionRequested, ElectionType
 from kedge.errors import InvariantViolated
-from kedge.model import BrokerId, TopicPartition
+from kedge.model import NO_LEADER, BrokerId, TopicPartition
 from kedge.sim.coverage import Coverage
 from kedge.sim.faults import NO_FAULTS
 from kedge.sim.mishaps import Mishaps
@@ -32,6 +32,7 @@ YIELDS_MAX = 80
 PREPARED_MS_MAX = 60_000
 ACTED_MS = 30_000
 SETTLED_MS_MAX = 240_000
+SESSION_LOST_MS = 15_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +226,27 @@ def _wait(world: World) -> None:
     world.run_until(world.clock.now_ms + 310_000)
 
 
+def _lose_isr(world: World) -> None:
+    """Whoever has all records is gone, and those who lack some are back: nobody may lead."""
+    leader, replicas = _leader(world), world.truth.assignment(MOVING)
+    assert replicas is not None
+    others = [world.machines[b] for b in replicas.replicas if b != leader]
+    for machine in others:
+        machine.crash()
+    world.run_until(world.clock.now_ms + SESSION_LOST_MS)
+    world.operator.produce_to(MOVING, 1000)
+    world.run_until(world.clock.now_ms + 1_000)
+    world.machines[leader].crash()
+    for machine in others:
+        machine.start()
+    world.run_until(world.clock.now_ms + SESSION_LOST_MS)
+    assert _leader(world) == NO_LEADER
+
+
+def _allow_unclean(world: World) -> None:
+    world.operator.allow_unclean(MOVING.topic)
+
+
 def _crash_controller(world: World) -> None:
     active = world.active()
     assert active is not None
@@ -254,6 +276,8 @@ SCENARIOS = (
     Scenario("elect the preferred leader", "ElectionRequested", _elect, _mislead),
     Scenario("elect by plan", "PreferredElectionPlanned", _elect_by_plan, _mislead),
     Scenario("leaders are rebalanced", "RebalanceDue", _wait, _mislead),
+    Scenario("a topic is configured", "ConfigChangesNoted", _allow_unclean, _lose_isr),
+    Scenario("an unclean election", "UncleanElectionEnabled", _allow_unclean, _lose_isr),
     Scenario("another takes over", "RoleVacated", _crash_controller),
     Scenario("another takes over a move", "RoleVacated", _crash_controller, _move_slowly),
     Scenario(

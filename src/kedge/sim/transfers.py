@@ -70,6 +70,11 @@ class Transfers:
             self._change()
         return transfer.size_bytes - transfer.left_bytes
 
+    def arrived_bytes(self, transfer: Transfer) -> float:
+        """How much of a transfer is over by now."""
+        self._settle()
+        return transfer.size_bytes - transfer.left_bytes
+
     def rate(self, transfer: Transfer) -> float:
         """Bytes per second, now; nothing for one that is over."""
         self._recompute()

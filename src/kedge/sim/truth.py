@@ -13,6 +13,7 @@ from kedge.model import BrokerId, Leadership, ReplicaAssignment, TopicPartition
 from kedge.store.journal import Journal
 from kedge.store.tree import Applied, Kind, Transaction, Tree
 from kedge.store.znodes import (
+    CONFIG_CHANGES,
     CONTROLLER,
     CONTROLLER_EPOCH,
     TOPICS,
@@ -120,7 +121,7 @@ class Truth:
         """A topic's own settings."""
         return self.configs.get(topic_config_path(topic), {})
 
-    def broker_config(self, broker: BrokerId) -> dict[str, str]:
+    def broker_config(self, broker: BrokerId | None) -> dict[str, str]:
         """A broker's own settings."""
         return self.configs.get(broker_config_path(broker), {})
 
@@ -147,7 +148,7 @@ class Truth:
         path = applied.path
         if path.startswith(TOPICS + "/"):
             self._take_topic(path[len(TOPICS) + 1 :].split("/"), applied)
-        elif path.startswith("/config/"):
+        elif path.startswith("/config/") and not path.startswith(CONFIG_CHANGES):
             self._take_config(applied)
         elif path.startswith(DELETE_TOPICS + "/"):
             topic = path[len(DELETE_TOPICS) + 1 :]

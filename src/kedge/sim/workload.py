@@ -7,7 +7,7 @@ told to the expectations, with what he heard back.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,6 @@ from kedge.controller.events import (
     ElectionRequested,
     ElectionType,
     ReassignmentRequested,
-    UncleanElectionEnabled,
 )
 from kedge.errors import KedgeError
 from kedge.model import BrokerId, ReplicaAssignment, TopicPartition
@@ -30,13 +29,16 @@ from kedge.plan.throttles import (
 from kedge.sim.seeds import Luck
 from kedge.store.port import Create, GetData, Node, Request, SetData
 from kedge.store.znodes import (
+    DEFAULT_ENTITY,
+    NEW_CONFIG_CHANGE,
     PREFERRED_ELECTION,
     REASSIGN_PARTITIONS,
     TopicAssignment,
-    broker_config_path,
+    config_path,
     decode_reassignments,
     delete_topic_path,
     encode_config,
+    encode_config_change,
     encode_partitions,
     encode_reassignments,
     encode_topic,
@@ -61,6 +63,7 @@ if TYPE_CHECKING:
     from kedge.sim.world import World
 
 OPERATOR = "operator"
+UNCLEAN = "unclean.leader.election.enable"
 THROTTLE_BYTES_PER_SECOND = 30_000_000
 BULK_BYTES = (20 << 20, 500 << 20)
 LOG_BYTES_MAX = 2 << 30
@@ -151,7 +154,7 @@ class Operator:
             SetData(path, config) if known else Create(path, config),
             Create(topic_path(name), encode_topic(topic)),
         )
-        if made.configs.get("unclean.leader.election.enable") == "true":
+        if made.configs.get(UNCLEAN) == "true":
             world.checkers.exempt_topic(name)
         world.checkers.expectations.created(name, made.assignment, self._plan())
 
@@ -160,7 +163,7 @@ class Operator:
         if rf > 1 and self.luck.chance(0.6):
             configs["min.insync.replicas"] = "2"
         if self.luck.chance(0.1):
-            configs["unclean.leader.election.enable"] = "true"
+            configs[UNCLEAN] = "true"
         return configs
 
     def _topic_id(self) -> str | None:
@@ -190,17 +193,26 @@ class Operator:
         if name is None:
             return
         if self.luck.chance(0.15):
-            self._allow_unclean(name)
+            self.allow_unclean(name)
+            return
+        if self.luck.chance(0.1):
+            self._confuse()
             return
         wanted = self.luck.pick(("1", "2"))
         self._set_topic(name, {"min.insync.replicas": wanted})
 
-    def _allow_unclean(self, name: str) -> None:
+    def allow_unclean(self, name: str) -> None:
+        """Rather have a topic back than wait for whoever has all of it."""
         self.world.checkers.exempt_topic(name)
-        self._set_topic(name, {"unclean.leader.election.enable": "true"})
-        self.world.ask_controller(
-            OPERATOR, self.world.truth.controller, UncleanElectionEnabled(name), _ignore, _nothing
-        )
+        self._set_topic(name, {UNCLEAN: "true"})
+
+    def _confuse(self) -> None:
+        """Change what must not make a difference: a default that stays "no", something that no
+        boolean is, a note that nobody can read."""
+        if self.luck.chance(0.3):
+            self._write(Create(NEW_CONFIG_CHANGE, b"not a note", sequential=True))
+        else:
+            self._set_broker(None, {UNCLEAN: self.luck.pick(("false", "perhaps"))})
 
     def delete_some(self) -> None:
         """Mark a topic for deletion, if there are enough of them."""
@@ -325,27 +337,33 @@ class Operator:
         if moving or not self.has_throttles or self.world.exists(REASSIGN_PARTITIONS):
             return
         for broker in sorted(self.world.machines):
-            self._unset(broker_config_path(broker), truth.broker_config(broker), BROKER_THROTTLES)
+            self._unset(f"brokers/{broker}", truth.broker_config(broker), BROKER_THROTTLES)
         for topic in sorted(truth.topics):
-            self._unset(topic_config_path(topic), truth.topic_config(topic), TOPIC_THROTTLES)
+            self._unset(f"topics/{topic}", truth.topic_config(topic), TOPIC_THROTTLES)
         self.throttled.clear()
         self.has_throttles = False
 
-    def _unset(self, path: str, now: dict[str, str], names: tuple[str, ...]) -> None:
+    def _unset(self, entity: str, now: dict[str, str], names: tuple[str, ...]) -> None:
         left = {name: value for name, value in now.items() if name not in names}
         if left != now:
-            self._write(SetData(path, encode_config(left)))
+            self._configure(entity, left)
 
-    def _set_broker(self, broker: BrokerId, settings: dict[str, str]) -> None:
-        path = broker_config_path(broker)
-        data = encode_config(self.world.truth.broker_config(broker) | settings)
-        known = path in self.world.truth.configs
-        self._write(SetData(path, data) if known else Create(path, data))
+    def _set_broker(self, broker: BrokerId | None, settings: dict[str, str]) -> None:
+        now = self.world.truth.broker_config(broker)
+        self._configure(f"brokers/{DEFAULT_ENTITY if broker is None else broker}", now | settings)
 
     def _set_topic(self, topic: str, settings: dict[str, str]) -> None:
         steps = [Alteration(name, Op.SET, value) for name, value in settings.items()]
-        wanted = judge_alter(topic, steps, self.view())
-        self._write(SetData(topic_config_path(topic), encode_config(wanted.configs)))
+        self._configure(f"topics/{topic}", judge_alter(topic, steps, self.view()).configs)
+
+    def _configure(self, entity: str, settings: Mapping[str, str]) -> None:
+        """Store configs, then leave the note that tells of it."""
+        path, data = config_path(entity), encode_config(settings)
+        known = path in self.world.truth.configs
+        self._write(
+            SetData(path, data) if known else Create(path, data),
+            Create(NEW_CONFIG_CHANGE, encode_config_change(entity), sequential=True),
+        )
 
     # ---- elections ----
 

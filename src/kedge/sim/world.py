@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from kedge.brokers.around import Fetch
+from kedge.brokers.around import Fetch, Fetched
 from kedge.brokers.hosting import Timings
 from kedge.brokers.log import Touched
 from kedge.controller.events import Event
 from kedge.controller.settings import Ibp, Settings
 from kedge.model import Broker, BrokerId, Endpoint, TopicPartition
+from kedge.model.broker_requests import BrokerRequest
 from kedge.plan.throttles import (
     FOLLOWER_RATE,
     FOLLOWER_REPLICAS,
@@ -38,6 +39,7 @@ from kedge.store.znodes import BROKER_IDS, CONTROLLER, persistent_paths
 DISK_BYTES_PER_SECOND = 200e6
 LINK_BYTES_PER_SECOND = 125e6
 UNLIMITED = 1e15
+SMALL_BYTES = 1 << 20  # what is smaller is not worth sharing a link for
 NOTICE_DELAY_MS_MAX = 15
 NO_CONTROLLER_MS = 500
 
@@ -198,6 +200,27 @@ class World:
             machine.put(event, reply)
 
         self.network.call(source, controller_node(machine.id), serve, answered, failed)
+
+    def request_sent(self, controller: BrokerId, request: BrokerRequest) -> None:
+        """A controller speaks to a broker."""
+        self.checkers.request_sent(controller, request)
+
+    def carry(
+        self,
+        fetch: Fetch,
+        leader: BrokerId,
+        fetched: Fetched,
+        arrived: Callable[[], None],
+        *,
+        was_waiting: bool,
+    ) -> Callable[[], object] | None:
+        """Take records from a leader to a follower; how to stop that."""
+        del was_waiting
+        if fetched.size_bytes < SMALL_BYTES:
+            return None
+        path = self.path_of(fetch, leader, fetched.directory)
+        transfer = self.transfers.start(fetched.size_bytes, path, arrived)
+        return lambda: self.transfers.stop(transfer)
 
     def path_of(self, fetch: Fetch, leader: BrokerId, directory: str) -> list[Resource]:
         """What a transfer from a leader to a follower has to pass."""

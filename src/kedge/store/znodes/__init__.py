@@ -10,20 +10,26 @@ All functions are pure: bytes and model values in, model values and bytes out.
     decode_topic("orders", b'{"partitions":{"0":[2,1]},…}')   → TopicAssignment
     encode_state(Leadership(leader=2, isr=(2, 1), …))          → b'{"controller_epoch":1,…}'
 
-| file       | nodes                                                                     |
-|------------|---------------------------------------------------------------------------|
-| paths      | all paths, and what is created on an empty store                          |
-| brokers    | `/brokers/ids/N`                                                          |
-| topics     | `/brokers/topics/T`, `…/partitions/P/state`                               |
-| cluster    | `/controller`, `/controller_epoch`, `/cluster/id`, `/feature`, producer ids |
-| orders     | `/admin/…`, ISR and log-directory notices, config changes                 |
-| configs    | `/config/…`                                                               |
+| file          | nodes                                                                  |
+|---------------|------------------------------------------------------------------------|
+| paths         | all paths, and what is created on an empty store                       |
+| brokers       | `/brokers/ids/N`                                                       |
+| topics        | `/brokers/topics/T`, `…/partitions/P/state`                            |
+| cluster       | `/controller`, its epoch, `/cluster/id`, `/feature`, producer ids      |
+| orders        | `/admin/…`, ISR and log-directory notices, config changes              |
+| reassignments | `/admin/reassign_partitions`, which Kafka reads in a way of its own    |
+| configs       | `/config/…`                                                            |
 
 Where a Kafka object has more entries than its library keeps in order (five listeners or more in
 one registration), the order of the entries may differ from Kafka's; nothing reads it.
 """
 
-from kedge.store.znodes.brokers import BrokerRegistration, decode_broker, encode_broker
+from kedge.store.znodes.brokers import (
+    CONTROLLER_ONLY,
+    BrokerRegistration,
+    decode_broker,
+    encode_broker,
+)
 from kedge.store.znodes.cluster import (
     ControllerClaim,
     Features,
@@ -45,11 +51,9 @@ from kedge.store.znodes.orders import (
     decode_log_dir_event,
     decode_partitions,
     decode_preferred_election,
-    decode_reassignments,
     encode_config_change,
     encode_log_dir_event,
     encode_partitions,
-    encode_reassignments,
 )
 from kedge.store.znodes.paths import (
     BROKER_IDS,
@@ -60,6 +64,7 @@ from kedge.store.znodes.paths import (
     CONTROLLER_EPOCH,
     DEFAULT_ENTITY,
     DELETE_TOPICS,
+    ENTITY_TYPES,
     FEATURE,
     ISR_CHANGES,
     LOG_DIR_EVENTS,
@@ -86,6 +91,7 @@ from kedge.store.znodes.paths import (
     topic_config_path,
     topic_path,
 )
+from kedge.store.znodes.reassignments import decode_reassignments, encode_reassignments
 from kedge.store.znodes.topics import (
     TopicAssignment,
     decode_state,
@@ -101,8 +107,10 @@ __all__ = [
     "CONFIG_CHANGES",
     "CONTROLLER",
     "CONTROLLER_EPOCH",
+    "CONTROLLER_ONLY",
     "DEFAULT_ENTITY",
     "DELETE_TOPICS",
+    "ENTITY_TYPES",
     "FEATURE",
     "ISR_CHANGES",
     "LOG_DIR_EVENTS",

@@ -20,6 +20,10 @@ _ENDPOINT = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:(-?[0-9]+)")
 
 FeatureRange = tuple[int, int]
 
+# the feature of a registration that is a controller's, for brokers that look for it there (before
+# Kafka 3.0), and no broker's: nothing is ever placed on it
+CONTROLLER_ONLY = "kedge.controller"
+
 
 @dataclass(frozen=True, slots=True)
 class BrokerRegistration:

@@ -2,36 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from kedge.errors import MalformedJson
 from kedge.model import BrokerId, TopicPartition
 from kedge.store.znodes.fields import Fields, dump, load
-from kedge.store.znodes.paths import PREFERRED_ELECTION, REASSIGN_PARTITIONS
+from kedge.store.znodes.paths import PREFERRED_ELECTION
 
 LOG_DIR_FAILED = 1
-
-Reassignments = dict[TopicPartition, tuple[BrokerId, ...]]
-
-
-def encode_reassignments(wanted: Mapping[TopicPartition, Iterable[BrokerId]]) -> bytes:
-    """`/admin/reassign_partitions`."""
-    return dump(
-        {
-            "version": 1,
-            "partitions": [
-                {"topic": tp.topic, "partition": tp.partition, "replicas": list(replicas)}
-                for tp, replicas in wanted.items()
-            ],
-        }
-    )
-
-
-def decode_reassignments(data: bytes | None) -> Reassignments:
-    """`/admin/reassign_partitions`; of two orders for one partition, the later."""
-    fields = load(data, REASSIGN_PARTITIONS)
-    fields.version()
-    return {_partition(each): each.brokers("replicas") for each in fields.objects("partitions")}
 
 
 def encode_partitions(partitions: Iterable[TopicPartition]) -> bytes:

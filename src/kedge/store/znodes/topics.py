@@ -48,9 +48,8 @@ def _lists(
 
 
 def decode_topic(topic: str, data: bytes | None) -> TopicAssignment:
-    """An assignment of any version; partitions in ascending order."""
+    """An assignment of any version (Kafka does not look at it); partitions in ascending order."""
     fields = load(data, topic_path(topic))
-    fields.version()
     replicas, adding, removing = (
         fields.object(name) for name in ("partitions", "adding_replicas", "removing_replicas")
     )
