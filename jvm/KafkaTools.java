@@ -23,7 +23,8 @@ public class KafkaTools {
         "topics", "org.apache.kafka.tools.TopicCommand",
         "configs", "kafka.admin.ConfigCommand",
         "reassign", "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
-        "elect", "org.apache.kafka.tools.LeaderElectionCommand");
+        "elect", "org.apache.kafka.tools.LeaderElectionCommand",
+        "log-dirs", "org.apache.kafka.tools.LogDirsCommand");
 
     /** A stream that the tools keep hold of, whose bytes go wherever the present call wants. */
     private static final class Tap extends OutputStream {

@@ -42,13 +42,6 @@ def test_no_command_at_all_shows_the_help_and_is_a_bad_request(kedge: Kedge) -> 
     assert "place" in outcome.err
 
 
-def test_the_demo_tells_its_scenes(kedge: Kedge) -> None:
-    outcome = kedge("demo")
-    assert outcome.code == 0
-    assert "5. The same nine brokers under KRaft" in outcome.out
-    assert "P9   0,4,7  a,b,c" in outcome.out
-
-
 def test_the_installed_program_exits_with_two_and_one_line() -> None:
     done = _run("place", "--brokers", "x")
     assert (done.returncode, done.stdout) == (2, "")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from jvm.zookeeper import zookeeper
+from kedge.lab import Lab, LabSettings
 from tests.contract.places import JournalPlace, MemoryPlace, StorePlace, ZooKeeperPlace
 
 
@@ -15,6 +16,13 @@ from tests.contract.places import JournalPlace, MemoryPlace, StorePlace, ZooKeep
 def zookeeper_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with zookeeper(tmp_path_factory.mktemp("zookeeper")) as address:
         yield address
+
+
+@pytest.fixture(scope="session")
+def lab_bootstrap() -> Iterator[str]:
+    with Lab.running(LabSettings(brokers=3, racks=3, first_id=1, speed=10)) as lab:
+        yield lab.bootstrap_servers
+        assert lab.world.engine.failures == []
 
 
 @pytest.fixture(params=["memory", "journal", pytest.param("zookeeper", marks=pytest.mark.real)])

@@ -30,6 +30,7 @@ class Fetched(NamedTuple):
     high_watermark: int = 0
     diverged: EpochEnd | None = None
     directory: str = ""  # where the leader reads
+    start_offset: int | None = None  # where the leader's log begins, if that is what was missed
 
     @property
     def size_bytes(self) -> int:

@@ -14,6 +14,7 @@ class Disks:
     ) -> None:
         self.logs: dict[str, dict[TopicPartition, ReplicaLog]] = {name: {} for name in names}
         self.failed: set[str] = set()
+        self.wishes: dict[TopicPartition, str] = {}  # where a log is to be once it is made
         self.touched: Touched = {} if touched is None else touched
 
     @property
@@ -30,8 +31,10 @@ class Disks:
         return next((self.logs[name][tp] for name in self.healthy if tp in self.logs[name]), None)
 
     def create(self, tp: TopicPartition, topic_id: str) -> ReplicaLog:
-        """A new log, in the working directory that has the fewest."""
-        return self.put(min(self.healthy, key=lambda name: len(self.logs[name])), tp, topic_id)
+        """A new log: where it was wished for, or in the working directory that has the fewest."""
+        wish = self.wishes.pop(tp, None)
+        fewest = min(self.healthy, key=lambda name: len(self.logs[name]))
+        return self.put(wish if wish in self.healthy else fewest, tp, topic_id)
 
     def put(self, name: str, tp: TopicPartition, topic_id: str) -> ReplicaLog:
         """A new log in one directory."""

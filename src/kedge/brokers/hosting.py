@@ -135,6 +135,9 @@ class Hosted:
         ):
             reply(Fetched(refused=True))
             return
+        if fetch.offset < self.log.start_offset:
+            reply(Fetched(start_offset=self.log.start_offset))
+            return
         parted = divergence(self.log, fetch.offset, fetch.last_epoch)
         if parted is not None:
             reply(Fetched(diverged=parted))
@@ -253,7 +256,9 @@ class Hosted:
         if answer.refused:
             self._fetch_later(generation)
             return
-        if answer.diverged is not None:
+        if answer.start_offset is not None:
+            self.log.begin_at(answer.start_offset)
+        elif answer.diverged is not None:
             self.log.truncate(meeting_point(self.log, answer.diverged))
         else:
             assert fetch.offset == self.log.end_offset, "one fetch at a time"

@@ -45,7 +45,8 @@ class EpochEnd(NamedTuple):
 
 
 class ReplicaLog:
-    """What a broker's disk holds for one partition. The offset of a record is its place.
+    """What a broker's disk holds for one partition. The offset of a record is its place, counted
+    from where the log begins: what is too old is dropped from its head.
 
     `touched` collects the partitions whose records went away, for whoever checks that.
     """
@@ -54,6 +55,7 @@ class ReplicaLog:
         self.tp = tp
         self.topic_id = topic_id
         self.records: list[Record] = []
+        self.start_offset = 0  # of the first record that is still there
         self.high_watermark = 0
         self.checkpoint = 0  # the high watermark as last written to disk
         self.size_bytes = 0
@@ -65,12 +67,17 @@ class ReplicaLog:
     @property
     def end_offset(self) -> int:
         """The offset of the next record."""
-        return len(self.records)
+        return self.start_offset + len(self.records)
 
     @property
     def last_epoch(self) -> int:
         """The leader epoch of the last record."""
         return self._epochs[-1] if self._epochs else NO_EPOCH
+
+    @property
+    def epoch_starts(self) -> list[tuple[int, int]]:
+        """Leader epochs, ascending, each with the offset of its first record."""
+        return list(zip(self._epochs, self._starts, strict=True))
 
     def append_new(self, identity: int, leader_epoch: int, size_bytes: int) -> Record:
         """Append as leader: give the record its place and its checksum."""
@@ -84,7 +91,7 @@ class ReplicaLog:
         for record in records:
             if record.leader_epoch > self.last_epoch:
                 self._epochs.append(record.leader_epoch)
-                self._starts.append(len(self.records))
+                self._starts.append(self.end_offset)
             self.records.append(record)
             self.size_bytes += record.size_bytes
 
@@ -92,8 +99,10 @@ class ReplicaLog:
         """Drop every record from an offset on."""
         if offset >= self.end_offset:
             return
-        self.size_bytes -= sum(record.size_bytes for record in self.records[offset:])
-        del self.records[offset:]
+        place = max(offset - self.start_offset, 0)
+        self.size_bytes -= sum(record.size_bytes for record in self.records[place:])
+        del self.records[place:]
+        self.start_offset = min(self.start_offset, offset)
         while self._starts and self._starts[-1] >= offset:
             self._starts.pop()
             self._epochs.pop()
@@ -101,6 +110,37 @@ class ReplicaLog:
         self.checkpoint = min(self.checkpoint, offset)
         self.lowest_cut = offset if self.lowest_cut is None else min(self.lowest_cut, offset)
         self.touched[self.tp] = None
+
+    def drop_head(self, offset: int) -> int:
+        """Drop the records below an offset, which is at most the end; how many bytes they had."""
+        place = offset - self.start_offset
+        if place <= 0:
+            return 0
+        dropped = sum(record.size_bytes for record in self.records[:place])
+        del self.records[:place]
+        self.size_bytes -= dropped
+        self.start_offset = offset
+        while len(self._starts) > 1 and self._starts[1] <= offset:
+            del self._starts[0], self._epochs[0]
+        if self._starts:
+            self._starts[0] = max(self._starts[0], offset)
+        return dropped
+
+    def fold_head(self, offset: int) -> None:
+        """Make one record of all up to an offset, that one included: as many bytes, less to keep
+        in mind."""
+        folded = self.drop_head(offset)
+        if folded:
+            self.records[0] = self.records[0]._replace(
+                size_bytes=self.records[0].size_bytes + folded
+            )
+            self.size_bytes += folded
+
+    def begin_at(self, offset: int) -> None:
+        """Drop everything, and begin anew at an offset: nothing before it is to be had."""
+        self.truncate(self.start_offset)
+        self.start_offset = offset
+        self.high_watermark = self.checkpoint = offset
 
     def end_of_epoch(self, leader_epoch: int) -> EpochEnd:
         """Where the records of an epoch, or of the last one before it, end."""
@@ -111,7 +151,8 @@ class ReplicaLog:
 
     def slice(self, offset: int, bytes_max: int) -> list[Record]:
         """Records from an offset on, so many bytes of them, but at least one if there is one."""
-        window = self.records[offset : offset + 1024]
+        place = offset - self.start_offset
+        window = self.records[place : place + 1024]
         sizes = accumulate(record.size_bytes for record in window)
         fitting = sum(1 for size in sizes if size <= bytes_max)
         return window[: max(fitting, 1)]
@@ -124,7 +165,7 @@ class ReplicaLog:
         """Where a record is not the one that was appended there."""
         return [
             offset
-            for offset, record in enumerate(self.records)
+            for offset, record in enumerate(self.records, self.start_offset)
             if record.checksum != checksum_of(self.tp, offset, record.identity)
         ]
 

@@ -29,19 +29,24 @@ class Listed(NamedTuple):
 
 
 COMMANDS = {
-    "demo": Listed("demo", "Show how Kafka places replicas, scene by scene, with pictures"),
+    "demo": Listed("demo", "Tell the whole story on a cluster in this process, with pictures"),
     "topics": Listed("topics", "Create, list, describe, grow and delete topics"),
     "configs": Listed("configs", "Show and change configs and client quotas"),
     "reassign": Listed("reassign", "Move replicas between brokers and directories"),
     "elect": Listed("elect", "Elect leaders of partitions"),
     "place": Listed("place", "Show where Kafka would put the replicas of a new or growing topic"),
-    "plan": Listed("plan", "Check plans before anybody runs them"),
+    "snapshot": Listed("snapshot", "Take a snapshot of a cluster"),
+    "plan": Listed("plan", "Make a plan that evens out what brokers carry"),
+    "explain": Listed("explain", "Explain a plan, or what it does with one partition or broker"),
     "apply": Listed("apply", "Carry a plan out: throttled, a few moves at a time, with progress"),
     "status": Listed("apply", "Show how far the last run is, from any terminal"),
     "resume": Listed("apply", "Go on with the last run, where it was stopped or killed"),
     "cancel": Listed("apply", "Cancel the moves of the last run that are under way"),
     "rollback": Listed("apply", "Bring everything back that the last run has moved"),
     "throttle": Listed("apply", "Show the throttles that runs from here have set"),
+    "pipeline": Listed("pipeline", "Make load models and findings of metrics, on Spark"),
+    "lab": Listed("lab", "Run a whole cluster in one process"),
+    "controller": Listed("controller", "Be the controller of a ZooKeeper-mode Kafka cluster"),
 }
 
 

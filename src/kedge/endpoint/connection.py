@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import logging
 
-from kedge.endpoint.dispatch import Answer, Dispatcher
+from kedge.endpoint.dispatch import Answer, Answering
 from kedge.endpoint.limits import ByteBudget, Limits
 from kedge.errors import MalformedMessage
 from kedge.protocol import PREFIX_BYTES, frame_length
@@ -25,7 +25,7 @@ class Connection:
 
     def __init__(
         self,
-        dispatcher: Dispatcher,
+        dispatcher: Answering,
         limits: Limits,
         budget: ByteBudget,
         reader: asyncio.StreamReader,

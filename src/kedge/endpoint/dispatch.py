@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from kedge.endpoint.backend import Backend
 from kedge.endpoint.call import Call
@@ -30,6 +31,14 @@ class Answer:
 
     frame: bytes
     throttle_ms: int = 0
+
+
+class Answering(Protocol):
+    """Whoever answers for a node."""
+
+    async def answer(self, payload: bytes) -> Answer:
+        """The answer to a request; raises MalformedMessage where there is none."""
+        ...
 
 
 class Dispatcher:

@@ -124,11 +124,19 @@ class Images:
         self._listeners.append(listener)
 
     def open(self, broker: Broker, *, epoch: int) -> BrokerLink:
+        """A link through which all is passed on."""
+        return self.watch(self._brokers.open(broker, epoch=epoch), broker, epoch)
+
+    def around(self, brokers: Brokers) -> Brokers:
+        """The same images around another port: each controller of a cluster has its own way."""
+        return _Around(self, brokers)
+
+    def watch(self, link: BrokerLink, broker: Broker, epoch: int) -> BrokerLink:
         """A link through which all is passed on. A broker that has begun anew knows nothing."""
         if self._epochs.get(broker.id) != epoch:
             self._epochs[broker.id] = epoch
             self._images[broker.id] = NOTHING
-        return _WatchedLink(self, self._brokers.open(broker, epoch=epoch))
+        return _WatchedLink(self, link)
 
     def accepted(self, request: UpdateMetadata) -> None:
         """A broker has taken what it was told."""
@@ -147,6 +155,18 @@ class Images:
 def _same_content(one: UpdateMetadata, other: UpdateMetadata) -> bool:
     """Whether two requests of one sending say the same to different brokers."""
     return one.partitions is other.partitions and one.live_brokers is other.live_brokers
+
+
+class _Around:
+    """One of several ports whose brokers share the images."""
+
+    def __init__(self, images: Images, brokers: Brokers) -> None:
+        self._images = images
+        self._brokers = brokers
+
+    def open(self, broker: Broker, *, epoch: int) -> BrokerLink:
+        """A link through which all is passed on."""
+        return self._images.watch(self._brokers.open(broker, epoch=epoch), broker, epoch)
 
 
 class _WatchedLink:

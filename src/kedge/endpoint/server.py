@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from kedge.endpoint.backend import Backend
 from kedge.endpoint.connection import Connection
-from kedge.endpoint.dispatch import Dispatcher
+from kedge.endpoint.dispatch import Answering, Dispatcher
 from kedge.endpoint.limits import ByteBudget, Limits
 from kedge.endpoint.quota import MutationQuota, QuotaSettings
 from kedge.errors import InvalidRequest
@@ -44,9 +44,11 @@ class Endpoint:
         limits: Limits | None = None,
         quota: QuotaSettings | None = None,
         now_s: Callable[[], float] = time.monotonic,
+        through: Callable[[BrokerId, Dispatcher], Answering] = lambda _, own: own,
     ) -> None:
         self.traffic = Traffic()
         self._backend = backend
+        self._through = through  # who stands between a node's clients and its own answers
         self._limits = limits or Limits()
         self._quota = MutationQuota(quota or QuotaSettings(), now_s)
         self._budget = ByteBudget(self._limits.buffered_bytes_max)
@@ -59,9 +61,8 @@ class Endpoint:
         """Listen for a node; which port it came to be."""
         if node in self._servers:
             raise InvalidRequest(f"node {node} is listening already")
-        dispatcher = Dispatcher(
-            node, self._backend, self._quota, listener=listener, answered=self._count
-        )
+        own = Dispatcher(node, self._backend, self._quota, listener=listener, answered=self._count)
+        dispatcher = self._through(node, own)
 
         # a task of our own for each connection: asyncio complains when one of its is cancelled
         def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

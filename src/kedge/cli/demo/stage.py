@@ -1,0 +1,144 @@
+"""Where the story plays: a lab, a client of it, and a screen."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kedge.cli.options import console
+from kedge.errors import KedgeError, RequestTimedOut
+
+if TYPE_CHECKING:
+    from kedge.cluster.port import Cluster, TopicDescription
+    from kedge.lab import Lab
+
+BROKERS, RACKS, SPEED = 9, 3, 30.0
+PATIENCE_S = 30.0
+LOOK_S = 0.1
+
+
+class Stage:
+    """Tells, runs commands, draws and waits."""
+
+    def __init__(self, lab: Lab, cluster: Cluster, directory: Path) -> None:
+        self.lab, self.cluster, self.directory = lab, cluster, directory
+        self.screen = console()
+        self._acts = 0
+        self._began = time.monotonic()
+
+    # ---- telling --------------------------------------------------------------------------------
+
+    def act(self, title: str) -> None:
+        """A new part of the story."""
+        self._acts += 1
+        self.screen.print(f"\n[bold]{self._acts}. {title}[/]")
+
+    def tell(self, text: str) -> None:
+        """A sentence of the story."""
+        self.screen.print(f"[italic]{text}[/]")
+
+    def close(self) -> None:
+        """The end."""
+        took = time.monotonic() - self._began
+        self.screen.print(f"\n[bold]The end, after {took:.0f} s.[/] Play yourself:")
+        self.screen.print("  kedge lab up --brokers 9 --racks 3 --dir lab --detach", markup=False)
+
+    # ---- doing ----------------------------------------------------------------------------------
+
+    def kedge(self, *words: str) -> None:
+        """Type a command of Kedge's; a demo whose commands fail must not go on."""
+        from kedge.cli.app import run
+
+        self.screen.print(f"[cyan]$ kedge {shlex.join(words)}[/]", highlight=False)
+        sys.stdout.flush()
+        code = run([*words, "--bootstrap-server", self.lab.bootstrap_servers])
+        if code != 0:
+            raise KedgeError(f"kedge {shlex.join(words)} ended with {code}")
+
+    def until(self, what: str, holds: Callable[[], bool]) -> None:
+        """Wait until something has come about in the lab."""
+        deadline = time.monotonic() + PATIENCE_S
+        while not holds():
+            if time.monotonic() > deadline:
+                raise RequestTimedOut(f"{what} has not come about within {PATIENCE_S:.0f} s")
+            time.sleep(LOOK_S)
+
+    def status(self) -> dict[str, Any]:
+        """How the lab is."""
+        return self.lab.status()
+
+    def at_rest(self) -> bool:
+        """Whether nothing moves and everything is in sync."""
+        seen = self.status()
+        return not seen["moves"] and not seen["under_replicated"] and not seen["offline"]
+
+    # ---- drawing --------------------------------------------------------------------------------
+
+    def topic(self, name: str) -> TopicDescription:
+        """A topic as clients see it."""
+        found = self.cluster.describe_topics([name])[name]
+        if isinstance(found, KedgeError):
+            raise found
+        return found
+
+    def grid(self, name: str) -> None:
+        """The rack grid of a topic."""
+        from kedge.cli.show import show_grid
+
+        brokers = [machine.broker for machine in self.lab.world.machines.values()]
+        show_grid(self.topic(name).replicas(), brokers)
+
+    def watch_moves(self, names: Sequence[str]) -> None:
+        """Live progress of the moves of some topics, until there are none."""
+        from rich.progress import BarColumn, Progress, TextColumn
+
+        columns = (
+            TextColumn("   {task.description}"),
+            BarColumn(bar_width=40),
+            TextColumn("{task.fields[done]}"),
+        )
+        with Progress(*columns, console=self.screen) as bars:
+            tasks: dict[str, Any] = {}
+            deadline = time.monotonic() + PATIENCE_S
+            while moves := [m for m in self.status()["moves"] if m["topic"] in names]:
+                if time.monotonic() > deadline:
+                    raise RequestTimedOut("the moves did not end in time")
+                for move in moves:
+                    name = f"{move['topic']}-{move['partition']} → {move['adding']}"
+                    share = float(move["progress"])
+                    if name not in tasks:
+                        tasks[name] = bars.add_task(name, total=1.0, done="")
+                    bars.update(tasks[name], completed=share, done=f"{share:4.0%}")
+                time.sleep(LOOK_S)
+            for task in tasks.values():
+                bars.update(task, completed=1.0, done="done")
+
+
+@contextmanager
+def on_stage(seed: int) -> Generator[Stage]:
+    """A lab of nine brokers on three racks for the time of the story."""
+    from kedge.cluster.kafka_admin import KafkaAdmin
+    from kedge.lab import Lab, LabSettings
+
+    settings = LabSettings(
+        brokers=BROKERS, racks=RACKS, speed=SPEED, seed=seed, partitions=3, replication_factor=3
+    )
+    with tempfile.TemporaryDirectory(prefix="kedge-demo-") as scratch, Lab.running(settings) as lab:
+        cluster = KafkaAdmin(lab.bootstrap_servers)
+        try:
+            stage = Stage(lab, cluster, Path(scratch))
+            stage.act(f"A lab: {BROKERS} brokers on {RACKS} racks, in this process")
+            stage.tell(
+                f"It speaks Kafka's protocol on {lab.bootstrap_servers.split(',')[0]} and other "
+                f"ports; broker {lab.status()['controller']} is the controller, and time passes "
+                f"{SPEED:.0f} times as fast as here."
+            )
+            yield stage
+        finally:
+            cluster.close()

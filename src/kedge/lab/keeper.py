@@ -1,0 +1,89 @@
+"""Writes down what is on the disks, every second or so, on a thread of its own."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from kedge.errors import KedgeError, MalformedInput
+from kedge.files import read_bytes, said_of, write_atomically
+from kedge.lab.directories import Directories
+from kedge.lab.keeping import FORMAT, as_json, read_rows, restore
+from kedge.lab.traffic import Traffic
+from kedge.lab.world import LabWorld
+
+EVERY_S = 1.0
+SHARE_OF_TIME = 20  # a large lab is written down less often: at most this part of the time
+
+
+class Keeper:
+    """Keeps one file up to date."""
+
+    def __init__(
+        self, world: LabWorld, path: Path, traffic: Traffic, directories: Directories
+    ) -> None:
+        self._world = world
+        self._path = path
+        self._traffic = traffic
+        self._directories = directories
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="lab-keeper", daemon=True)
+
+    # ---- reading ----
+
+    @staticmethod
+    def read(path: Path) -> dict[str, Any]:
+        """What was written down; nothing where nothing was."""
+        if not path.exists():
+            return {}
+        with said_of(path):
+            try:
+                found: Any = json.loads(read_bytes(path))
+            except ValueError as fault:
+                raise MalformedInput("this is no list of logs", hint="remove the file") from fault
+            if not isinstance(found, dict) or found.get("format") != FORMAT:  # pyright: ignore[reportUnknownMemberType]
+                raise MalformedInput("logs of another version", hint="name another directory")
+            return found  # pyright: ignore[reportUnknownVariableType]
+
+    def load(self, kept: dict[str, Any]) -> None:
+        """Fill the disks again."""
+        if kept:
+            with said_of(self._path):
+                restore(self._world, read_rows(kept.get("logs", [])))
+                self._traffic.load(kept.get("pending", []))
+                self._directories.load(kept.get("futures", []))
+
+    # ---- writing ----
+
+    def save(self) -> None:
+        """Write everything down now."""
+        content = self._world.engine.ask(self._content)
+        write_atomically(self._path, json.dumps(content, separators=(",", ":")).encode())
+
+    def _content(self) -> dict[str, Any]:
+        extra = {"pending": self._traffic.as_json(), "futures": self._directories.as_json()}
+        return as_json(self._world, extra)
+
+    def start(self) -> None:
+        """Begin to look after the file."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread."""
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _run(self) -> None:
+        pause_s = EVERY_S
+        while not self._stopping.wait(pause_s):
+            began_s = time.monotonic()
+            try:
+                self.save()
+            except KedgeError as fault:
+                # the disk may be full; the lab goes on, and the next second is another try
+                self._world.engine.failures.append(str(fault))
+            pause_s = max(EVERY_S, SHARE_OF_TIME * (time.monotonic() - began_s))

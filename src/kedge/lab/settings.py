@@ -1,0 +1,130 @@
+"""What a lab is like: chosen once, kept in its directory, checked before anything is made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from enum import StrEnum
+from typing import Any
+
+from kedge.errors import InvalidRequest, MalformedJson
+
+MAX_SPEED = 1e9  # "as fast as it can": no wall clock holds it back
+BROKERS_MAX = 1_000
+ID_MAX = 2**31 - 1
+PORT_MAX = 65_535
+
+
+class Traffic(StrEnum):
+    """How producers spread what they write."""
+
+    NONE = "none"
+    EVEN = "even"  # over all partitions alike
+    SKEWED = "skewed"  # by Zipf's law over topics, and by hot keys over partitions
+
+
+@dataclass(frozen=True, slots=True)
+class LabSettings:
+    """Brokers, their hardware, how fast time passes, and what producers do."""
+
+    brokers: int = 3
+    racks: int = 1
+    first_id: int = 0
+    log_dirs: int = 2
+    disk_bytes: int = 10**12  # of a broker, over all its directories
+    disk_rate: int = 200_000_000  # bytes per second of one directory
+    link_rate: int = 125_000_000  # bytes per second, each way
+    speed: float = 1.0  # seconds of lab time per second
+    traffic: Traffic = Traffic.NONE
+    rate: int = 10_000_000  # bytes per second that producers write, all together
+    session_timeout_ms: int = 6_000  # of lab time
+    seed: int = 1
+    host: str = "127.0.0.1"
+    port: int = 0  # of the first broker; 0 takes any that is free
+    partitions: int = 1  # num.partitions
+    replication_factor: int = 1  # default.replication.factor
+    auto_create: bool = True
+
+    def __post_init__(self) -> None:
+        _between("brokers", self.brokers, 1, BROKERS_MAX)
+        _between("racks", self.racks, 1, BROKERS_MAX)
+        if self.brokers < self.racks:
+            raise InvalidRequest(
+                f"{self.brokers} brokers cannot be on {self.racks} racks",
+                hint="ask for at least one broker per rack",
+            )
+        _between("the first id", self.first_id, 0, ID_MAX - self.brokers + 1)
+        _between("log directories", self.log_dirs, 1, 64)
+        _between("the disk's bytes", self.disk_bytes, 1_000_000, 2**60)
+        _between("the disk's bytes per second", self.disk_rate, 1_000, 10**13)
+        _between("the link's bytes per second", self.link_rate, 1_000, 10**13)
+        _between("the speed", self.speed, 0.01, MAX_SPEED)
+        _between("the rate", self.rate, 0, 10**13)
+        _between("the session timeout", self.session_timeout_ms, 100, 3_600_000)
+        _between("the port", self.port, 0, PORT_MAX - (self.brokers - 1 if self.port else 0))
+        _between("partitions", self.partitions, 1, 200_000)
+        _between("the replication factor", self.replication_factor, 1, self.brokers)
+
+    @property
+    def is_max_speed(self) -> bool:
+        """Whether time passes as fast as it can."""
+        return self.speed >= MAX_SPEED
+
+    @property
+    def ids(self) -> range:
+        """The brokers' ids."""
+        return range(self.first_id, self.first_id + self.brokers)
+
+    def rack_of(self, broker: int) -> str:
+        """Racks r0, r1, … in turn."""
+        return f"r{(broker - self.first_id) % self.racks}"
+
+    def as_json(self) -> dict[str, Any]:
+        """For the lab's directory."""
+        return asdict(self)
+
+
+# what may be another at the next start; the rest is what the stored data were made for
+CHANGEABLE = frozenset(
+    ("speed", "traffic", "rate", "session_timeout_ms", "auto_create", "disk_rate", "link_rate")
+)
+
+
+def settings_from(found: Mapping[str, Any]) -> LabSettings:
+    """Settings as a lab's directory holds them."""
+    known = {field.name for field in fields(LabSettings)}
+    try:
+        chosen = {name: value for name, value in found.items() if name in known}
+        chosen["traffic"] = Traffic(chosen.get("traffic", "none"))
+        return LabSettings(**chosen)
+    except (TypeError, ValueError) as fault:
+        raise MalformedJson(f"settings that are none: {fault}") from fault
+
+
+def settled(stored: LabSettings, asked: Mapping[str, Any]) -> LabSettings:
+    """Stored settings with what somebody asks for at the next start; brokers may be added."""
+    for name, value in asked.items():
+        before = getattr(stored, name)
+        grown = name == "brokers" and value > before
+        if value != before and name not in CHANGEABLE and not grown:
+            raise InvalidRequest(
+                f"this lab was made with {name.replace('_', ' ')} {before}, not {value}",
+                hint="leave that option out, or name another directory",
+            )
+    return replace(stored, **asked)
+
+
+def parse_speed(text: str) -> float:
+    """`1`, `60` or `max`."""
+    if text.strip().lower() == "max":
+        return MAX_SPEED
+    try:
+        return float(text.strip().rstrip("x"))
+    except ValueError:
+        hint = "write 1, 60 or max"
+        raise InvalidRequest(f"speed {text!r} is not a number", hint=hint) from None
+
+
+def _between(what: str, value: float, low: float, high: float) -> None:
+    if not low <= value <= high:  # also refuses what is not a number
+        raise InvalidRequest(f"{what} can be {low:,} to {high:,}, not {value:,}")

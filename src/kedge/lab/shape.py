@@ -1,0 +1,24 @@
+"""The brokers' settings of a lab, as its endpoint tells and follows them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kedge.endpoint import ClusterSettings
+from kedge.lab.settings import LabSettings
+from kedge.topics import AutoCreate, Defaults
+
+
+def cluster_settings(lab: LabSettings) -> ClusterSettings:
+    """What the brokers' files would say. Internal topics cannot have more replicas than there are
+    brokers, so a small lab has fewer."""
+    auto = AutoCreate(enabled=lab.auto_create)
+    fits = min(auto.offsets.replication_factor, lab.brokers)
+    auto = replace(
+        auto,
+        offsets=replace(auto.offsets, replication_factor=fits),
+        transactions=replace(
+            auto.transactions, replication_factor=fits, min_isr=min(2, lab.brokers)
+        ),
+    )
+    return ClusterSettings(Defaults(lab.partitions, lab.replication_factor), auto)

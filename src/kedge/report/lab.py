@@ -1,0 +1,65 @@
+"""A lab's status as people read it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+SIZES = ("B", "kB", "MB", "GB", "TB", "PB")
+
+
+def status_lines(status: Mapping[str, Any]) -> list[str]:
+    """The cluster, its brokers, what moves, what is broken."""
+    return [*_about(status), *_brokers(status), *_moves(status), *_broken(status)]
+
+
+def _about(status: Mapping[str, Any]) -> Iterator[str]:
+    yield f"lab time {status['lab_time']}, speed {status['speed']}, traffic {status['traffic']}"
+    yield f"controller {status['controller']}, epoch {status['controller_epoch']}"
+    yield (
+        f"{status['topics']} topics, {status['partitions']} partitions, "
+        f"{status['under_replicated']} under-replicated, {status['offline']} without a leader"
+    )
+    yield f"--bootstrap-server {status['bootstrap_servers']}"
+
+
+def _brokers(status: Mapping[str, Any]) -> Iterator[str]:
+    yield "broker  rack  state   port  replicas  leaders       size"
+    for broker in status["brokers"]:
+        state = "up" if broker["up"] else "down"
+        yield (
+            f"{broker['id']:>6}  {broker['rack']:<4}  {state:<5}  {broker['port']:>5}  "
+            f"{broker['replicas']:>8}  {broker['leaders']:>7}  {size_text(broker['size_bytes']):>9}"
+        )
+
+
+def _moves(status: Mapping[str, Any]) -> Iterator[str]:
+    for move in status["moves"]:
+        adding, removing = move["adding"], move["removing"]
+        yield (
+            f"moving {move['topic']}-{move['partition']}: adding {adding}, removing {removing}, "
+            f"{move['progress']:.0%}, {size_text(move['bytes_left'])} left"
+        )
+    for move in status["log_dir_moves"]:
+        yield (
+            f"moving {move['topic']}-{move['partition']} on broker {move['broker']} to "
+            f"{move['target']}: {size_text(move['copied'])} of {size_text(move['bytes'])}"
+        )
+
+
+def _broken(status: Mapping[str, Any]) -> Iterator[str]:
+    if status["cut_off"]:
+        yield f"cut off: brokers {', '.join(map(str, status['cut_off']))}"
+    for broker, factor in status["slow_disks"].items():
+        yield f"broker {broker} has disks {factor:g} times slower"
+    for broker in status["brokers"]:
+        if broker["failed_log_dirs"]:
+            yield f"broker {broker['id']} has lost {', '.join(broker['failed_log_dirs'])}"
+
+
+def size_text(size_bytes: float) -> str:
+    """`1.2 GB`."""
+    value, place = float(size_bytes), 0
+    while abs(value) >= 1000 and place < len(SIZES) - 1:
+        value, place = value / 1000, place + 1
+    return f"{value:.1f} {SIZES[place]}" if place else f"{value:.0f} B"
