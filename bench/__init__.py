@@ -5,4 +5,4 @@ of it is a ratio against something measured in the same run on the same machine:
 or a lower bound such as copying the bytes. A speed that is not compared is not reported.
 """
 
-SECTIONS = ("placement", "snapshot", "controller")
+SECTIONS = ("placement", "snapshot", "controller", "balance")

@@ -1,13 +1,16 @@
-"""`kedge plan …`: plans on files."""
+"""`kedge plan`: make plans, check them, and see what balance costs."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kedge.cli.connection import echo_json, echo_lines
+from kedge.cli.goal_options import GoalOptions, taking_goals
 from kedge.cli.options import EXIT_FAILED, Output, OutputOption, help_without_command, say
 from kedge.errors import InvalidRequest
 
@@ -15,13 +18,90 @@ if TYPE_CHECKING:
     from kedge.model import Snapshot
     from kedge.plan import Finding, Plan
 
-app = typer.Typer(name="plan", help="Check plans before anybody runs them")
+app = typer.Typer(name="plan")
 
 
 @app.callback(invoke_without_command=True)
-def root(context: typer.Context) -> None:
-    """Check plans before anybody runs them"""
-    help_without_command(context)
+@taking_goals
+def root(
+    options: GoalOptions,
+    context: typer.Context,
+    out: Annotated[Path | None, typer.Option("--out", help="Write the plan to this file")] = None,
+    output: OutputOption = Output.TABLE,
+) -> int | None:
+    """Make a plan that evens out what brokers carry, at the least movement of data
+
+    The plan is also a reassignment file for Kafka's own tool. It carries the bounds that no plan
+    can beat, and `kedge plan verify` checks them.
+
+    Example: kedge plan --snapshot cluster.json --tolerance 0.05 --max-bytes 2TB --out plan.json
+    """
+    if context.invoked_subcommand is not None:
+        return None
+    if options == GoalOptions():
+        help_without_command(context)
+    return _make(options, out, output)
+
+
+def _make(options: GoalOptions, out: Path | None, output: Output) -> int:
+    from dataclasses import replace
+    from datetime import UTC, datetime
+    from time import monotonic
+
+    from kedge.balance import plan_of
+    from kedge.cli.plan_show import ProgressLine, plan_lines
+    from kedge.files import write_atomically
+    from kedge.model import sha256_of_snapshot
+    from kedge.plan import plan_to_json
+    from kedge.report.plans import summary_row
+
+    goals = options.goals()
+    cluster = options.cluster()
+    with ProgressLine(sys.stderr) as line:
+        plan = plan_of(cluster, goals, options.seed, clock=monotonic, progress=line.show)
+    now = datetime.now(UTC).replace(microsecond=0).isoformat().replace("+00:00", "Z")
+    plan = replace(plan, snapshot_sha256=sha256_of_snapshot(cluster), created_at=now)
+    if out is not None:
+        write_atomically(out, plan_to_json(plan))
+    if output is Output.JSON:
+        echo_json(summary_row(plan))
+    else:
+        echo_lines(plan_lines(plan))
+    if out is None:
+        say("nothing was written; --out plan.json keeps the plan")
+    return 0
+
+
+@app.command("curve")
+@taking_goals
+def curve_command(
+    options: GoalOptions,
+    html: Annotated[
+        Path | None, typer.Option("--html", help="Also write a picture to this file")
+    ] = None,
+    output: OutputOption = Output.TABLE,
+) -> int:
+    """Show how even the cluster gets for how many bytes moved, to pick the knee
+
+    Example: kedge plan curve --snapshot cluster.json --tolerance 0.01 --html curve.html
+    """
+    from kedge.balance import solve
+    from kedge.cli.plan_show import ProgressLine
+    from kedge.files import write_atomically
+    from kedge.report.curve import curve_html, curve_lines, curve_rows
+
+    goals = options.goals()
+    cluster = options.cluster()
+    with ProgressLine(sys.stderr) as line:
+        solved = solve(cluster, goals, options.seed, progress=line.show)
+    rows = curve_rows(solved)
+    if html is not None:
+        write_atomically(html, curve_html(rows, cluster.cluster_id or "").encode())
+    if output is Output.JSON:
+        echo_json({"points": rows})
+    else:
+        echo_lines(curve_lines(rows))
+    return 0
 
 
 @app.command("verify")
@@ -34,16 +114,33 @@ def verify_command(
 ) -> int:
     """Check a plan against itself and, if given, against a cluster's snapshot
 
+    With the snapshot that a plan was made from, every figure of its summary and every bound of
+    its certificate is computed again.
+
     Example: kedge plan verify plan.json --snapshot cluster.json
     """
-    from kedge.plan import verify_plan
-
     plan, cluster, digest = _inputs(file, snapshot)
-    findings = verify_plan(plan, cluster, snapshot_sha256=digest)
+    findings = _findings(plan, cluster, digest)
     _show(findings, output)
     fatal = sum(finding.fatal for finding in findings)
     say(f"{len(plan.partitions)} partitions checked, {fatal} errors, {len(findings) - fatal} notes")
     return EXIT_FAILED if fatal else 0
+
+
+def _findings(plan: Plan, cluster: Snapshot | None, digest: str | None) -> list[Finding]:
+    from kedge.plan import verify_plan
+
+    if cluster is None or plan.goals is None:
+        return verify_plan(plan, cluster, snapshot_sha256=digest)
+    from kedge.balance import aimed, check_plan, goals_from_json
+
+    goals = goals_from_json(plan.goals)
+    found = verify_plan(plan, aimed(cluster, goals), snapshot_sha256=digest)
+    if any(finding.fatal and finding.kind != "summary" for finding in found):
+        return found  # a plan for another state of the cluster has other figures
+    if plan.snapshot_sha256 is not None and plan.snapshot_sha256 != digest:
+        return found
+    return found + [each for each in check_plan(plan, cluster) if each not in found]
 
 
 def _inputs(file: Path, snapshot: Path | None) -> tuple[Plan, Snapshot | None, str | None]:

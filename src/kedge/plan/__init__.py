@@ -37,7 +37,7 @@ contradicts itself). Those about shape name the exact place, `partitions[3].repl
 from kedge.plan.adopt import adopt
 from kedge.plan.broker_list import parse_broker_list
 from kedge.plan.checks import parse_plan, refuse_errors, verify_plan
-from kedge.plan.differences import Change, Differences, Figures, differences_between
+from kedge.plan.differences import Change, Differences, Figures, differences_between, rows_in
 from kedge.plan.execute import (
     failed_lines,
     judge_execute,
@@ -55,6 +55,8 @@ from kedge.plan.kafka_json import (
     parse_execute,
     parse_reassignment,
     parse_topics_to_move,
+    reassignments_of,
+    replica_lists,
 )
 from kedge.plan.kafka_text import (
     election_text,
@@ -157,8 +159,11 @@ __all__ = [
     "read_plan",
     "reassign_to",
     "reassignment_text",
+    "reassignments_of",
     "refuse_errors",
+    "replica_lists",
     "rollback_lines",
+    "rows_in",
     "started_line",
     "throttle_lines",
     "throttles_of",

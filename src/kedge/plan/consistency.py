@@ -19,8 +19,31 @@ from kedge.plan.plan_file import Plan
 
 def structure(plan: Plan) -> list[Finding]:
     """What makes a plan meaningless, then what makes it merely odd."""
+    if plainly_sound(plan):
+        return []
     every = chain(lists(plan), twice(plan), same_partitions(plan), waves(plan), unchanged(plan))
     return list(every)
+
+
+def plainly_sound(plan: Plan) -> bool:
+    """Whether nothing at all is odd, seen from a distance: large plans are looked at at once."""
+    after, before = plan.after, plan.before
+    if len(after) < len(plan.partitions) or after.keys() != before.keys():
+        return False
+    if not plan.reasons.keys() <= after.keys() or min((tp[1] for tp in after), default=0) < 0:
+        return False
+    for listed in (after.values(), before.values()):
+        if not all(listed) or list(map(len, map(set, listed))) != list(map(len, listed)):
+            return False
+        if min(chain.from_iterable(listed), default=0) < 0:
+            return False
+    if any(len(each.log_dirs) != len(each.replicas) for each in plan.partitions):
+        return False
+    if plan.waves and not all(plan.waves):
+        return False
+    if plan.waves and sorted(chain.from_iterable(plan.waves)) != list(range(len(after))):
+        return False
+    return not any(before[each.tp] == each.replicas for each in plan.partitions)
 
 
 def lists(plan: Plan) -> Iterator[Finding]:

@@ -19,6 +19,7 @@ from typing import TypeVar, cast
 
 from kedge.errors import MalformedInput, RefusedCommand
 from kedge.model import BrokerId, TopicPartition
+from kedge.model.columns import Int32s, lists_of_matrix
 from kedge.plan.json_text import (
     Fields,
     array_field,
@@ -50,6 +51,23 @@ class Reassignment:
     def anywhere(cls, tp: TopicPartition, replicas: Sequence[BrokerId]) -> Reassignment:
         """A move that leaves the directories to the brokers."""
         return cls(tp, tuple(replicas), (ANY_LOG_DIR,) * len(replicas))
+
+
+def replica_lists(replicas: Int32s) -> list[Replicas]:
+    """The rows of a padded matrix of broker ids."""
+    return cast("list[Replicas]", list(map(tuple, lists_of_matrix(replicas))))
+
+
+def reassignments_of(
+    names: Iterable[TopicPartition],
+    replicas: Int32s,
+    log_dirs: Iterable[tuple[str, ...]] | None = None,
+) -> tuple[Reassignment, ...]:
+    """Many lines from a padded matrix of broker ids; directories are left to the brokers."""
+    lists = replica_lists(replicas)
+    if log_dirs is None:
+        log_dirs = [(ANY_LOG_DIR,) * len(ids) for ids in lists]
+    return tuple(map(Reassignment, names, lists, log_dirs))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,10 @@ why each moves, in which waves, and how large the whole is. Only partitions that
     partitions   orders-0 → [4,2,3]     before   orders-0 on [1,2,3]
     reasons      orders-0: broker 1 is 23 % over its share of disk
     waves        (0,)                   indexes into `partitions`; each exactly once, or no waves
+    goals        what was asked         certificate   what proves the bounds of the summary
+    notes        what the planner left alone, in sentences
+
+Goals and certificate are kept as they were read: the planner knows what they mean.
 
 `plan_reader` reads a plan and `plan_writer` writes it; `checks` holds it against itself and against
 a snapshot; `rollback` turns it round.
@@ -32,7 +36,8 @@ class Summary:
     """A plan in figures; None and empty where nobody computed them.
 
     `imbalance_…` is per resource the greatest utilisation of a broker over the mean; `peak_disk`
-    is per broker the largest share of its disk in use while the plan runs.
+    is per broker the largest share of its disk in use while the plan runs; `eta_…` is at the rate
+    that the goals name.
     """
 
     replicas_moved: int
@@ -43,6 +48,7 @@ class Summary:
     imbalance_after: Imbalance = field(default_factory=dict[str, float])
     imbalance_lower_bound: Imbalance = field(default_factory=dict[str, float])
     eta_seconds: float | None = None
+    eta_lower_bound_seconds: float | None = None
     peak_disk: Mapping[BrokerId, float] = field(default_factory=dict[BrokerId, float])
     planning_seconds: float | None = None
 
@@ -59,6 +65,9 @@ class Plan:
     cluster_id: str | None = None
     snapshot_sha256: str | None = None
     created_at: str | None = None
+    goals: Mapping[str, object] | None = None
+    certificate: Mapping[str, object] | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def as_kafka(self) -> ReassignmentFile:

@@ -9,7 +9,7 @@ a partition is listed once. Keys that it does not know are left to the future.
 from __future__ import annotations
 
 from collections.abc import Callable, Container
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import orjson
 
@@ -23,8 +23,10 @@ from kedge.plan.json_text import (
     as_text,
     as_whole,
     inside,
+    is_whole,
     shown,
     text_field,
+    text_list,
     whole_list,
 )
 from kedge.plan.kafka_json import (
@@ -35,9 +37,18 @@ from kedge.plan.kafka_json import (
     entry,
     topic_partition,
 )
+from kedge.plan.plan_columns import (
+    Names,
+    before_at_once,
+    collector_paused,
+    partitions_at_once,
+    reasons_at_once,
+)
 from kedge.plan.plan_file import FORMAT, Imbalance, Plan, Summary
 
 Value = TypeVar("Value")
+
+OPENING = b'{"format": "kedge.plan'  # how plans begin that were written here
 
 
 def is_plan(data: bytes) -> bool:
@@ -45,8 +56,11 @@ def is_plan(data: bytes) -> bool:
 
     A file that is no JSON object at all counts as a plan, and a bad one.
     """
+    if data.startswith(OPENING):
+        return True
     try:
-        value: object = orjson.loads(data)
+        with collector_paused():
+            value: object = orjson.loads(data)
     except orjson.JSONDecodeError:
         return True
     return not isinstance(value, dict) or "format" in value
@@ -54,6 +68,11 @@ def is_plan(data: bytes) -> bool:
 
 def read_plan(data: bytes) -> Plan:
     """Read a plan file for inspection: its form is checked, its sense is not."""
+    with collector_paused():
+        return _plan(data)  # whose document is gone before the collector is back
+
+
+def _plan(data: bytes) -> Plan:
     try:
         value: object = orjson.loads(data)
     except orjson.JSONDecodeError as fault:
@@ -62,15 +81,22 @@ def read_plan(data: bytes) -> Plan:
     fields = as_object(value, "plan")
     check_format(fields)
     check_version(fields)
+    names = Names()
+    listed = partitions_at_once(fields.get("partitions"), names)
+    before = before_at_once(fields.get("before"), names)
+    said = reasons_at_once(fields.get("reasons", []), names)
     return Plan(
-        partitions=partitions(fields),
-        before=by_partition(fields, "before", replicas),
-        reasons=by_partition(fields, "reasons", why) if "reasons" in fields else {},
+        partitions=partitions(fields) if listed is None else listed,
+        before=by_partition(fields, "before", replicas) if before is None else before,
+        reasons=by_partition(fields, "reasons", why) if said is None else said,
         waves=waves(fields),
         summary=summary(fields["summary"]) if fields.get("summary") is not None else None,
         cluster_id=optional_text(fields, "cluster_id"),
         snapshot_sha256=optional_text(fields, "snapshot_sha256"),
         created_at=optional_text(fields, "created_at"),
+        goals=optional_object(fields, "goals"),
+        certificate=optional_object(fields, "certificate"),
+        notes=text_list(fields, "notes", "") if "notes" in fields else (),
     )
 
 
@@ -133,13 +159,18 @@ def waves(fields: Fields) -> tuple[tuple[int, ...], ...]:
     """The waves, if the plan has any."""
     if "waves" not in fields:
         return ()
-    return tuple(
-        tuple(
-            as_whole(index, f"waves[{i}][{j}]")
-            for j, index in enumerate(as_array(wave, f"waves[{i}]"))
-        )
-        for i, wave in enumerate(array_field(fields, "waves", ""))
-    )
+    listed = [
+        as_array(each, f"waves[{i}]") for i, each in enumerate(array_field(fields, "waves", ""))
+    ]
+    return tuple(wave(each, f"waves[{i}]") for i, each in enumerate(listed))
+
+
+def wave(items: list[object], place: str) -> tuple[int, ...]:
+    """One wave; its numbers are looked at one by one only when one of them is odd."""
+    if not all(map(is_whole, items)):
+        for j, item in enumerate(items):
+            as_whole(item, f"{place}[{j}]")
+    return cast("tuple[int, ...]", tuple(items))
 
 
 def summary(value: object) -> Summary:
@@ -154,6 +185,7 @@ def summary(value: object) -> Summary:
         imbalance_after=imbalance(fields, "imbalance_after"),
         imbalance_lower_bound=imbalance(fields, "imbalance_lower_bound"),
         eta_seconds=optional_number(fields, "eta_seconds"),
+        eta_lower_bound_seconds=optional_number(fields, "eta_lower_bound_seconds"),
         peak_disk=peak_disk(fields),
         planning_seconds=optional_number(fields, "planning_seconds"),
     )
@@ -210,6 +242,12 @@ def broker_key(text: str, place: str) -> BrokerId:
     if text.isascii() and text.isdigit():
         return BrokerId(int(text))
     raise MalformedJson(f"{shown(text)} is no broker id", place=place)
+
+
+def optional_object(fields: Fields, name: str) -> Fields | None:
+    """An object that may be missing or null; what is in it is for others to judge."""
+    value = fields.get(name)
+    return None if value is None else as_object(value, name)
 
 
 def optional_text(fields: Fields, name: str) -> str | None:

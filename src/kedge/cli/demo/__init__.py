@@ -8,6 +8,7 @@ faults     a broker that is killed and comes back
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -19,13 +20,19 @@ def register(app: typer.Typer) -> None:
 
 
 def demo_command(
+    html: Annotated[
+        Path, typer.Option("--html", help="Where the page with the pictures goes")
+    ] = Path("kedge-demo.html"),
+    without_spark: Annotated[
+        bool, typer.Option("--without-spark", help="End before the load model and the plan")
+    ] = False,
     seed: Annotated[int, typer.Option(help="Decides placement and traffic")] = 1,
 ) -> None:
     """Tell the whole story on a cluster in this process, with pictures
 
     Example: kedge demo
     """
-    from kedge.cli.demo import faults, moves, topics
+    from kedge.cli.demo import balance, faults, moves, topics
     from kedge.cli.demo.stage import on_stage
 
     with on_stage(seed) as stage:
@@ -36,4 +43,6 @@ def demo_command(
         faults.a_broker_dies_and_returns(stage)
         moves.moved_through_a_failover(stage)
         topics.deleted(stage)
+        if not without_spark:
+            balance.planned_and_applied(stage, balance.measured(stage), html)
         stage.close()

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from kedge.lab import Lab
 
 BROKERS, RACKS, SPEED = 9, 3, 30.0
+TRAFFIC = 5_000_000  # bytes per second that producers write
 PATIENCE_S = 30.0
 LOOK_S = 0.1
 
@@ -52,12 +53,21 @@ class Stage:
     # ---- doing ----------------------------------------------------------------------------------
 
     def kedge(self, *words: str) -> None:
-        """Type a command of Kedge's; a demo whose commands fail must not go on."""
+        """Type a command for the lab."""
+        self._typed(words, ("--bootstrap-server", self.lab.bootstrap_servers))
+
+    def command(self, *words: str) -> None:
+        """Type a command that needs no cluster."""
+        self._typed(words, ())
+
+    def _typed(self, words: Sequence[str], unsaid: Sequence[str]) -> None:
+        """A story whose commands fail must not go on."""
         from kedge.cli.app import run
 
-        self.screen.print(f"[cyan]$ kedge {shlex.join(words)}[/]", highlight=False)
+        self.screen.print(f"$ kedge {shlex.join(words)}", style="cyan", markup=False)
         sys.stdout.flush()
-        code = run([*words, "--bootstrap-server", self.lab.bootstrap_servers])
+        code = run([*words, *unsaid])
+        sys.stdout.flush()
         if code != 0:
             raise KedgeError(f"kedge {shlex.join(words)} ended with {code}")
 
@@ -124,10 +134,17 @@ class Stage:
 def on_stage(seed: int) -> Generator[Stage]:
     """A lab of nine brokers on three racks for the time of the story."""
     from kedge.cluster.kafka_admin import KafkaAdmin
-    from kedge.lab import Lab, LabSettings
+    from kedge.lab import Lab, LabSettings, Traffic
 
     settings = LabSettings(
-        brokers=BROKERS, racks=RACKS, speed=SPEED, seed=seed, partitions=3, replication_factor=3
+        brokers=BROKERS,
+        racks=RACKS,
+        speed=SPEED,
+        seed=seed,
+        partitions=3,
+        replication_factor=3,
+        traffic=Traffic.SKEWED,
+        rate=TRAFFIC,
     )
     with tempfile.TemporaryDirectory(prefix="kedge-demo-") as scratch, Lab.running(settings) as lab:
         cluster = KafkaAdmin(lab.bootstrap_servers)

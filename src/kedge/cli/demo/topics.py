@@ -15,7 +15,16 @@ def created_every_way(stage: Stage) -> None:
     stage.act("Topics, created in every way that exists")
     stage.tell("By command: the cluster places the replicas, one per rack.")
     stage.kedge(
-        *("topics", "create", "--topic", "orders", "--partitions", "9", "--replication-factor", "3")
+        *(
+            "topics",
+            "create",
+            "--topic",
+            "orders",
+            "--partitions",
+            "18",
+            "--replication-factor",
+            "3",
+        )
     )
     stage.grid("orders")
     stage.tell("By hand: the first broker of each list leads.")
@@ -37,7 +46,7 @@ def _by_librdkafka(stage: Stage, name: str) -> None:
     from confluent_kafka.cimpl import NewTopic
 
     admin = AdminClient({"bootstrap.servers": stage.lab.bootstrap_servers, "log_level": 0})
-    admin.create_topics([NewTopic(name, 6, 3)])[name].result(timeout=30)
+    admin.create_topics([NewTopic(name, 24, 3)])[name].result(timeout=30)
     stage.grid(name)
 
 

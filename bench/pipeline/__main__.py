@@ -1,0 +1,34 @@
+"""`python -m bench.pipeline --sizes S,M`: the figures of some sizes and engines, and no page."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+from bench.pipeline import HEAP
+from bench.pipeline.sides import SIDES, measured
+from kedge.pipeline.generator import generate
+
+
+def main() -> int:
+    """Measure and print."""
+    options = argparse.ArgumentParser(prog="python -m bench.pipeline")
+    options.add_argument("--sizes", default="S,M")
+    options.add_argument("--sides", default=",".join(SIDES))
+    options.add_argument("--rounds", type=int, default=2)
+    asked = options.parse_args()
+    with tempfile.TemporaryDirectory(prefix="kedge-bench-") as scratch:
+        for size in asked.sizes.split(","):
+            directory = Path(scratch) / size
+            expected = generate(directory, size=size)
+            for name in asked.sides.split(","):
+                found = measured(name, directory, expected, heap=HEAP, rounds=asked.rounds)
+                walls, cpus = ([f"{one:.1f}" for one in s] for s in (found.walls, found.cpus))
+                print(f"{size} {found.title:<22} s {walls} CPU s {cpus} {found.rss_mb:.0f} MB")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

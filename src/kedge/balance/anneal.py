@@ -1,0 +1,186 @@
+"""Anneal: many small random steps, each kept if it helps or, early on, if it hurts only a little.
+
+For small clusters, where a broker has few replicas and greedy choices do not fit exactly. What is
+made small is bytes moved, plus a price for each move, plus a steep price for load beyond a target;
+so the search may walk through placements that are a little too full and come out better.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from kedge.balance.drain import follower_or_leader
+from kedge.balance.layout import (
+    COUNT,
+    ELECTABLE,
+    EMPTY,
+    GIVES,
+    HARD,
+    INVERSE,
+    LEADER,
+    LOAD,
+    MOVABLE,
+    RACK,
+    SIZE,
+    TARGET,
+    State,
+)
+from kedge.balance.problem import Int32s
+from kedge.balance.state import affordable, allowed, is_home, put_first, shift
+from kedge.jit import compiled, within_kernels
+
+UInt64s = npt.NDArray[np.uint64]
+
+
+@within_kernels
+def _draw(luck: UInt64s) -> float:
+    """The next number in [0, 1): xorshift, so that a seed is all the luck there is."""
+    x = luck[0]
+    x ^= x << np.uint64(13)
+    x ^= x >> np.uint64(7)
+    x ^= x << np.uint64(17)
+    luck[0] = x
+    return (x >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+
+
+@within_kernels
+def _near(st: State, luck: UInt64s, racks: Int32s, starts: Int32s, b: int) -> int:
+    """A broker by chance: mostly of the same rack, where every replica may go."""
+    if _draw(luck) < 0.25:
+        return int(_draw(luck) * len(st.holder))
+    rack = st.holder[b, RACK]
+    return int(racks[starts[rack] + int(_draw(luck) * (starts[rack + 1] - starts[rack]))])
+
+
+@within_kernels
+def _pushed(st: State, b: int, x0: float, x1: float, x2: float, x3: float) -> float:
+    """How much further beyond its target a change of load brings a broker, all resources."""
+    change = 0.0
+    for r in range(4):
+        x = x0 if r == 0 else x1 if r == 1 else x2 if r == 2 else x3
+        before = (st.broker[b, LOAD + r] - st.broker[b, TARGET + r]) * st.broker[b, INVERSE + r]
+        change += max(0.0, before + x * st.broker[b, INVERSE + r]) - max(0.0, before)
+    return change
+
+
+@compiled
+def anneal(
+    st: State,
+    luck: UInt64s,
+    racks: Int32s,
+    starts: Int32s,
+    steps: int,
+    hot: float,
+    cold: float,
+    price: float,
+    steep: float,
+) -> int:
+    """Take so many steps while the temperature falls from hot to cold; says how many were kept.
+
+    `racks` lists the brokers rack by rack, from `starts` on. What lies beyond a target costs
+    `steep` at first and ten times that in the end, so that the last steps leave nothing there.
+    """
+    partitions, width = st.now.shape
+    cooling = (cold / hot) ** (1.0 / max(1, steps // 256))
+    steeper = 10.0 ** (1.0 / max(1, steps // 256))
+    heat, kept = hot, 0
+    for step in range(steps):
+        if step % 256 == 255:
+            heat *= cooling
+            steep *= steeper
+        p = int(_draw(luck) * partitions)
+        k = int(_draw(luck) * width)
+        b = st.now[p, k]
+        if b < 0 or not st.rule[p, MOVABLE]:
+            continue
+        kind = _draw(luck)
+        limit = -heat * np.log(1.0 - _draw(luck))  # the most that this step may cost
+        if k == 0 and not st.rule[p, ELECTABLE]:
+            continue
+        x0, x1, x2, x3 = follower_or_leader(st, p, k == 0)
+        own = is_home(st, p, b)
+        if kind < 0.2:
+            if k == 0 or not st.rule[p, ELECTABLE]:
+                continue
+            first = st.now[p, 0]
+            e0, e1, e2, e3 = (
+                st.part[p, LEADER] - x0,
+                st.part[p, LEADER + 1] - x1,
+                st.part[p, LEADER + 2] - x2,
+                st.part[p, LEADER + 3] - x3,
+            )
+            cost = _pushed(st, b, e0, e1, e2, e3) + _pushed(st, first, -e0, -e1, -e2, -e3)
+            if steep * cost <= limit:
+                put_first(st, p, k)
+                kept += 1
+            continue
+        if kind < 0.6 or not own:
+            to = _near(st, luck, racks, starts, b)
+            if not own and kind < 0.5:
+                to = st.home[p, int(_draw(luck) * width)]
+            if to < 0 or to == b:
+                continue
+            back = is_home(st, p, to)
+            cost = (st.part[p, SIZE] + price) * (own * 1.0 - back * 1.0)
+            if own and (cost > limit + 0.2 or not st.holder[b, GIVES]):
+                continue
+            relieved = _pushed(st, b, -x0, -x1, -x2, -x3)
+            if cost + steep * relieved > limit:
+                continue
+            cost += steep * (relieved + _pushed(st, to, x0, x1, x2, x3))
+            if (
+                cost <= limit
+                and allowed(st, p, b, to)
+                and affordable(st, p, b, to)
+                and _bears(st, to, x0, x1, x2, x3)
+            ):
+                shift(st, p, k, to)
+                kept += 1
+            continue
+        # an exchange: another replica comes in its stead
+        to = _near(st, luck, racks, starts, b)
+        if (
+            to == b
+            or st.holder[to, COUNT] == 0
+            or st.holder[to, EMPTY]
+            or not st.holder[b, GIVES]
+            or not st.holder[to, GIVES]
+        ):
+            continue
+        slot = st.items[to, int(_draw(luck) * st.holder[to, COUNT])]
+        q = slot // width
+        j = slot % width
+        if not st.rule[q, MOVABLE] or (j == 0 and not st.rule[q, ELECTABLE]) or p == q:
+            continue
+        cost = (st.part[p, SIZE] + price) * (own * 1.0 - is_home(st, p, to) * 1.0)
+        cost += (st.part[q, SIZE] + price) * (is_home(st, q, to) * 1.0 - is_home(st, q, b) * 1.0)
+        y0, y1, y2, y3 = follower_or_leader(st, q, j == 0)
+        relieved = _pushed(st, b, y0 - x0, y1 - x1, y2 - x2, y3 - x3)
+        cost += steep * (relieved + _pushed(st, to, x0 - y0, x1 - y1, x2 - y2, x3 - y3))
+        if cost > limit or not _bears(st, to, x0 - y0, x1 - y1, x2 - y2, x3 - y3):
+            continue
+        if not _bears(st, b, y0 - x0, y1 - x1, y2 - x2, y3 - x3):
+            continue
+        if (
+            allowed(st, p, b, to)
+            and allowed(st, q, to, b)
+            and affordable(st, p, b, to)
+            and affordable(st, q, to, b)
+        ):
+            shift(st, p, k, to)
+            shift(st, q, j, b)
+            kept += 1
+    return kept
+
+
+@within_kernels
+def _bears(st: State, b: int, x0: float, x1: float, x2: float, x3: float) -> bool:
+    """A change of load passes no hard limit."""
+    broker = st.broker
+    return (
+        (x0 <= 0 or broker[b, LOAD] + x0 <= broker[b, HARD])
+        and (x1 <= 0 or broker[b, LOAD + 1] + x1 <= broker[b, HARD + 1])
+        and (x2 <= 0 or broker[b, LOAD + 2] + x2 <= broker[b, HARD + 2])
+        and (x3 <= 0 or broker[b, LOAD + 3] + x3 <= broker[b, HARD + 3])
+    )

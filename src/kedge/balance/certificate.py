@@ -1,0 +1,59 @@
+"""What proves a plan's bounds, in the form that is written into the plan.
+
+    columns      the four loads that were counted, empty where nothing was
+    best         per column: the least that the greatest load ÷ capacity can be
+    proof        per column: what proves it, "racks" (water filling) or "pigeonhole"
+    joint        all columns together: `level` × best cannot be undercut; `kind` of each broker and
+                 `prices` of each kind prove it
+    target       per column: load ÷ capacity that the bytes bound was computed for
+    multipliers  per broker (by id): what proves the bytes that must leave it
+    bytes        no plan that stays within `target` moves less; `forced` of it was given
+
+`check` recomputes every figure from the snapshot; nothing here has to be believed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kedge.balance.bounds import Bounds
+from kedge.balance.from_snapshot import Task
+from kedge.balance.levels import pigeonhole_level
+from kedge.balance.problem import Floats
+
+DIGITS = 12  # of every figure: more than the checker looks at
+
+
+def certificate_of(
+    task: Task, bounds: Bounds, target: Floats, lam: Floats, least: float
+) -> dict[str, object]:
+    """The certificate of bounds; `target` float64[R], `lam` float64[B, R], `least` bytes."""
+    ids = [broker.id for broker in task.snapshot.brokers]
+    proving = np.flatnonzero((lam > 0).any(axis=1)).tolist()
+    return {
+        "columns": list(task.columns),
+        "best": rounded(bounds.best),
+        "proof": [_proof(task, bounds, column) for column in range(4)],
+        "joint": {
+            "level": float(bounds.joint),
+            "kind": bounds.kind.tolist() if bounds.joint > 1 else [],
+            "prices": [rounded(row) for row in bounds.prices] if bounds.joint > 1 else [],
+        },
+        "target": rounded(target),
+        "multipliers": {str(ids[b]): rounded(lam[b]) for b in proving},
+        "forced": float(bounds.forced_bytes),
+        "bytes": float(least),
+    }
+
+
+def _proof(task: Task, bounds: Bounds, column: int) -> str:
+    level = float(bounds.best[column])
+    if level <= 0:
+        return ""
+    holes = pigeonhole_level(task.problem, column)
+    return "pigeonhole" if holes >= level * (1 - 1e-9) else "racks"
+
+
+def rounded(values: Floats) -> list[float | None]:
+    """Figures as JSON has them: 12 digits, null for what is without bound."""
+    return [float(f"{value:.{DIGITS}g}") if np.isfinite(value) else None for value in values]

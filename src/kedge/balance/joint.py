@@ -1,0 +1,140 @@
+"""How far all resources together must stay above their best levels: the joint bound.
+
+Each resource alone may reach its best level u_r, and yet not all at once: where brokers differ in
+the shape of their capacity, a replica suits one kind of broker and not the other. Give every kind
+c of brokers a price w_cr ≥ 0 for each resource, scaled so that all brokers filled to their best
+levels would pay 1 together. Then in any placement in which nobody is beyond t × the best level
+
+    t ≥ Σ_c,r w_cr·load_cr ≥ Σ_p min_c (w_c·leader_p) + (RF_p − 1)·min_c (w_c·follower_p)
+
+The right side needs no placement, so it is a bound for every choice of prices. Good prices come
+from a linear program on partitions gathered by the shape of their load; the bound is then
+evaluated on each partition itself, which is what makes it valid.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kedge.balance.problem import Floats, Int32s, Problem
+
+Int64s = npt.NDArray[np.int64]
+
+KINDS = 8  # more kinds of brokers than this are merged: any grouping is valid
+SHAPES = 12  # steps per ratio into which shapes of load are gathered
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Joint:
+    """The bound with the prices that prove it."""
+
+    level: float  # t* ≥ 1
+    kind: Int32s  # int32[B]: the kind of each broker, -1 where it must end empty
+    prices: Floats  # float64[kinds, R]
+
+
+def joint_bound(problem: Problem, best: Floats, floor: Floats) -> Joint:
+    """The best bound found; 1 where nothing conflicts or floors make the question another one."""
+    kind = broker_kinds(problem)
+    kinds = int(kind.max()) + 1
+    none = Joint(1.0, kind, np.zeros((max(kinds, 1), 4)))
+    if kinds < 2 or (floor > best * problem.capacity).any():
+        return none
+    filled = np.zeros((kinds, 4))
+    np.add.at(filled, kind[kind >= 0], (best * problem.capacity)[kind >= 0])
+    prices = _prices(problem, filled)
+    spent = float((prices * filled).sum())
+    if spent <= 0:
+        return none
+    prices = prices / spent
+    level = priced(problem, prices)
+    return Joint(level, kind, prices) if level > 1 else none
+
+
+def broker_kinds(problem: Problem) -> Int32s:
+    """Brokers of one shape of capacity are one kind; sizes do not matter."""
+    usable = ~problem.must_empty & (problem.capacity > 0).all(axis=1)
+    shape = np.log(problem.capacity[usable] / problem.capacity[usable][:, :1])
+    kind = np.full(problem.brokers, -1, np.int32)
+    for digits in (3, 1, 0):
+        rows, inverse = np.unique(np.round(shape, digits), axis=0, return_inverse=True)
+        if len(rows) <= KINDS:
+            kind[usable] = inverse.reshape(-1)
+            return kind
+    kind[usable] = 0
+    return kind
+
+
+def priced(problem: Problem, prices: Floats) -> float:
+    """What all partitions pay at least: each replica where it is cheapest."""
+    leader = (problem.leader_load @ prices.T).min(axis=1)
+    follower = (problem.follower_load @ prices.T).min(axis=1)
+    return float((leader + (problem.wanted - 1) * follower).sum())
+
+
+def _gathered(problem: Problem) -> tuple[Floats, Floats]:
+    """Partitions of about one shape as one: total leader load, total load of all followers."""
+    leader, follower = problem.leader_load, problem.follower_load
+    total = np.maximum(leader.sum(axis=0), 1e-300)
+    share = np.maximum(leader / total, 1e-12)
+    ratios: Floats = np.log(share[:, 1:3] / share[:, :2])
+    rounded: Floats = np.round(ratios * 2)
+    steps: Int64s = np.clip(rounded, -SHAPES, SHAPES).astype(np.int64) + SHAPES
+    key: Int64s = (steps[:, 0] * (2 * SHAPES + 1) + steps[:, 1]) * 8 + np.minimum(problem.wanted, 7)
+    found, group = np.unique(key, return_inverse=True)
+    others = (problem.wanted - 1)[:, None] * follower
+    sums = [
+        np.stack([np.bincount(group, load[:, r], len(found)) for r in range(4)], axis=1)
+        for load in (leader, others)
+    ]
+    return sums[0].astype(np.float64), sums[1].astype(np.float64)
+
+
+def _prices(problem: Problem, filled: Floats) -> Floats:
+    """The linear program: prices that make the gathered partitions pay most."""
+    kinds = len(filled)
+    scale = np.maximum(filled.sum(axis=0), 1e-300)
+    loads = np.concatenate([part / scale for part in _gathered(problem)])
+    loads = loads[loads.sum(axis=1) > 0]
+    # columns: w[kind, r] ≥ 0, then what each group pays; rows: pays ≤ w_kind · load
+    count, columns = len(loads), kinds * 4
+    start = np.arange(0, count * kinds * 5 + 1, 5, dtype=np.int32)
+    index = np.empty((count, kinds, 5), np.int32)
+    index[:, :, :4] = (np.arange(kinds)[:, None] * 4 + np.arange(4))[None]
+    index[:, :, 4] = columns + np.arange(count)[:, None]
+    value = np.empty((count, kinds, 5))
+    value[:, :, :4] = loads[:, None, :]
+    value[:, :, 4] = -1.0
+    found = _solved(filled / scale, count, (start, index.reshape(-1), value.reshape(-1)))
+    return np.maximum(found[:columns].reshape(kinds, 4), 0.0) / scale
+
+
+def _solved(filled: Floats, count: int, rows: tuple[Any, Any, Any]) -> Floats:
+    """Maximise Σ pays, with Σ w · filled = 1."""
+    import highspy
+
+    start, index, value = rows
+    columns = filled.size
+    model: Any = highspy.HighsLp()
+    model.num_col_ = columns + count
+    model.num_row_ = len(start)
+    model.sense_ = highspy.ObjSense.kMaximize
+    model.col_cost_ = np.r_[np.zeros(columns), np.ones(count)]
+    model.col_lower_ = np.r_[np.zeros(columns), np.zeros(count)]
+    model.col_upper_ = np.full(columns + count, highspy.kHighsInf)
+    model.row_lower_ = np.r_[np.zeros(len(start) - 1), 1.0]
+    model.row_upper_ = np.r_[np.full(len(start) - 1, highspy.kHighsInf), 1.0]
+    model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    model.a_matrix_.start_ = np.r_[start, start[-1] + columns]
+    model.a_matrix_.index_ = np.r_[index, np.arange(columns, dtype=np.int32)]
+    model.a_matrix_.value_ = np.r_[value, filled.reshape(-1)]
+    solver: Any = highspy.Highs()
+    solver.setOptionValue("output_flag", False)
+    solver.setOptionValue("threads", 1)
+    solver.passModel(model)
+    solver.run()
+    return np.array(solver.getSolution().col_value, dtype=np.float64)

@@ -1,0 +1,298 @@
+"""The whole way: snapshot and goals in, plan out.
+
+`plan_of` makes the plan; `figures_of` tells what it would come to, without reasons, waves and
+lists, for those who compare hundreds of scenarios. Both are functions of their arguments alone:
+time is told by a `clock` that the caller may hand in, luck by a seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from kedge.balance.bounds import Bounds, bounds_of, bytes_bound, target_for
+from kedge.balance.certificate import certificate_of
+from kedge.balance.figures import count_bounds
+from kedge.balance.from_snapshot import Task, task_of
+from kedge.balance.goals import Goals
+from kedge.balance.places import places_of
+from kedge.balance.problem import Floats, Int32s
+from kedge.balance.search import search
+from kedge.balance.solution import CurvePoint, Progress, Solution
+from kedge.balance.to_plan import (
+    Rows,
+    before_and_after,
+    changed_rows,
+    fastest_seconds,
+    final_lists,
+    movers,
+    moves_of,
+    ordered_waves,
+    peak_disk,
+    plan_of_rows,
+    reasons_of,
+    replayed,
+)
+from kedge.balance.waves import over_limit
+from kedge.errors import InfeasibleGoals
+from kedge.model.snapshot import Snapshot
+from kedge.plan import Plan, Summary
+
+Clock = Callable[[], float]
+Watch = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Solved:
+    """A task with its bounds and the best that was found."""
+
+    task: Task
+    bounds: Bounds
+    found: Solution
+    after: Int32s  # int32[P, K]: broker indexes, in the order of the plan
+
+    @property
+    def curve(self) -> tuple[CurvePoint, ...]:
+        """How even the cluster is for so many bytes."""
+        return self.found.curve
+
+
+@dataclass(frozen=True, slots=True)
+class PlanFigures:
+    """What a plan would come to."""
+
+    replicas_moved: int
+    leaders_moved: int
+    bytes_moved: int | None
+    bytes_moved_lower_bound: int | None
+    imbalance_before: dict[str, float]
+    imbalance_after: dict[str, float]
+    imbalance_lower_bound: dict[str, float]
+    balanced: bool
+
+
+def plan_of(
+    snapshot: Snapshot,
+    goals: Goals | None = None,
+    seed: int = 0,
+    *,
+    clock: Clock | None = None,
+    progress: Watch | None = None,
+) -> Plan:
+    """The plan that brings a cluster to its goals; refused where no plan can."""
+    began = clock() if clock else 0.0
+    plan = plan_of_solved(solve(snapshot, goals or Goals(), seed, progress=progress))
+    if clock is None or plan.summary is None:
+        return plan
+    took = round(clock() - began, 3)
+    return replace(plan, summary=replace(plan.summary, planning_seconds=took))
+
+
+def figures_of(snapshot: Snapshot, goals: Goals | None = None, seed: int = 0) -> PlanFigures:
+    """What the plan would come to; nothing is written down."""
+    solved = solve(snapshot, goals or Goals(), seed)
+    rows = _bare_rows(solved)
+    replicas, leaders = movers(rows)
+    _, before, after = before_and_after(solved.task, solved.after)
+    _, _, least = proven_bytes(solved)
+    return PlanFigures(
+        replicas_moved=replicas,
+        leaders_moved=leaders,
+        bytes_moved=_bytes(solved.task, rows),
+        bytes_moved_lower_bound=_whole(solved.task, least),
+        imbalance_before=before,
+        imbalance_after=after,
+        imbalance_lower_bound=lower_bounds(solved),
+        balanced=solved.found.balanced,
+    )
+
+
+def solve(
+    snapshot: Snapshot, goals: Goals, seed: int = 0, *, progress: Watch | None = None
+) -> Solved:
+    """Bounds and search."""
+    task = task_of(snapshot, goals)
+    bounds = bounds_of(task.problem)
+    if goals.above is not None:
+        task, bounds = _only_above(task, bounds, goals.above)
+    found = search(
+        task.problem,
+        bounds,
+        seed=seed,
+        max_bytes=None if goals.max_bytes is None else float(goals.max_bytes),
+        max_moves=goals.max_moves,
+        max_moves_per_broker=goals.max_moves_per_broker,
+        leaders_only=goals.leaders_only,
+        progress=progress,
+    )
+    _refuse_unmet(task, found)
+    after = final_lists(task.problem.home, found.replicas)
+    return Solved(task, bounds, found, after)
+
+
+def _only_above(task: Task, bounds: Bounds, share: float) -> tuple[Task, Bounds]:
+    """Tolerances that ask for no more than every broker under this share of its capacity.
+
+    Counts have no capacity to be under: they are left out.
+    """
+    level = bounds.level
+    counted = np.array([name in ("disk", "in", "out", "cpu") for name in task.columns])
+    counted &= np.isfinite(task.problem.hard_limit).any(axis=0) & (level > 0)
+    tolerance = np.where(counted, share / np.where(level > 0, level, 1.0) - 1, 0.0)
+    problem = replace(
+        task.problem,
+        tolerance=np.maximum(tolerance, 0.0),
+        weight=np.where(counted, task.problem.weight, 0.0),
+    )
+    if not counted.any():
+        raise InfeasibleGoals(
+            "brokers above a threshold: no broker tells its capacity",
+            hint="put capacities into the snapshot, or leave --above out",
+        )
+    if bool((counted & (level > share)).any()):
+        place = int(np.argmax(np.where(counted, level, 0)))
+        raise InfeasibleGoals(
+            f"every broker under {100 * share:.0f} %: {task.columns[place]} cannot come under "
+            f"{100 * level[place]:.1f} %",
+            hint=f"ask for {100 * level[place]:.0f} % or more, or add brokers",
+        )
+    return replace(task, problem=problem), bounds_of(problem)
+
+
+def _refuse_unmet(task: Task, found: Solution) -> None:
+    """Hard goals that the search could not meet."""
+    if found.feasible:
+        return
+    goals = task.goals
+    least = "allow more bytes or moves" if goals.max_bytes or goals.max_moves else "add a broker"
+    if found.left_behind:
+        leaving = [b.id for b in task.snapshot.brokers if not b.state.stays]
+        raise InfeasibleGoals(
+            f"{found.left_behind} replicas find no place off the brokers that must end empty "
+            f"({', '.join(map(str, leaving[:5]))})",
+            hint=f"{least}, or keep one of them",
+        )
+    if found.unplaced:
+        what = f"{found.unplaced} wanted replicas find no broker with room in an allowed rack"
+        raise InfeasibleGoals(what, hint=f"{least}, or ask for fewer replicas")
+    most = goals.max_replicas_per_broker
+    raise InfeasibleGoals(
+        f"at most {most} replicas per broker: {found.over_room} brokers cannot come under it",
+        hint="allow more replicas per broker",
+    )
+
+
+# ---- from what was found to a plan --------------------------------------------------------------
+
+
+def plan_of_solved(solved: Solved) -> Plan:
+    """The plan, with its order, its reasons and its proof."""
+    task = solved.task
+    places = places_of(task.snapshot, task.goals.limit_of("disk"))
+    rows = changed_rows(task, solved.after, places)
+    loads, before, after = before_and_after(task, solved.after)
+    moves = moves_of(task, rows, places)
+    waves = ordered_waves(task, rows, moves, _excess(task, loads))
+    schedule = replayed(task, moves, waves)
+    target, lam, least = proven_bytes(solved)
+    replicas, leaders = movers(rows)
+    sized = task.columns[0] == "disk"
+    summary = Summary(
+        replicas_moved=replicas,
+        leaders_moved=leaders,
+        bytes_moved=_bytes(task, rows),
+        bytes_moved_lower_bound=_whole(task, least),
+        imbalance_before=before,
+        imbalance_after=after,
+        imbalance_lower_bound=lower_bounds(solved),
+        eta_seconds=round(schedule.seconds, 3) if sized else None,
+        eta_lower_bound_seconds=round(fastest_seconds(task, moves), 3) if sized else None,
+        peak_disk=peak_disk(task, places, moves, schedule) if sized else {},
+    )
+    crowded = over_limit(moves, schedule)
+    plan = plan_of_rows(
+        task,
+        rows,
+        reasons=reasons_of(task, rows, loads),
+        waves=waves,
+        summary=summary,
+        certificate=certificate_of(task, solved.bounds, target, lam, least),
+    )
+    return replace(plan, notes=(*plan.notes, *_notes(solved, int(crowded.sum()))))
+
+
+def proven_bytes(solved: Solved) -> tuple[Floats, Floats, float]:
+    """Load ÷ capacity reached, the multipliers and the bytes that this must cost at least.
+
+    A plan that keeps to a budget may stop short of its tolerances: its bytes are then compared
+    with what reaching as much as it did must cost.
+    """
+    task, bounds, found = solved.task, solved.bounds, solved.found
+    level, tolerance = bounds.level, task.problem.tolerance
+    asked = (1 + tolerance) * level
+    if found.balanced:
+        return asked, bounds.lam, bounds.bytes_lower_bound
+    reached = np.where(found.within, 1 + tolerance, np.maximum(found.reached, 1 + tolerance))
+    target = target_for(task.problem, level, bounds.floor, reached - 1)
+    lam, least = bytes_bound(task.problem, target, level)
+    return reached * level, lam, least + bounds.forced_bytes
+
+
+def lower_bounds(solved: Solved) -> dict[str, float]:
+    """Per resource the least imbalance that any placement has."""
+    task, bounds = solved.task, solved.bounds
+    stays = int((~task.problem.must_empty).sum())
+    least = count_bounds(len(task.fixed), int(task.problem.wanted.sum()), stays)
+    for column, name in enumerate(task.columns):
+        if name and bounds.mean[column] > 0 and bounds.best[column] > 0:
+            least[name] = float(bounds.best[column] / bounds.mean[column])
+    return least
+
+
+def _excess(task: Task, loads: Floats) -> Floats:
+    """Bytes by which each broker is over its share of disk; everything on one that leaves."""
+    problem = task.problem
+    capacity, stays = problem.capacity[:, 0], ~problem.must_empty
+    share = loads[:, 0].sum() / max(float(capacity[stays].sum()), 1e-300) * capacity
+    return np.where(stays, loads[:, 0] - share, loads[:, 0])
+
+
+def _bare_rows(solved: Solved) -> Rows:
+    home = solved.task.problem.home
+    width = solved.after.shape[1]
+    home = np.pad(home, ((0, 0), (0, width - home.shape[1])), constant_values=-1)
+    row = np.flatnonzero((solved.after != home).any(axis=1))
+    return Rows(row, home[row], solved.after[row], ())
+
+
+def _bytes(task: Task, rows: Rows) -> int | None:
+    """Bytes copied, in whole numbers; None where a size is not told."""
+    new = ~(rows.after[:, :, None] == rows.before[:, None, :]).any(axis=2) & (rows.after >= 0)
+    copies = new.sum(axis=1)
+    size = task.snapshot.size[rows.row]
+    if bool((size[copies > 0] < 0).any()):
+        return None
+    return sum(map(int, (size * copies)[copies > 0].tolist()))
+
+
+def _whole(task: Task, least: float) -> int | None:
+    return int(least * (1 - 1e-12)) if task.columns[0] == "disk" else None
+
+
+def _notes(solved: Solved, crowded: int) -> list[str]:
+    notes: list[str] = []
+    task, found = solved.task, solved.found
+    if not found.balanced:
+        missed = [
+            f"{name} {100 * (found.reached[column] - 1):.1f} %"
+            for column, name in enumerate(task.columns)
+            if name and not found.within[column]
+        ]
+        notes.append(
+            f"not within the tolerance asked for: {', '.join(missed)} above the best level"
+        )
+    if crowded:
+        notes.append(f"{crowded} disks pass their limit while the plan runs: see peak_disk")
+    return notes

@@ -1,0 +1,115 @@
+"""Why each partition changes, in a sentence.
+
+    broker 12 holds 18 % more than its share of bytes out; moving leadership of orders-3 to 9
+    costs no data
+
+A broker's share of a resource is the mean utilisation times its capacity. The sentence names the
+strongest ground: what had to move first (brokers that leave, replicas that are missing, racks that
+are crowded), then what evens out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kedge.balance.figures import NAMES
+from kedge.balance.problem import Floats
+from kedge.model.broker import Broker, BrokerState
+from kedge.model.snapshot import Snapshot
+
+WORDS = {
+    "disk": "disk",
+    "in": "bytes in",
+    "out": "bytes out",
+    "cpu": "cpu",
+    "leaders": "leaders",
+    "replicas": "replicas",
+}
+LEAST = 0.005  # of a share: less is not worth a word
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What is said of a broker as one that gives and as one that takes."""
+
+    id: int
+    gives: str
+    takes: str
+
+
+def grounds_of(
+    snapshot: Snapshot, loads: Floats, capacity: Floats, counted: Sequence[str]
+) -> list[Ground]:
+    """What is to be said of each broker, from its loads before the plan."""
+    stays = np.array([broker.state.stays for broker in snapshot.brokers], np.bool_)
+    columns = [place for place, name in enumerate(NAMES) if name in counted]
+    mean = loads[:, columns].sum(axis=0) / np.maximum(
+        capacity[stays][:, columns].sum(axis=0), 1e-300
+    )
+    share = np.maximum(mean * capacity[:, columns], 1e-300)
+    off = np.where(mean > 0, loads[:, columns] / share - 1, 0.0)
+    names = [NAMES[place] for place in columns]
+    rows: list[list[float]] = off.tolist()
+    return [_ground(broker, row, names) for broker, row in zip(snapshot.brokers, rows, strict=True)]
+
+
+def _ground(broker: Broker, off: list[float], names: list[str]) -> Ground:
+    gives = takes = ""
+    if broker.state in (BrokerState.DRAINING, BrokerState.DEAD):
+        gives = f"broker {broker.id} is {broker.state} and must end empty"
+    elif off and max(off) > LEAST:
+        name = names[off.index(max(off))]
+        gives = (
+            f"broker {broker.id} holds {100 * max(off):.0f} % more than its share of {WORDS[name]}"
+        )
+    if broker.state is BrokerState.NEW:
+        takes = f"broker {broker.id} is new"
+    elif off and min(off) < -LEAST:
+        name = names[off.index(min(off))]
+        takes = (
+            f"broker {broker.id} holds {-100 * min(off):.0f} % less than its share of {WORDS[name]}"
+        )
+    return Ground(broker.id, gives, takes)
+
+
+def reason(
+    name: str,
+    before: Sequence[int],
+    after: Sequence[int],
+    grounds: Sequence[Ground],
+    wanted: int,
+    *,
+    crowded: bool,
+) -> str:
+    """Why one partition goes from these brokers (indexes) to those."""
+    gone = [b for b in before if b not in after]
+    come = [b for b in after if b not in before]
+    said: list[str] = []
+    if wanted > len(before):
+        said.append(f"{name} has {len(before)} of {wanted} replicas")
+    elif wanted < len(before):
+        said.append(f"{name} has {len(before)} replicas, {wanted} are wanted")
+    elif crowded:
+        said.append(f"replicas of {name} shared a rack")
+    if not come and not gone:
+        return _leadership(name, before, after, grounds)
+    said += [grounds[b].gives for b in gone if grounds[b].gives][:1]
+    said += [grounds[b].takes for b in come if grounds[b].takes][:1]
+    if not said:
+        said.append(f"makes room on broker {grounds[gone[0]].id}" if gone else "evens out")
+    if after[:1] != before[:1] and after[0] in before and grounds[before[0]].gives:
+        said.append(f"leadership goes to {grounds[after[0]].id} at no cost")
+    return "; ".join(dict.fromkeys(said))
+
+
+def _leadership(
+    name: str, before: Sequence[int], after: Sequence[int], grounds: Sequence[Ground]
+) -> str:
+    old, new = grounds[before[0]], grounds[after[0]]
+    if before[0] == after[0]:
+        return f"evens out the log directories of {name}'s brokers"
+    why = old.gives or new.takes or f"evens out broker {old.id}"
+    return f"{why}; moving leadership of {name} to {new.id} costs no data"

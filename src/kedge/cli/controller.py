@@ -1,0 +1,92 @@
+"""`kedge controller`: be the controller of real Kafka brokers."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from kedge.cli.options import help_without_command
+
+app = typer.Typer(
+    name="controller",
+    help="Be the controller of a ZooKeeper-mode Kafka cluster",
+    invoke_without_command=True,
+)
+
+
+@app.callback()
+def group(context: typer.Context) -> None:
+    """Be the controller of a ZooKeeper-mode Kafka cluster"""
+    help_without_command(context)
+
+
+@app.command("run")
+def run(
+    zookeeper: Annotated[
+        str, typer.Option("--zookeeper", help="ZooKeeper, as in zk1:2181,zk2:2181/kafka")
+    ],
+    listen: Annotated[
+        str, typer.Option("--listen", help="Where brokers and clients reach us, HOST:PORT")
+    ] = "127.0.0.1:0",
+    node: Annotated[int, typer.Option("--id", help="Our id; no broker may have it", min=0)] = 1000,
+    take_over: Annotated[
+        bool, typer.Option("--take-over", help="Take the role from any broker that holds it")
+    ] = False,
+    protocol: Annotated[
+        str | None,
+        typer.Option("--inter-broker-protocol", help="As on the brokers; asked of them if absent"),
+    ] = None,
+    listener: Annotated[
+        str | None,
+        typer.Option("--listener", help="The brokers' listener to use; their first PLAINTEXT one"),
+    ] = None,
+    session_timeout_ms: Annotated[
+        int, typer.Option("--session-timeout-ms", help="Milliseconds until ZooKeeper gives us up")
+    ] = 6000,
+    metrics_port: Annotated[
+        int | None,
+        typer.Option("--metrics-port", help="Port on 127.0.0.1 for Prometheus; 0 for any"),
+    ] = None,
+) -> None:
+    """Run the controller until SIGTERM, or stand by until the role is vacant
+
+    Example: kedge controller run --zookeeper 127.0.0.1:2181 --listen 127.0.0.1:9090 --take-over
+    """
+    import logging
+    import signal
+
+    from kedge.model import BrokerId
+    from kedge.service import (
+        ControllerService,
+        JsonLines,
+        Options,
+        parse_address,
+        parse_protocol,
+    )
+
+    options = Options(
+        zookeeper=zookeeper,
+        listen=parse_address(listen),
+        id=BrokerId(node),
+        take_over=take_over,
+        protocol=None if protocol is None else parse_protocol(protocol),
+        listener=listener,
+        session_timeout_ms=session_timeout_ms,
+        metrics_port=metrics_port,
+    )
+    lines = JsonLines()
+    logging.getLogger("kedge").addHandler(lines)
+    service = ControllerService(options, log=lines.sink)
+
+    def stop(_number: int, _frame: object) -> None:
+        service.ask_to_stop()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, stop)
+    with service:
+        # for programs that start us: where we came to listen
+        typer.echo(f"LISTENING {service.at.host}:{service.at.port}")
+        lines.note("listening", host=service.at.host, port=service.at.port, id=node)
+        service.wait()
+    lines.note("stopped")

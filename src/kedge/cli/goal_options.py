@@ -1,0 +1,242 @@
+"""What `kedge plan` and its relatives let an operator ask for: one set of options for all."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+import typer
+
+from kedge.cli.amounts import parse_bytes
+from kedge.cli.brokers_text import parse_brokers
+from kedge.cli.connection import CommandConfigOption
+from kedge.errors import InvalidRequest, MalformedNumber
+
+if TYPE_CHECKING:
+    from kedge.balance import Goals
+    from kedge.model import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class GoalOptions:
+    """The options, as typed."""
+
+    snapshot: Annotated[
+        Path | None, typer.Option("--snapshot", help="The cluster: a snapshot file or directory")
+    ] = None
+    bootstrap_server: Annotated[
+        str, typer.Option("--bootstrap-server", help="Or a live cluster: host:port")
+    ] = ""
+    command_config: CommandConfigOption = None
+    tolerance: Annotated[
+        str,
+        typer.Option(help="Share above the best possible maximum: 0.05, or 0.05,cpu=0.2"),
+    ] = "0.05"
+    max_bytes: Annotated[str | None, typer.Option(help="Most bytes to move, like 2TB")] = None
+    max_moves: Annotated[int | None, typer.Option(help="Most replicas to move")] = None
+    max_moves_per_broker: Annotated[
+        int | None, typer.Option(help="Most replicas to move to or from one broker")
+    ] = None
+    max_replicas_per_broker: Annotated[
+        int | None, typer.Option(help="Most replicas that a broker may hold")
+    ] = None
+    remove_brokers: Annotated[
+        str, typer.Option(help="Brokers to empty: ids by commas, like 3,4")
+    ] = ""
+    add_brokers: Annotated[
+        str, typer.Option(help="Brokers to fill: ids, or id:rack of ones that are still to come")
+    ] = ""
+    exclude_brokers: Annotated[
+        str, typer.Option(help="Brokers that keep what they have and get nothing")
+    ] = ""
+    topics: Annotated[
+        str | None, typer.Option(help="Only these topics: a pattern, commas between alternatives")
+    ] = None
+    exclude_topics: Annotated[
+        str | None, typer.Option(help="Topics to leave alone: a pattern, commas between")
+    ] = None
+    exclude_partitions: Annotated[
+        str, typer.Option(help="Partitions to leave alone, like orders-3,logs-0")
+    ] = ""
+    replication_factor: Annotated[
+        list[str] | None, typer.Option(help="Wanted replicas of topics: T=N; may be repeated")
+    ] = None
+    leaders_only: Annotated[bool, typer.Option(help="Move leadership only, and no data")] = False
+    above: Annotated[
+        str | None, typer.Option(help="Only bring brokers under this share of capacity, like 85%")
+    ] = None
+    weights: Annotated[
+        str,
+        typer.Option(help="Of disk, in, out, cpu, replicas, leaders: disk=2,cpu=0; 0 leaves out"),
+    ] = ""
+    limits: Annotated[
+        str, typer.Option(help="Share of each capacity that may be filled: disk=0.9,cpu=off")
+    ] = ""
+    strict_racks: Annotated[
+        bool, typer.Option(help="Refuse more replicas than racks instead of doubling up")
+    ] = False
+    even_log_dirs: Annotated[
+        bool, typer.Option(help="Also even out the log directories inside brokers")
+    ] = False
+    throttle: Annotated[
+        str, typer.Option(help="Bytes per second in and out of a broker that the time is told for")
+    ] = "50MB"
+    moves_at_once: Annotated[
+        int, typer.Option(min=1, help="Copies at a time into and out of a broker")
+    ] = 2
+    seed: Annotated[int, typer.Option(help="Another seed, another plan; the same, the same")] = 0
+
+    def goals(self) -> Goals:
+        """What is asked, as a value."""
+        from kedge.balance import Goals, NewBroker
+
+        general, single = _tolerances(self.tolerance)
+        return Goals(
+            tolerance=general,
+            tolerances=single,
+            weights=_shares(self.weights, "--weights"),
+            limits={
+                name: None if text == "off" else _number(text, "--limits")
+                for name, text in _pairs(self.limits, "--limits")
+            },
+            max_bytes=None
+            if self.max_bytes is None
+            else parse_bytes(self.max_bytes, "--max-bytes"),
+            max_moves=self.max_moves,
+            max_moves_per_broker=self.max_moves_per_broker,
+            max_replicas_per_broker=self.max_replicas_per_broker,
+            remove_brokers=_ids(self.remove_brokers, "--remove-brokers"),
+            add_brokers=tuple(
+                NewBroker(broker.id, broker.rack)
+                for broker in _brokers(self.add_brokers, "--add-brokers")
+            ),
+            exclude_brokers=_ids(self.exclude_brokers, "--exclude-brokers"),
+            topics=self.topics,
+            exclude_topics=self.exclude_topics,
+            exclude_partitions=_partitions(self.exclude_partitions),
+            replication_factor=_factors(self.replication_factor or []),
+            leaders_only=self.leaders_only,
+            above=None if self.above is None else _percent(self.above),
+            strict_racks=self.strict_racks,
+            even_log_dirs=self.even_log_dirs,
+            rate_bytes_per_second=parse_bytes(self.throttle, "--throttle"),
+            moves_each_way=self.moves_at_once,
+        )
+
+    def cluster(self) -> Snapshot:
+        """The cluster that is meant, from its file or from itself."""
+        from kedge.files import read_snapshot
+
+        if (self.snapshot is None) == (not self.bootstrap_server):
+            hint = "give --snapshot FILE or --bootstrap-server host:port"
+            raise InvalidRequest("which cluster is meant?", hint=hint)
+        if self.snapshot is not None:
+            return read_snapshot(self.snapshot)
+        from kedge.cli.snapshot import live_snapshot
+
+        return live_snapshot(self.bootstrap_server, self.command_config)
+
+
+def taking_goals(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command every option of `GoalOptions` in front of its own; it gets them as one."""
+
+    def run(**typed: Any) -> Any:
+        names = {each.name for each in fields(GoalOptions)}
+        options = GoalOptions(**{name: typed.pop(name) for name in names})
+        return command(options=options, **typed)
+
+    hints = get_type_hints(GoalOptions, include_extras=True)
+    shared = [
+        inspect.Parameter(
+            each.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=None if each.default is MISSING else each.default,
+            annotation=hints[each.name],
+        )
+        for each in fields(GoalOptions)
+    ]
+    own_hints = get_type_hints(command, include_extras=True)
+    own = [
+        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=own_hints[name])
+        for name, parameter in inspect.signature(command).parameters.items()
+        if name != "options"
+    ]
+    every = [*shared, *own]
+    run.__signature__ = inspect.Signature(every)  # pyright: ignore[reportFunctionMemberAccess]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in every}
+    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    return run
+
+
+# ---- texts --------------------------------------------------------------------------------------
+
+
+def _brokers(text: str, place: str) -> tuple[Any, ...]:
+    return parse_brokers(text, place=place) if text else ()
+
+
+def _ids(text: str, place: str) -> frozenset[int]:
+    return frozenset(broker.id for broker in _brokers(text, place))
+
+
+def _number(text: str, place: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = float("nan")
+    if not 0 <= number < float("inf"):
+        raise MalformedNumber(f"{text!r} is no number from 0", place=place)
+    return number
+
+
+def _percent(text: str) -> float:
+    bare = text.removesuffix("%")
+    number = _number(bare, "--above")
+    return number / 100 if bare != text or number > 1 else number
+
+
+def _pairs(text: str, place: str) -> list[tuple[str, str]]:
+    pairs: list[tuple[str, str]] = []
+    for piece in filter(None, map(str.strip, text.split(","))):
+        name, equals, value = piece.partition("=")
+        if not equals:
+            raise InvalidRequest(f"{place}: {piece!r} says no value", hint=f"write {name}=1")
+        pairs.append((name.strip(), value.strip()))
+    return pairs
+
+
+def _shares(text: str, place: str) -> dict[str, float]:
+    return {name: _number(value, place) for name, value in _pairs(text, place)}
+
+
+def _tolerances(text: str) -> tuple[float, dict[str, float]]:
+    pieces = [piece.strip() for piece in text.split(",") if piece.strip()]
+    general = [_number(piece, "--tolerance") for piece in pieces if "=" not in piece]
+    if len(general) > 1:
+        raise InvalidRequest(f"--tolerance: {text!r} names two for all", hint="write 0.05,cpu=0.2")
+    single = _shares(",".join(piece for piece in pieces if "=" in piece), "--tolerance")
+    return general[0] if general else 0.05, single
+
+
+def _factors(texts: list[str]) -> dict[str, int]:
+    factors: dict[str, int] = {}
+    for text in texts:
+        name, equals, number = text.rpartition("=")
+        if not equals or not number.isdigit():
+            what = f"--replication-factor: {text!r} is not topic=number"
+            raise InvalidRequest(what, hint="write orders=3")
+        factors[name] = int(number)
+    return factors
+
+
+def _partitions(text: str) -> frozenset[tuple[str, int]]:
+    found: set[tuple[str, int]] = set()
+    for piece in filter(None, map(str.strip, text.split(","))):
+        topic, dash, number = piece.rpartition("-")
+        if not dash or not number.isdigit():
+            raise InvalidRequest(f"{piece!r} is no partition", hint="write it like orders-3")
+        found.add((topic, int(number)))
+    return frozenset(found)

@@ -1,0 +1,196 @@
+"""`kedge pipeline`: from metrics to loads, findings and snapshots."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kedge.cli import pipeline_stream
+from kedge.cli.connection import echo_json
+from kedge.cli.options import Output, console, help_without_command, say
+from kedge.errors import InvalidRequest
+
+if TYPE_CHECKING:
+    from kedge.pipeline.jobs.ingest import Ingested
+    from kedge.pipeline.session import SessionSettings
+
+app = typer.Typer(name="pipeline", help="Make load models and findings of metrics, on Spark")
+pipeline_stream.register(app)
+
+OutputDirectory = Annotated[Path, typer.Option("--output", help="Directory of the tables")]
+ReportOption = Annotated[
+    Output, typer.Option("--report", help="table for people, json for programs")
+]
+MasterOption = Annotated[
+    str, typer.Option(help="Where Spark runs: local[N], spark://…, yarn, k8s://…, sc://…")
+]
+MemoryOption = Annotated[str, typer.Option(help="Heap of Spark's driver, as 2g")]
+JarsOption = Annotated[str, typer.Option(help="More jars for Spark, by commas")]
+SHOWN = 50
+
+
+class FormatName(StrEnum):
+    """The forms of files of samples."""
+
+    PARQUET = "parquet"
+    JSONL = "jsonl"
+    CSV = "csv"
+
+
+@app.callback(invoke_without_command=True)
+def group(context: typer.Context) -> None:
+    """Make load models and findings of metrics, on Spark"""
+    help_without_command(context)
+
+
+@app.command("ingest")
+def ingest_command(
+    source: Annotated[Path, typer.Option("--input", help="Directory of files of samples")],
+    brokers: Annotated[Path, typer.Option(help="Table of brokers: Parquet, CSV or JSON lines")],
+    assignment: Annotated[Path, typer.Option(help="Table of partitions and their replicas")],
+    output: OutputDirectory,
+    form: Annotated[FormatName, typer.Option("--format", help="Form of the files")] = (
+        FormatName.PARQUET
+    ),
+    allowed_lateness: Annotated[
+        int, typer.Option(help="Seconds after which a row counts as late", min=0)
+    ] = 1800,
+    interval: Annotated[int, typer.Option(help="Seconds that a sample covers", min=1)] = 60,
+    master: MasterOption = "local[2]",
+    driver_memory: MemoryOption = "2g",
+    jars: JarsOption = "",
+    report: ReportOption = Output.TABLE,
+) -> None:
+    """Ingest files of metrics: raw rows, samples, load models, findings, snapshots
+
+    Example: kedge pipeline ingest --input metrics/ --format parquet --brokers brokers.parquet
+    --assignment assignment.parquet --output history/
+    """
+    from kedge.cli.pipeline_progress import shown
+    from kedge.pipeline.jobs.ingest import IngestOrder, ingest
+    from kedge.pipeline.manifest import Settings
+    from kedge.pipeline.session import spark_session
+    from kedge.pipeline.sources.files import Format
+
+    settings = Settings(allowed_lateness_s=allowed_lateness, interval_s=interval)
+    order = IngestOrder(source, Format(form), brokers, assignment, output, settings)
+    session = _session(master, driver_memory, jars)
+    with shown() as progress:
+        done = ingest(order, lambda: spark_session(session), progress=progress)
+    _show_run(done, output, report)
+
+
+def _session(master: str, driver_memory: str, jars: str) -> SessionSettings:
+    from kedge.pipeline.session import SessionSettings, jars_from
+
+    if not re.fullmatch(r"\d+[kmgt]", driver_memory, re.IGNORECASE):
+        raise InvalidRequest(f"a heap of {driver_memory!r}", hint="write it like 2g")
+    return SessionSettings(master=master, driver_memory=driver_memory, jars=jars_from(jars))
+
+
+def _show_run(done: Ingested, output: Path, report: Output) -> None:
+    if report is Output.JSON:
+        echo_json(asdict(done))
+        return
+    from rich.table import Table
+
+    from kedge.report.findings import account_rows
+
+    table = Table(title=f"{output}, all runs together", title_justify="left")
+    table.add_column("")
+    table.add_column("rows", justify="right")
+    for name, count in account_rows(done.accounts):
+        table.add_row(name, f"{count:,}")
+    console().print(table)
+    skipped = f", {done.files_skipped} known already" if done.files_skipped else ""
+    say(f"run {done.run_id}: {done.rows:,} rows of {done.files} new files{skipped}")
+
+
+@app.command("findings")
+def findings_command(
+    output: OutputDirectory,
+    kind: Annotated[str, typer.Option(help="Only of this kind, as hot_broker")] = "",
+    cluster: Annotated[str, typer.Option(help="Only of this cluster")] = "",
+    limit: Annotated[int, typer.Option(help="Findings to show at most", min=1)] = SHOWN,
+    report: ReportOption = Output.TABLE,
+) -> None:
+    """Show what stands out: hot brokers, skew, flapping, growth, disks that fill up
+
+    Example: kedge pipeline findings --output history/
+    """
+    from kedge.pipeline.reading import KINDS, read_findings, with_courses
+    from kedge.report.findings import finding_row, sparkline
+
+    if kind and kind not in KINDS:
+        raise InvalidRequest(f"no kind {kind!r}", hint=f"there are {', '.join(KINDS)}")
+    found = read_findings(output, kind=kind or None, cluster=cluster or None)
+    drawn = with_courses(output, found[:limit])
+    if report is Output.JSON:
+        echo_json([finding_row(one) for one in drawn])
+        return
+    from rich.table import Table
+
+    table = Table(show_lines=False)
+    for name in ("kind", "cluster", "of", "value", "course", "why"):
+        table.add_column(name, overflow="fold", justify="right" if name == "value" else "left")
+    for one in drawn:
+        value = f"{one.value:g}"
+        table.add_row(one.kind, one.cluster, one.subject, value, sparkline(one.course), one.why)
+    if drawn:
+        console().print(table)
+    say(f"{len(found)} findings" + (f", {limit} of them shown" if len(found) > limit else ""))
+
+
+@app.command("loads")
+def loads_command(
+    output: OutputDirectory,
+    cluster: Annotated[str, typer.Option(help="The cluster to make a snapshot of")],
+    out: Annotated[Path, typer.Option(help="Where to: a directory, x.json or x.json.gz")],
+    at: Annotated[
+        str, typer.Option(help="Which load: p50, p95, max, mean, ewma or forecast+7d")
+    ] = "p95",
+) -> None:
+    """Write a snapshot that carries the load chosen, for `kedge plan --snapshot`
+
+    Example: kedge pipeline loads --output history/ --cluster c00 --at p95 --out c00.snapshot/
+    """
+    from kedge.files import write_snapshot
+    from kedge.pipeline.snapshots import parse_at, snapshot_at
+
+    snapshot = snapshot_at(output, cluster, parse_at(at))
+    write_snapshot(snapshot, out)
+    say(f"{out}: {len(snapshot)} partitions of {cluster} at {at}")
+
+
+@app.command("compact")
+def compact_command(
+    output: OutputDirectory,
+    keep: Annotated[str, typer.Option(help="Days to keep, as 30d; all without")] = "",
+    master: MasterOption = "local[2]",
+    driver_memory: MemoryOption = "2g",
+    report: ReportOption = Output.TABLE,
+) -> None:
+    """Merge the files of each day, and remove days that are too old
+
+    Example: kedge pipeline compact --output history/ --keep 30d
+    """
+    from kedge.pipeline.history import compact
+    from kedge.pipeline.jobs.ingest import new_run_id
+    from kedge.pipeline.session import spark_session
+
+    days = re.fullmatch(r"(\d{1,5})d", keep)
+    if keep and days is None:
+        raise InvalidRequest(f"to keep {keep!r}", hint="write it in days, like 30d")
+    session = _session(master, driver_memory, "")
+    kept = int(days[1]) if days else None
+    done = compact(output, new_run_id(), keep_days=kept, session=lambda: spark_session(session))
+    if report is Output.JSON:
+        echo_json(asdict(done))
+        return
+    gone = f"; {len(done.days_removed)} days removed ({done.rows_removed:,} rows)" if kept else ""
+    typer.echo(f"{done.files_before} files before, {done.files_after} after{gone}")

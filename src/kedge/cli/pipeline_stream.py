@@ -1,0 +1,220 @@
+"""`kedge pipeline stream` and `kedge pipeline produce`: metrics through a Kafka topic."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kedge.cli.connection import (
+    BootstrapOption,
+    CommandConfigOption,
+    connected,
+    echo_json,
+)
+from kedge.cli.options import Output, OutputOption, say
+from kedge.errors import InvalidRequest, KedgeError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kedge.cluster.port import Cluster
+    from kedge.pipeline.jobs.stream import Streamed, StreamedBatch
+    from kedge.pipeline.sources.checkpoint import TopicIdentity
+
+TOPIC = "kedge.metrics"
+UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+TopicOption = Annotated[str, typer.Option("--topic", help="The topic of metrics")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the group `pipeline`."""
+    app.command("stream")(stream_command)
+    app.command("produce")(produce_command)
+
+
+def stream_command(
+    brokers: Annotated[Path, typer.Option(help="Table of brokers: Parquet, CSV or JSON lines")],
+    assignment: Annotated[Path, typer.Option(help="Table of partitions and their replicas")],
+    checkpoint: Annotated[Path, typer.Option(help="Directory that keeps how far it has got")],
+    output: Annotated[Path, typer.Option(help="Directory of the tables")],
+    topic: TopicOption = TOPIC,
+    once: Annotated[bool, typer.Option("--once", help="Read what is there now, then end")] = False,
+    interval: Annotated[str, typer.Option(help="Time between batches, with its unit")] = "60s",
+    max_offsets: Annotated[int, typer.Option(help="Rows that a batch holds at most")] = 2_000_000,
+    master: Annotated[str, typer.Option(help="Where Spark runs: local[N], spark://…")] = "local[2]",
+    driver_memory: Annotated[str, typer.Option(help="Heap of the driver, as 2g")] = "2g",
+    jars: Annotated[str, typer.Option(help="Jars of the Kafka connector, by commas")] = "",
+    bootstrap_server: BootstrapOption = "",
+    command_config: CommandConfigOption = None,
+    form: Annotated[Output, typer.Option("--report", help="table or json")] = Output.TABLE,
+) -> None:
+    """Stream metrics from a Kafka topic into the tables, each row exactly once
+
+    Example: kedge pipeline stream --bootstrap-server localhost:9092 --brokers brokers.parquet
+    --assignment assignment.parquet --checkpoint checkpoint/ --output history/ --once
+    """
+    from kedge.pipeline.jobs.stream import StreamOrder, stream
+    from kedge.pipeline.session import SessionSettings, jars_from, spark_session
+    from kedge.pipeline.sources.kafka import KafkaSource, check_connector
+
+    client = _client(command_config)
+    session = SessionSettings(
+        master=master, driver_memory=driver_memory, jars=jars_from(jars), kafka=not jars
+    )
+    check_connector(session)
+    order = StreamOrder(
+        source=KafkaSource(bootstrap_server, topic, max_offsets, client),
+        identity=_identity(bootstrap_server, command_config, topic),
+        brokers=brokers,
+        assignment=assignment,
+        output=output,
+        checkpoint=checkpoint,
+        once=once,
+        interval_s=round(seconds(interval)),
+    )
+    with _until_told() as told:
+        done = stream(order, lambda: spark_session(session), told=_tell_batch, stopped=told.is_set)
+    _show(done, form)
+
+
+def _identity(bootstrap: str, command_config: Path | None, topic: str) -> TopicIdentity:
+    from kedge.pipeline.sources.checkpoint import TopicIdentity
+
+    with connected(bootstrap, command_config) as cluster:
+        described = cluster.describe_topics([topic])[topic]
+        if isinstance(described, KedgeError):
+            raise described
+        return TopicIdentity(cluster.describe().cluster_id, topic, described.topic_id)
+
+
+def produce_command(
+    topic: TopicOption = TOPIC,
+    interval: Annotated[str, typer.Option(help="Time between samples, with its unit")] = "60s",
+    count: Annotated[int | None, typer.Option(help="Samples to take; on and on without")] = None,
+    replayed: Annotated[
+        Path | None, typer.Option("--from", help="Send the rows of this file or directory instead")
+    ] = None,
+    of: Annotated[
+        str, typer.Option("--of", help="Sample this cluster (host:port), not the topic's own")
+    ] = "",
+    internal: Annotated[
+        bool, typer.Option("--internal", help="Sample Kafka's own topics too")
+    ] = False,
+    bootstrap_server: BootstrapOption = "",
+    command_config: CommandConfigOption = None,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Send metrics to a Kafka topic: samples of a live cluster, or the rows of a file
+
+    Example: kedge pipeline produce --bootstrap-server localhost:9092 --interval 60s --count 10
+    """
+    from kedge.pipeline.jobs.producing import sending
+
+    client = _client(command_config)
+    pause = seconds(interval)
+    with connected(bootstrap_server, command_config) as cluster:
+        _check_topic(cluster, topic)
+        with sending(bootstrap_server, topic, client) as sender:
+            if replayed is not None:
+                from kedge.pipeline.jobs.produce import replay
+
+                replay(replayed, sender)
+            elif of:
+                with connected(of, command_config) as sampled:
+                    _sample(sampled, sender, pause, count, internal)
+            else:
+                _sample(cluster, sender, pause, count, internal)
+    if output is Output.JSON:
+        echo_json({"topic": topic, "rows": sender.sent})
+    else:
+        typer.echo(f"{sender.sent} rows sent to {topic}")
+
+
+def _sample(cluster: Cluster, send: Any, pause: float, count: int | None, internal: bool) -> None:
+    from kedge.pipeline.jobs.produce import sample_on
+    from kedge.pipeline.jobs.sampling import Sampler
+
+    with _until_told() as told:
+        sample_on(
+            Sampler(cluster, internal=internal),
+            send,
+            interval_s=pause,
+            count=count,
+            wait=told.wait,
+            sampled=lambda rows: say(f"{rows} replicas sampled"),
+        )
+
+
+def _client(path: Path | None) -> dict[str, str]:
+    """What `--command-config` holds."""
+    if path is None:
+        return {}
+    from kedge.cluster.properties import parse_properties
+    from kedge.files import read_text, said_of
+
+    text = read_text(path)
+    with said_of(path):
+        return parse_properties(text)
+
+
+def _check_topic(cluster: Cluster, topic: str) -> None:
+    described = cluster.describe_topics([topic])[topic]
+    if isinstance(described, KedgeError):
+        raise described
+
+
+def seconds(text: str) -> float:
+    """A time with its unit, as 500ms, 60s, 5m or 1h."""
+    number = text.rstrip("abcdefghijklmnopqrstuvwxyz")
+    unit = text[len(number) :] or "s"
+    try:
+        value = float(number) * UNITS[unit]
+    except (KeyError, ValueError):
+        raise InvalidRequest(f"{text!r} is no time", hint="write 500ms, 60s, 5m or 1h") from None
+    if not 0 <= value <= 86_400 * 7:
+        raise InvalidRequest(f"{text!r} is no time between samples", hint="at most a week")
+    return value
+
+
+@contextmanager
+def _until_told() -> Generator[threading.Event]:
+    """An event that is set when somebody ends the program: in order, at the next good moment."""
+    told = threading.Event()
+
+    def tell(number: int, frame: FrameType | None) -> None:
+        told.set()
+
+    before = {number: signal.signal(number, tell) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield told
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _tell_batch(batch: StreamedBatch) -> None:
+    if batch.again:
+        say(f"batch {batch.number}: in the tables already")
+    else:
+        say(f"batch {batch.number}: {batch.rows} rows")
+
+
+def _show(done: Streamed, form: Output) -> None:
+    from dataclasses import asdict
+
+    if form is Output.JSON:
+        echo_json(asdict(done))
+        return
+    accounts: Mapping[str, Any] = asdict(done.accounts)
+    typer.echo(f"{done.rows} rows in {done.batches} batches; of all rows ever read:")
+    for name, value in accounts.items():
+        if isinstance(value, int):
+            typer.echo(f"  {name.replace('_', ' '):<12} {value:>12}")

@@ -1,0 +1,56 @@
+"""`kedge snapshot`: a cluster and its load at one moment, as a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kedge.cli.connection import CommandConfigOption, connected, echo_json
+from kedge.cli.options import Output, OutputOption
+
+if TYPE_CHECKING:
+    from kedge.model import Snapshot
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("snapshot")(snapshot_command)
+
+
+def snapshot_command(
+    out: Annotated[
+        Path, typer.Option("--out", help="x.json, x.json.gz, or a directory for Parquet")
+    ],
+    bootstrap_server: Annotated[
+        str, typer.Option("--bootstrap-server", help="The cluster: host:port, several by commas")
+    ] = "",
+    command_config: CommandConfigOption = None,
+    output: OutputOption = Output.TABLE,
+) -> int:
+    """Take a snapshot of a cluster: where replicas are, what they weigh
+
+    Example: kedge snapshot --bootstrap-server localhost:9092 --out cluster.json
+    """
+    from kedge.files import write_snapshot
+
+    taken = live_snapshot(bootstrap_server, command_config)
+    write_snapshot(taken, out)
+    partitions, brokers = len(taken), len(taken.brokers)
+    if output is Output.JSON:
+        row = {"cluster_id": taken.cluster_id, "brokers": brokers, "partitions": partitions}
+        echo_json(row | {"file": str(out)})
+    else:
+        typer.echo(f"{partitions} partitions on {brokers} brokers: {out}")
+    return 0
+
+
+def live_snapshot(bootstrap_server: str, command_config: Path | None) -> Snapshot:
+    """What a live cluster tells: metadata, sizes and log directories."""
+    from datetime import UTC, datetime
+
+    from kedge.cli.taking import snapshot_of
+
+    with connected(bootstrap_server, command_config) as cluster:
+        return snapshot_of(cluster, taken_at=datetime.now(UTC).replace(microsecond=0))

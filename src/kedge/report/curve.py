@@ -1,0 +1,128 @@
+"""Balance against bytes: what the operator picks the knee of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from kedge.balance import Solved
+
+NAMES = ("disk", "in", "out", "cpu")
+WIDTH, HEIGHT = 60, 14
+SIGN = "●"
+
+Row = dict[str, Any]
+
+
+def curve_rows(solved: Solved) -> list[Row]:
+    """One row per stop: bytes and moves so far, and how far each resource is above the best."""
+    columns = solved.task.columns
+    rows: list[Row] = [
+        {
+            "tolerance": point.epsilon,
+            "bytes_moved": int(point.bytes_moved),
+            "replicas_moved": point.replica_moves,
+            "leaders_moved": point.leader_changes,
+            "above_best": {
+                name: round(float(point.reached[place]) - 1, 6)
+                for place, name in enumerate(columns)
+                if name and point.reached[place] > 0
+            },
+        }
+        for point in solved.curve
+    ]
+    return _worth_it(rows)
+
+
+def _worth_it(rows: Sequence[Row]) -> list[Row]:
+    """Stops by bytes, without those that another one beats on both counts.
+
+    What the search brings home on its way makes some later stops cheaper than earlier ones.
+    """
+    kept: list[Row] = []
+    for row in sorted(rows, key=lambda row: (row["bytes_moved"], worst(row))):
+        if not kept or worst(row) < worst(kept[-1]):
+            kept.append(row)
+    return kept
+
+
+def worst(row: Row) -> float:
+    """The resource that is furthest above its best level."""
+    return max(row["above_best"].values(), default=0.0)
+
+
+def knee(rows: Sequence[Row]) -> int:
+    """The stop after which bytes buy least: furthest from the line between both ends."""
+    if len(rows) < 3:
+        return len(rows) - 1
+    span = max(rows[-1]["bytes_moved"] - rows[0]["bytes_moved"], 1)
+    drop = max(worst(rows[0]) - worst(rows[-1]), 1e-12)
+    gain = [
+        (worst(rows[0]) - worst(row)) / drop - (row["bytes_moved"] - rows[0]["bytes_moved"]) / span
+        for row in rows
+    ]
+    return max(range(len(rows)), key=gain.__getitem__)
+
+
+def curve_lines(rows: Sequence[Row]) -> list[str]:
+    """The curve drawn with characters, then its stops as a table."""
+    if not rows:
+        return ["nothing to move: the cluster is as even as asked for"]
+    top = max(max(map(worst, rows)), 1e-9)
+    most = max(max(row["bytes_moved"] for row in rows), 1)
+    grid = [[" "] * WIDTH for _ in range(HEIGHT)]
+    for row in rows:
+        x = round(row["bytes_moved"] / most * (WIDTH - 1))
+        y = round((1 - worst(row) / top) * (HEIGHT - 1))
+        grid[min(max(y, 0), HEIGHT - 1)][x] = SIGN
+    lines = ["furthest above the best level, over bytes moved"]
+    for place, line in enumerate(grid):
+        share = 100 * top * (1 - place / (HEIGHT - 1))
+        lines.append(f"{share:6.1f} % │{''.join(line).rstrip()}")
+    lines += [f"{'':8} └{'─' * WIDTH}", f"{'':9} 0{amount(most):>{WIDTH}}", ""]
+    return lines + _table(rows)
+
+
+def _table(rows: Sequence[Row]) -> list[str]:
+    marked = knee(rows)
+    lines = [f"{'moved':>10}  {'replicas':>8}  {'leaders':>7}  above the best level"]
+    for place, row in enumerate(rows):
+        above = "  ".join(
+            f"{name} {100 * share:.1f} %" for name, share in row["above_best"].items()
+        )
+        sign = "  ← knee" if place == marked else ""
+        moved = amount(row["bytes_moved"])
+        lines.append(
+            f"{moved:>10}  {row['replicas_moved']:>8}  {row['leaders_moved']:>7}  {above}{sign}"
+        )
+    return lines
+
+
+def amount(size: float) -> str:
+    """Bytes with their unit."""
+    from kedge.balance.feasible import shown
+
+    return shown(size, "disk")
+
+
+def curve_html(rows: Sequence[Row], title: str) -> str:
+    """The curve as a page of its own, with nothing to fetch."""
+    import plotly.graph_objects as go
+
+    figure: Any = go.Figure()
+    moved = [row["bytes_moved"] / 1e12 for row in rows]
+    names = [name for name in NAMES if any(name in row["above_best"] for row in rows)]
+    for name in names:
+        above = [100 * row["above_best"].get(name, 0.0) for row in rows]
+        figure.add_scatter(x=moved, y=above, mode="lines+markers", name=name)
+    if rows:
+        place = knee(rows)
+        figure.add_vline(x=moved[place], line_dash="dot", annotation_text="knee")
+    figure.update_layout(
+        title=f"Balance against bytes moved {title}".strip(),
+        xaxis_title="TB moved",
+        yaxis_title="% above the best possible level",
+        template="plotly_white",
+    )
+    page: str = figure.to_html(include_plotlyjs=True, full_html=True)
+    return page

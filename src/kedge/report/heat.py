@@ -1,0 +1,78 @@
+"""How full each broker is before and after a plan: rows, and a heat map for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from kedge.balance.aim import aimed
+from kedge.balance.figures import NAMES, capacities, loads_of, staying
+from kedge.balance.goals import Goals, goals_from_json
+from kedge.model.columns import widened
+from kedge.model.snapshot import Snapshot
+from kedge.plan import Plan, rows_in
+
+Row = dict[str, Any]
+STEPS = ((0.8, "blue"), (0.95, "cyan"), (1.05, "green"), (1.25, "yellow"), (float("inf"), "red"))
+CELL = "██"
+
+
+def heat_rows(plan: Plan, snapshot: Snapshot) -> list[Row]:
+    """Per broker each load over the mean of the brokers that stay, before and after."""
+    cluster = aimed(snapshot, goals_from_json(plan.goals) if plan.goals else Goals())
+    now = cluster.broker_index(cluster.assignment.replicas)
+    before, later = plan.assignments
+    width = max(now.shape[1], later.replicas.shape[1])
+    after = widened(now, width).copy()
+    changed = cluster.broker_index(widened(later.replicas, width))
+    after[rows_in(cluster.assignment, before)] = changed
+    capacity, stays = capacities(cluster), staying(cluster)
+    leader = cluster.broker_index(cluster.acting_leader)
+    told = [loads_of(cluster, now, leader), loads_of(cluster, after, after[:, 0])]
+    shares = [_shares(loads, capacity, stays) for loads in told]
+    kept = [name for place, name in enumerate(NAMES) if told[0][:, place].any()]
+    columns = [NAMES.index(name) for name in kept]
+    return [
+        {
+            "broker": broker.id,
+            "rack": broker.rack,
+            "state": str(broker.state),
+            "before": dict(zip(kept, shares[0][place, columns].tolist(), strict=True)),
+            "after": dict(zip(kept, shares[1][place, columns].tolist(), strict=True)),
+        }
+        for place, broker in enumerate(cluster.brokers)
+    ]
+
+
+def _shares(loads: Any, capacity: Any, stays: Any) -> Any:
+    mean = loads.sum(axis=0) / np.maximum(capacity[stays].sum(axis=0), 1e-300)
+    return loads / capacity / np.where(mean > 0, mean, 1.0)
+
+
+def heat_lines(rows: Sequence[Row]) -> list[str]:
+    """One line per broker: a cell for each load, before → after, with the figures beside."""
+    if not rows:
+        return []
+    names = list(rows[0]["before"])
+    legend = "  ".join(f"[{colour}]{CELL}[/] {word}" for colour, word in _legend())
+    width = max(len(str(row["broker"])) for row in rows)
+    lines = [f"{'':{width + 9}}{'  '.join(f'{name:^13}' for name in names)}"]
+    for row in rows:
+        cells = (_cell(row["before"][name], row["after"][name]) for name in names)
+        lines.append(f"broker {row['broker']:>{width}}  {'  '.join(cells)}")
+    return [*lines, legend]
+
+
+def _cell(before: float, after: float) -> str:
+    return f"[{_colour(before)}]{CELL}[/]{before:4.2f}→[{_colour(after)}]{CELL}[/]{after:4.2f}"
+
+
+def _colour(share: float) -> str:
+    return next(colour for limit, colour in STEPS if share < limit)
+
+
+def _legend() -> list[tuple[str, str]]:
+    words = ("far under", "under", "its share", "over", "far over")
+    return [(colour, word) for (_, colour), word in zip(STEPS, words, strict=True)]

@@ -1,0 +1,102 @@
+"""Demands that cannot be met: one sentence, the goal in the way, the least change that helps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kedge.balance import Goals, plan_of, task_of
+from kedge.errors import InfeasibleGoals
+from tests.balance.snapshots import broker, cluster, lopsided
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (
+            {"replication_factor": {"large": 7}},
+            "replication factor 7 of large, 6 brokers stay; ask for 6 or keep 1 more brokers",
+        ),
+        (
+            {"replication_factor": {"large": 4}, "strict_racks": True},
+            "rack safety: 4 replicas of large in 3 racks, one rack each; ask for 3 replicas, "
+            "add 1 racks, or drop --strict-racks",
+        ),
+        (
+            {"exclude_topics": ".*"},
+            "every partition is excluded or being moved already: there is nothing to plan; "
+            "leave at least one topic in",
+        ),
+        (
+            {"remove_brokers": frozenset({3}), "exclude_topics": "small"},
+            "broker 3 must end empty and holds 4 replicas that are excluded; "
+            "let small move, or keep broker 3",
+        ),
+        (
+            {"remove_brokers": frozenset({0}), "exclude_brokers": frozenset({1, 2, 3, 4, 5})},
+            "16 replicas need a new home and every broker is leaving or excluded; "
+            "let one of 0, 1, 2, 3, 4 and 1 more receive",
+        ),
+        (
+            {"max_replicas_per_broker": 9},
+            "at most 9 replicas per broker: 6 brokers stay for 60 replicas; allow 10",
+        ),
+        (
+            {"limits": {"disk": 0.15}},
+            "capacity: 1.04 TB of disk for brokers that may carry 900 GB; "
+            "add brokers for 144 GB, or lift the limit of disk to 17 %",
+        ),
+    ],
+)
+def test_it_is_refused(asked: dict[str, Any], said: str) -> None:
+    with pytest.raises(InfeasibleGoals) as refused:
+        task_of(lopsided(), Goals(**asked))
+    assert str(refused.value) == said
+
+
+@pytest.mark.parametrize(
+    ("asked", "helped"),
+    [
+        ({"replication_factor": {"large": 7}}, {"replication_factor": {"large": 6}}),
+        ({"max_replicas_per_broker": 9}, {"max_replicas_per_broker": 10}),
+        ({"limits": {"disk": 0.15}}, {"limits": {"disk": 0.18}}),
+    ],
+)
+def test_what_the_refusal_proposes_is_accepted(
+    asked: dict[str, Any], helped: dict[str, Any]
+) -> None:
+    with pytest.raises(InfeasibleGoals):
+        task_of(lopsided(), Goals(**asked))
+    task_of(lopsided(), Goals(**helped))
+
+
+def test_a_broker_that_holds_what_is_being_moved_cannot_be_emptied_yet() -> None:
+    adding = np.full((30, 1), -1, np.int32)
+    adding[0] = 1
+    with pytest.raises(InfeasibleGoals, match="being moved already; wait for the moves, or"):
+        task_of(lopsided(adding=adding), Goals(remove_brokers=frozenset({0})))
+
+
+def test_a_replica_that_no_disk_can_take_is_named() -> None:
+    from kedge.model import Capacity
+
+    small = Capacity(100e9, 1e9, 1e9, 1e4)
+    brokers = [broker(0), *(broker(b, capacity=small) for b in range(1, 9))]
+    snapshot = cluster(brokers, {"t": [([0], 200)]})
+    with pytest.raises(InfeasibleGoals, match="a replica of 200 GB must move and the largest disk"):
+        task_of(snapshot, Goals(remove_brokers=frozenset({0})))
+
+
+def test_a_threshold_below_the_best_level_is_refused_with_that_level() -> None:
+    with pytest.raises(InfeasibleGoals, match=r"disk cannot come under 17.4 %; ask for 17 %"):
+        plan_of(lopsided(), Goals(above=0.1, weights={"in": 0, "out": 0, "cpu": 0}))
+
+
+def test_a_threshold_without_capacities_is_refused() -> None:
+    from kedge.model import Capacity
+
+    brokers = [broker(b, capacity=Capacity()) for b in range(3)]
+    with pytest.raises(InfeasibleGoals, match="no broker tells its capacity"):
+        plan_of(cluster(brokers, {"t": [([0], 200)]}), Goals(above=0.85))

@@ -1,0 +1,128 @@
+"""The search: no hard goal is broken, budgets are kept, and what is counted is what happened."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from kedge.balance.bounds import bounds_of
+from kedge.balance.problem import Problem
+from kedge.balance.search import search
+from kedge.balance.solution import Progress
+from tests.balance.hard_goals import broken_goals
+from tests.balance.problems import problem_of, problems
+
+LOPSIDED = [[0, 1]] * 12 + [[1, 0]] * 12  # two of four brokers hold everything
+
+
+def copies(problem: Problem, replicas: np.ndarray) -> np.ndarray:
+    """Replicas per partition on brokers that did not hold one before."""
+    rows = zip(problem.home.tolist(), replicas.tolist(), strict=True)
+    return np.array([len({b for b in after if b >= 0} - set(before)) for before, after in rows])
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(problems())
+def test_no_hard_goal_is_broken_and_the_tally_is_right(problem: Problem) -> None:
+    bounds = bounds_of(problem)
+    found = search(problem, bounds)
+    new = copies(problem, found.replicas)
+    assert found.replica_moves == new.sum()
+    assert found.bytes_moved == pytest.approx((new * problem.size).sum())
+    if found.feasible:
+        assert ((found.replicas >= 0).sum(axis=1) == problem.wanted).all()
+        assert broken_goals(problem, found) == []
+        if found.balanced:
+            assert found.bytes_moved >= bounds.bytes_lower_bound * (1 - 1e-6) - 1e-9
+        assert (found.reached >= bounds.best / np.maximum(bounds.level, 1e-300) - 1e-6).all() or (
+            (bounds.floor > 0).any() or not problem.may_receive.all()
+        )
+
+
+@settings(max_examples=60, deadline=None)
+@given(problems())
+def test_budgets_are_kept_beyond_what_is_forced(problem: Problem) -> None:
+    bounds = bounds_of(problem)
+    idle = search(problem, bounds, max_bytes=0.0)
+    budget = idle.bytes_moved + float(np.median(problem.size)) * 2
+    found = search(problem, bounds, max_bytes=budget, max_moves=idle.replica_moves + 2)
+    assert found.bytes_moved <= budget * (1 + 1e-9)
+    assert found.replica_moves <= idle.replica_moves + 2
+
+
+@settings(max_examples=40, deadline=None)
+@given(problems())
+def test_leaders_only_moves_no_replica(problem: Problem) -> None:
+    found = search(problem, bounds_of(problem), leaders_only=True)
+    assert found.bytes_moved == found.replica_moves == 0
+    assert (np.sort(found.replicas, axis=1) == np.sort(problem.home, axis=1)).all()
+
+
+def test_a_lopsided_cluster_becomes_even() -> None:
+    problem = problem_of(LOPSIDED, brokers=4)
+    found = search(problem, bounds_of(problem))
+    assert found.balanced
+    assert found.replica_moves == 24
+    assert found.loads[:, 0].tolist() == [12.0] * 4
+
+
+def test_a_budget_of_moves_is_spent_on_the_worst() -> None:
+    problem = problem_of(LOPSIDED, brokers=4)
+    found = search(problem, bounds_of(problem), max_moves=10)
+    assert found.replica_moves == 10
+    assert found.loads[:, 0].max() < 24
+
+
+def test_moves_per_broker_are_limited() -> None:
+    problem = problem_of(LOPSIDED, brokers=4)
+    found = search(problem, bounds_of(problem), max_moves_per_broker=3)
+    held = [set(row) for row in problem.home.tolist()]
+    left = np.zeros(4, int)
+    for before, after in zip(held, found.replicas.tolist(), strict=True):
+        for b in before - set(after):
+            left[b] += 1
+    assert left.max() <= 3
+
+
+def test_a_curve_ends_where_the_answer_is_and_costs_rise_along_it() -> None:
+    problem = problem_of(LOPSIDED, brokers=4, size=np.arange(1.0, 25.0))
+    found = search(problem, bounds_of(problem))
+    assert found.curve[-1].bytes_moved == found.bytes_moved
+    assert [point.epsilon for point in found.curve] == sorted(
+        (point.epsilon for point in found.curve), reverse=True
+    )
+    assert found.curve[0].bytes_moved <= found.curve[-1].bytes_moved
+
+
+def test_the_same_seed_gives_the_same_answer() -> None:
+    luck = np.random.default_rng(5)
+    home = np.stack([luck.permutation(9)[:3] for _ in range(200)])
+    problem = problem_of(home, size=luck.lognormal(0, 1, 200), rate=luck.lognormal(0, 1, 200))
+    bounds = bounds_of(problem)
+    one, other = (search(problem, bounds, seed=7).replicas for _ in range(2))
+    assert (one == other).all()
+
+
+def test_progress_is_told_and_names_the_phases() -> None:
+    told: list[Progress] = []
+    problem = problem_of(LOPSIDED, brokers=4)
+    search(problem, bounds_of(problem), progress=told.append)
+    assert {one.phase for one in told} >= {"forced", "drain", "home"}
+    assert told[-1].over == 0
+
+
+def test_a_broker_with_more_replicas_than_room_sheds_the_rest() -> None:
+    problem = problem_of([[0, 1]] * 6, brokers=4, room=[4, 4, 4, 4])
+    found = search(problem, bounds_of(problem))
+    assert found.feasible
+    assert np.bincount(found.replicas[found.replicas >= 0]).max() <= 4
+
+
+def test_a_giant_is_led_where_it_can_be_carried() -> None:
+    capacity = np.repeat([[1.0], [1.0], [1.0], [4.0]], 4, axis=1)
+    home = [[0, 1], *[[i % 3, 3] for i in range(30)]]
+    size = np.r_[40.0, np.ones(30)]
+    problem = problem_of(home, size=size, capacity=capacity, tolerance=np.full(4, 0.1))
+    found = search(problem, bounds_of(problem))
+    assert 3 in found.replicas[0]
