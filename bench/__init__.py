@@ -5,4 +5,11 @@ of it is a ratio against something measured in the same run on the same machine:
 or a lower bound such as copying the bytes. A speed that is not compared is not reported.
 """
 
-SECTIONS = ("placement", "snapshot", "controller", "balance")
+SECTIONS = (
+    "placement",
+    "snapshot",
+    "controller",
+    "balance",
+    "pipeline",
+    "real_controller",
+)

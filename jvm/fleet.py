@@ -21,13 +21,13 @@ from jvm.zookeeper import zookeeper
 
 KAFKA_2_8 = "kafka-2.8.2"
 HERE = Path(__file__).parent
-TOGETHER = ("-Xmx768m", *(flag for flag in SMALL if not flag.startswith("-Xmx")))
 
 SETTINGS = {
     "num.network.threads": "1",
     "num.io.threads": "2",
     "num.recovery.threads.per.data.dir": "1",
-    "log.cleaner.enable": "false",
+    "log.cleaner.threads": "1",
+    "log.cleaner.backoff.ms": "300",
     "log.cleaner.dedupe.buffer.size": "16777216",
     "auto.create.topics.enable": "false",
     "auto.leader.rebalance.enable": "false",  # leaders move only when a test moves them
@@ -69,13 +69,12 @@ class Fleet:
 
     # ---- together -------------------------------------------------------------------------------
 
-    def start_together(self) -> None:
+    def start_together(self, *, heap: str = "-Xmx768m") -> None:
         """Start all brokers in one JVM."""
         files = [self._properties(broker) for broker in self.ports]
+        flags = (heap, *(flag for flag in SMALL if not flag.startswith("-Xmx")))
         process = self.stack.enter_context(
-            java(
-                self.release, str(HERE / "Brokers.java"), *files, cwd=self.directory, flags=TOGETHER
-            )
+            java(self.release, str(HERE / "Brokers.java"), *files, cwd=self.directory, flags=flags)
         )
         process.wait_for_line("READY")
         self.together = process
@@ -168,7 +167,11 @@ class KedgeController:
                 stdout=subprocess.PIPE, stderr=log, text=True,
             )  # fmt: skip
         assert self._process.stdout is not None
-        line = self._process.stdout.readline()
+        try:
+            line = self._process.stdout.readline()
+        except BaseException:
+            self.kill()  # whoever waited for it does not know it yet
+            raise
         if not line.startswith("LISTENING "):
             self.stop()
             raise RuntimeError(f"kedge did not start: {line}{self.log.read_text()[-2000:]}")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from base64 import urlsafe_b64encode
 from typing import Any
 
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from kedge.protocol import broker_messages as m
+from kedge.protocol.broker_apis import SENT_BY_BROKERS, SENT_BY_CONTROLLERS, encode_body
 
 INT16 = st.integers(-(1 << 15), (1 << 15) - 1)
 INT32 = st.integers(-(1 << 31), (1 << 31) - 1)
@@ -132,3 +135,29 @@ MESSAGES = {
     56: (alter_partition_request, alter_partition_response),
     67: (allocate_producer_ids_request, allocate_producer_ids_response),
 }
+
+
+def print_examples(count: int) -> None:
+    """Lines of kind, key, version and body. In a process of its own, for Hypothesis takes it ill
+    if other threads draw random numbers, as those of a ZooKeeper client do."""
+    for key, api in {**SENT_BY_CONTROLLERS, **SENT_BY_BROKERS}.items():
+        for version in range(api.oldest, api.newest + 1):
+            for number, kind in enumerate(("request", "response")):
+                form = (api.request, api.response)[number]
+                _print_some(f"{kind} {key} {version}", form, MESSAGES[key][number](version), count)
+
+
+def _print_some(what: str, form: Any, strategy: st.SearchStrategy[Any], count: int) -> None:
+    _, key, version = what.split()
+    flexible = int(version) >= {**SENT_BY_CONTROLLERS, **SENT_BY_BROKERS}[int(key)].flexible
+
+    @settings(max_examples=count, phases=[Phase.generate], database=None, deadline=None)
+    @given(strategy)
+    def show(value: Any) -> None:
+        print(what, encode_body(form, int(version), value, flexible=flexible).hex())
+
+    show()
+
+
+if __name__ == "__main__":
+    print_examples(int(sys.argv[1]))

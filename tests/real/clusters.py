@@ -18,6 +18,7 @@ import pytest
 from jvm import KAFKA_3_9, KAFKA_4_1
 from jvm.clusters import RealCluster, kraft_cluster, zookeeper_cluster
 from jvm.tools import KafkaTools, kafka_tools
+from tests.real.kedge_cluster import Run, kedge_cluster
 from tests.real.secured import Secured, secured
 
 T = TypeVar("T")
@@ -46,6 +47,16 @@ def kraft(config: pytest.Config) -> RealCluster:
 def zookeeper(config: pytest.Config) -> RealCluster:
     """Three brokers of 3.9 and their ZooKeeper."""
     return _once(config, "zookeeper", zookeeper_cluster)
+
+
+def under_kedge(config: pytest.Config, protocol: str) -> Run:
+    """Three brokers of 3.9 that speak this protocol among them, with Kedge as their controller."""
+    settings = {"auto.create.topics.enable": "true", "default.replication.factor": "3"}
+    return _once(
+        config,
+        f"kedge-{protocol}",
+        lambda path: kedge_cluster(path, protocol=protocol, settings=settings),
+    )
 
 
 def security(config: pytest.Config) -> Secured:

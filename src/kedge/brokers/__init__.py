@@ -13,6 +13,9 @@ parts, from the inside out:
     simulated  the requests of the controller, checked in the order of a real broker
     around     what a broker needs of the world: time, other brokers, a way to change an ISR
 
+`wire` is the way to real brokers: one ordered connection each, requests that were not answered
+sent again until the link is closed. `wire_forms` has what is said and heard, as Kafka's messages.
+
 Rules.
 
 - A broker decides nothing by luck or by the clock of the machine: time comes from `Around`.

@@ -29,7 +29,7 @@ from kedge.brokers.port import Answered
 from kedge.brokers.wire_forms import Address, Translator, address_of, heard
 from kedge.errors import MalformedMessage
 from kedge.model import Broker, BrokerId
-from kedge.model.broker_requests import BrokerRequest
+from kedge.model.broker_requests import BrokerRequest, UpdateMetadata
 from kedge.protocol import FRAME_BYTES_MAX, PREFIX_BYTES, frame_length
 
 _LOG = logging.getLogger(__name__)
@@ -89,9 +89,10 @@ class WireBrokers:
         return link
 
     def slowest(self) -> BrokerId | None:
-        """The connected broker that has most left to answer: what it knows, all connected do."""
+        """The connected broker that has most metadata left to take. All are told the same changes
+        in the same order, so what this one knows, all connected ones do."""
         links = [link for link in list(self._links.values()) if link.connected]
-        return max(links, key=lambda link: link.outstanding).broker if links else None
+        return max(links, key=lambda link: link.updates_outstanding).broker if links else None
 
     def outstanding(self) -> dict[BrokerId, int]:
         """How many requests each broker has yet to answer."""
@@ -149,6 +150,13 @@ class WireLink:
         self._flying: deque[tuple[int, Pending]] = deque()
         self._changed = asyncio.Event()
         self._correlation = 0
+        self._updates_sent = 0  # UpdateMetadata; each of the two counts has one writer
+        self._updates_taken = 0
+
+    @property
+    def updates_outstanding(self) -> int:
+        """How many changes of metadata are not answered yet."""
+        return self._updates_sent - self._updates_taken
 
     @property
     def outstanding(self) -> int:
@@ -159,6 +167,7 @@ class WireLink:
 
     def send(self, request: BrokerRequest, answered: Answered) -> None:
         """Queue a request; `answered` is called on the thread of the links."""
+        self._updates_sent += isinstance(request, UpdateMetadata)
         self._waiting.append(Pending(request, answered))
         self._brokers.call_soon(self)
 
@@ -263,3 +272,4 @@ class WireLink:
         self._changed.set()
         self._brokers.traffic.answered[type(pending.request).__name__] += 1
         pending.answered(answer)
+        self._updates_taken += isinstance(pending.request, UpdateMetadata)

@@ -20,6 +20,8 @@ Rules.
 - One item of a request never harms another: refusals stand beside successes, item by item.
 - Handlers are functions from a request, through the `Backend`, to a response. Only `server`,
   `connection` and `thread` touch sockets; only `stored_topics` and `stored_configs` the store.
+- A controller of real brokers has a node of its own (`controller_node`): it answers what is the
+  controller's and passes all else to a broker, byte for byte (`relay`).
 - Strangers cost little: frames, connections, bytes in flight and idle time have limits, and what
   is not a request ends its connection and nothing else.
 

@@ -21,12 +21,13 @@ from kedge.errors import (
     StoreUnavailable,
     UnknownTopicOrPartition,
 )
+from kedge.files import said_of
 from kedge.lab.directories import AskedDirectories, Directories
 from kedge.lab.faults import Faults
 from kedge.lab.folder import LOCK_S_MAX, FolderLock, LabFolder, open_or_make
 from kedge.lab.keeper import Keeper
 from kedge.lab.notices import drop_old_notices
-from kedge.lab.sampling import SETTLED_MS, Row, Sampler, Sink
+from kedge.lab.sampling import SETTLED_MS, Row, Sampler, Sink, jsonl, write_tables
 from kedge.lab.seats import Seat
 from kedge.lab.settings import LabSettings
 from kedge.lab.shape import cluster_settings
@@ -267,6 +268,26 @@ class Lab:
         self.world.engine.rush(minutes * MINUTE_MS + SETTLED_MS, timeout_s=3_600.0)
         while not done.is_set():  # the last minute may have just missed the end of that
             self.world.engine.rush(SETTLED_MS)
+
+    def sample_to(self, out: Path, minutes: int) -> int:
+        """Write the next minutes' rows to a file and, beside it, the tables that they are about."""
+        count = 0
+        with said_of(out), out.open("wb") as file:
+
+            def take(rows: list[Row]) -> None:
+                nonlocal count
+                count += len(rows)
+                file.write(jsonl(rows))
+
+            self.sample_into(take, minutes)
+        tables = self.world.engine.ask(
+            lambda: (
+                self.looker.broker_rows(self.cluster_id),
+                self.looker.partition_rows(self.cluster_id),
+            )
+        )
+        write_tables(out.parent, *tables)
+        return count
 
     def until(self, done: Callable[[], bool], timeout_s: float = READY_S_MAX) -> None:
         """Wait for what the lab's thread brings about."""

@@ -10,12 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from kedge.errors import InvalidRequest
-from kedge.files import said_of
 from kedge.lab.control import ControlServer
 from kedge.lab.folder import LabFolder
 from kedge.lab.lab import Lab
 from kedge.lab.process_id import write_pid
-from kedge.lab.sampling import Row, jsonl, write_tables
 
 
 class LabProcess:
@@ -83,27 +81,11 @@ class LabProcess:
             case "fill":
                 return self.lab.fill(order["topic"], int(order["bytes"]), order.get("partition"))
             case "sample":
-                return self._sample(int(order["minutes"]), Path(order["out"]))
+                out, minutes = Path(order["out"]), int(order["minutes"])
+                rows = self.lab.sample_to(out, minutes)
+                return {"rows": rows, "out": str(out), "minutes": minutes}
             case "down":
                 self.ending.set()
                 return os.getpid()
             case other:
                 raise InvalidRequest(f"{other!r} is no order")
-
-    def _sample(self, minutes: int, out: Path) -> dict[str, Any]:
-        """Write the next minutes' rows, and the tables that they are about beside them."""
-        count = 0
-        with said_of(out), out.open("wb") as file:
-
-            def take(rows: list[Row]) -> None:
-                nonlocal count
-                count += len(rows)
-                file.write(jsonl(rows))
-
-            self.lab.sample_into(take, minutes)
-        looker, cluster = self.lab.looker, self.lab.cluster_id
-        tables = self.lab.world.engine.ask(
-            lambda: (looker.broker_rows(cluster), looker.partition_rows(cluster))
-        )
-        write_tables(out.parent, *tables)
-        return {"rows": count, "out": str(out), "minutes": minutes}

@@ -14,6 +14,8 @@ Rules.
   (`decoding` says why and reads with care instead).
 - `APIS` is the one list of what is understood. ApiVersions answers from it, so a client never
   sends what cannot be read.
+- What controllers and brokers say to each other (`broker_apis`, `broker_messages`) has schemas of
+  our own, in the form of `schema`: no client library describes these messages.
 - `code_of` is the one place where an error becomes a number.
 
 Worked example: `kafka-topics --list` begins with ApiVersions, version 4, correlation 0.

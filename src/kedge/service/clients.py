@@ -1,0 +1,58 @@
+"""What clients of the controller's node get: the backend, with settings that may yet be learned.
+
+A controller may begin before any broker does, and then learn from the first one what the brokers
+are set to. From then on clients are answered by a backend of those settings.
+"""
+
+from __future__ import annotations
+
+import time
+
+from kedge.endpoint import (
+    ClusterSettings,
+    ControllerBackend,
+    Images,
+    QuotaSettings,
+    Surroundings,
+)
+from kedge.endpoint.dispatch import Answer, Dispatcher
+from kedge.endpoint.pseudo_node import NoLogDirs
+from kedge.endpoint.quota import MutationQuota
+from kedge.model import BrokerId
+from kedge.runtime import Loop
+from kedge.store.port import GetData, Node, Store
+from kedge.store.znodes import CLUSTER_ID, decode_cluster_id
+
+
+class Clients:
+    """Answers clients by the settings known now; has the face of a `Dispatcher`."""
+
+    def __init__(self, node: BrokerId, store: Store, images: Images, loop: Loop) -> None:
+        self._node = node
+        self._store = store
+        self._quota = MutationQuota(QuotaSettings(), time.monotonic)
+        around = Surroundings(store, images, {node: loop}, NoLogDirs(), _cluster_id(store))
+        self._around = around
+        self._backends: list[ControllerBackend] = []
+        self.adopt(ClusterSettings())
+
+    def adopt(self, settings: ClusterSettings) -> None:
+        """Answer by these settings from now on."""
+        self.backend = ControllerBackend(self._around, settings=settings)
+        self._backends.append(self.backend)
+        self._own = Dispatcher(self._node, self.backend, self._quota)
+
+    async def answer(self, payload: bytes) -> Answer:
+        """The answer to a client."""
+        return await self._own.answer(payload)
+
+    def close(self) -> None:
+        """End the backends' threads."""
+        for backend in self._backends:
+            backend.close()
+
+
+def _cluster_id(store: Store) -> str:
+    """The cluster's id; none before its first broker has begun."""
+    (answer,) = store.batch([GetData(CLUSTER_ID)])
+    return decode_cluster_id(answer.data) if isinstance(answer, Node) else ""

@@ -1,0 +1,55 @@
+"""The structured log: one JSON object a line, for machines first and readable all the same."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any, TextIO, cast
+
+from kedge.runtime import LogEntry
+
+LISTED_MAX = 10  # partitions named in one entry; the rest is counted
+
+
+class JsonLines(logging.Handler):
+    """Writes the log of the program, and what the controller records, in one form."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        super().__init__()
+        self._stream = stream or sys.stderr
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """One record of the program itself."""
+        fields: dict[str, Any] = {"where": record.name}
+        if record.exc_info and record.exc_info[1] is not None:
+            fields["error"] = repr(record.exc_info[1])
+        self._write(record.levelname.lower(), record.getMessage(), fields)
+
+    def sink(self, entry: LogEntry) -> None:
+        """One record of the controller."""
+        details = {name: shortened(value) for name, value in entry.details.items()}
+        self._write(entry.severity, entry.what, {"event": entry.event, **details})
+
+    def note(self, what: str, **details: Any) -> None:
+        """Something worth reading."""
+        self._write("info", what, details)
+
+    def _write(self, severity: str, what: str, fields: Mapping[str, Any]) -> None:
+        now = time.time()
+        stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now))
+        line = {"time": f"{stamp}.{int(now * 1000) % 1000:03d}Z", "severity": severity}
+        text = json.dumps({**line, "what": what, **fields}, default=str, ensure_ascii=False)
+        self._stream.write(text + "\n")
+        self._stream.flush()
+
+
+def shortened(value: Any) -> Any:
+    """A value for the log: long lists by their beginning and their length."""
+    if not isinstance(value, list | tuple | set | frozenset):
+        return value if isinstance(value, str | int | float | bool) else str(value)
+    values = [str(each) for each in cast("Iterable[object]", value)]
+    more = [f"… {len(values)} in all"] if len(values) > LISTED_MAX else []
+    return values[:LISTED_MAX] + more

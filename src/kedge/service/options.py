@@ -1,0 +1,51 @@
+"""What an operator says when starting a controller."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kedge.brokers.wire_forms import Address
+from kedge.controller.settings import Ibp
+from kedge.errors import InvalidConfiguration, InvalidRequest
+from kedge.model import BrokerId
+
+ID = BrokerId(1000)
+OLDEST_IBP = Ibp((2, 6), 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a controller runs.
+
+    `take_over` takes the role from any broker that holds it, now and later; without it the
+    controller waits until the role is vacant. `protocol` None asks the brokers.
+    """
+
+    zookeeper: str
+    listen: Address
+    id: BrokerId = ID
+    take_over: bool = False
+    protocol: Ibp | None = None
+    session_timeout_ms: int = 6_000
+    metrics_port: int | None = None
+    listener: str | None = None
+    prepare_internal_topics: bool = True
+
+
+def parse_address(text: str) -> Address:
+    """`HOST:PORT`; port 0 is any free one."""
+    host, colon, port = text.rpartition(":")
+    if not colon or not host or not port.isdigit() or int(port) > 65_535:
+        raise InvalidRequest(f"{text!r} is not an address", hint="as in 127.0.0.1:9090")
+    return Address(host.strip("[]"), int(port))
+
+
+def parse_protocol(text: str) -> Ibp:
+    """An inter-broker protocol version that Kedge can speak to brokers."""
+    found = Ibp.parse(text)
+    if found < OLDEST_IBP:
+        raise InvalidConfiguration(
+            f"inter-broker protocol {text} is older than {OLDEST_IBP.release[0]}.6",
+            hint="raise inter.broker.protocol.version on the brokers first",
+        )
+    return found

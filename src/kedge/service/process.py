@@ -1,0 +1,168 @@
+"""The controller as it runs: its parts, put together, started and stopped in the right order."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+from kedge.brokers.wire import WireBrokers
+from kedge.brokers.wire_forms import Address, address_of
+from kedge.controller.settings import Settings
+from kedge.endpoint import ClusterSettings, Endpoint, EndpointThread
+from kedge.endpoint.controller_node import ControllerNode
+from kedge.endpoint.dispatch import Answering, Dispatcher
+from kedge.endpoint.from_brokers import FromBrokers
+from kedge.endpoint.relay import Relay
+from kedge.endpoint.server import Traffic
+from kedge.model import BrokerId
+from kedge.runtime import LogEntry, Loop, LoopThread, Sink, prepare
+from kedge.service.broker_settings import BrokerSettings
+from kedge.service.clients import Clients
+from kedge.service.images import NodeImages
+from kedge.service.metrics import MetricsServer
+from kedge.service.options import Options
+from kedge.service.steward import Steward, ask_anybody
+from kedge.store.zookeeper import ZooKeeperStore
+
+Clock = Callable[[], int]
+
+
+def nowhere(_entry: LogEntry) -> None:
+    """A log that nobody keeps."""
+
+
+class ControllerService:
+    """A controller of real brokers, from `start` to `stop`.
+
+    with ControllerService(Options("127.0.0.1:2181", Address("127.0.0.1", 9090))) as service:
+        service.wait()
+    """
+
+    def __init__(self, options: Options, *, log: Sink = nowhere) -> None:
+        self.options = options
+        self._log = log
+        self._stopping = threading.Event()
+        self._stack = contextlib.ExitStack()
+
+    # ---- beginning and end ----------------------------------------------------------------------
+
+    def __enter__(self) -> ControllerService:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Listen, then run for the role."""
+        try:
+            self._start()
+        except BaseException:
+            self._stack.close()
+            raise
+
+    def stop(self) -> None:
+        """Give the role up and end everything; what was started last ends first."""
+        self._stopping.set()
+        self._stack.close()
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """Wait until somebody asks for the end; whether somebody did."""
+        return self._stopping.wait(timeout_s)
+
+    def ask_to_stop(self) -> None:
+        """Let `wait` return. From anywhere, a signal handler too."""
+        self._stopping.set()
+
+    @property
+    def active(self) -> bool:
+        """Whether this process holds the role."""
+        return self.loop.context.active
+
+    @property
+    def traffic(self) -> Traffic:
+        """What went through the port."""
+        return self._endpoint.endpoint.traffic
+
+    # ---- the parts ------------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        options = self.options
+        admin = self._session()
+        prepare(admin)
+        known = ask_anybody(admin, options.listener, but=options.id)
+        self.wire = WireBrokers(node=options.id, listener=options.listener)
+        self._stack.callback(self.wire.close)
+        self.images = NodeImages(self.wire, options.id)
+        self.loop = self._make_loop(known)
+        self.clients = Clients(options.id, self._session(), self.images, self.loop)
+        self._stack.callback(self.clients.close)
+        self.clients.adopt(known.for_clients() if known else ClusterSettings())
+        self.at = self._listen()
+        self.wire.translator.at = self.at
+        if options.metrics_port is not None:
+            self.metrics = MetricsServer(self, options.metrics_port)
+            self._stack.callback(self.metrics.stop)
+        controller = LoopThread(self.loop)
+        controller.start()
+        self._stack.callback(controller.stop)
+        steward = Steward(self, admin, known, self._log)
+        steward.start()
+        self._stack.callback(steward.stop)
+
+    def _session(self) -> ZooKeeperStore:
+        options = self.options
+        store = ZooKeeperStore(
+            options.zookeeper, session_timeout_ms=options.session_timeout_ms, create_chroot=True
+        )
+        self._stack.callback(store.close)
+        return store
+
+    def _make_loop(self, known: BrokerSettings | None) -> Loop:
+        options = self.options
+        protocol = options.protocol or (known.protocol if known else None) or Settings().ibp
+        settings = Settings(ibp=protocol, take_over=options.take_over)
+        return Loop(
+            options.id,
+            self._session(),
+            self.images,
+            now_ms=steady_wall_clock(),
+            settings=known.for_controller(settings) if known else settings,
+            log=self._log,
+        )
+
+    def _listen(self) -> Address:
+        """Open the port; where it came to be."""
+        options = self.options
+        self._endpoint = EndpointThread(
+            lambda: Endpoint(self.clients.backend, through=self._through)
+        )
+        self._endpoint.start()
+        self._stack.callback(self._endpoint.stop)
+        self._stack.callback(lambda: self._endpoint.run(self._node.close()))
+        port = self._endpoint.open(options.id, options.listen.host, options.listen.port)
+        return Address(options.listen.host, port)
+
+    def _through(self, node: BrokerId, _own: Dispatcher) -> Answering:
+        def count(name: str) -> None:
+            self.traffic.requests[name] += 1
+
+        names = self.loop.context
+        brokers = FromBrokers(self.loop, lambda topic_id: names.topic_names.get(topic_id))
+        relay = Relay(self.broker_addresses)
+        self._node = ControllerNode(node, self.clients, brokers, relay, count=count)
+        return self._node
+
+    def broker_addresses(self) -> Sequence[Address]:
+        """Where brokers can be reached, as the controller knows them now."""
+        known = list(self.loop.context.registered.values())
+        found = (address_of(each.broker, self.options.listener) for each in known)
+        return [at for at in found if at is not None]
+
+
+def steady_wall_clock() -> Clock:
+    """Milliseconds since 1970 that never go back, whatever is done to the machine's clock."""
+    offset_ms = int(time.time() * 1000) - int(time.monotonic() * 1000)
+    return lambda: int(time.monotonic() * 1000) + offset_ms

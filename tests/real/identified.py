@@ -1,0 +1,74 @@
+"""Records that can be told apart: what was acknowledged, and whether it is read exactly once."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from confluent_kafka import KafkaError, Message, Producer
+
+
+class IdentifiedProducer:
+    """Sends records with an identity each, as fast as `pause_s` lets it, on a thread of its own,
+    and takes down which of them were acknowledged."""
+
+    def __init__(
+        self, bootstrap: str, topic: str, *, name: str, pause_s: float = 0.0005, **settings: Any
+    ) -> None:
+        self.sent = 0
+        self.acked: set[str] = set()
+        self.failed: Counter[str] = Counter()
+        self.gap_s_max = 0.0
+        self._topic = topic
+        self._name = name
+        self._pause_s = pause_s
+        self._stopping = threading.Event()
+        self._last_ack = time.monotonic()
+        self._producer = Producer({
+            "bootstrap.servers": bootstrap, "acks": "all", "enable.idempotence": True,
+            "linger.ms": 2, "delivery.timeout.ms": 120_000, "socket.timeout.ms": 5_000,
+            "reconnect.backoff.ms": 20, "reconnect.backoff.max.ms": 200,
+            "retry.backoff.ms": 20, "retry.backoff.max.ms": 200,
+            "topic.metadata.refresh.interval.ms": 1_000, **settings,
+        })  # fmt: skip
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def start(self) -> IdentifiedProducer:
+        self._thread.start()
+        return self
+
+    def stop(self) -> None:
+        """Send no more, and wait until all that was sent is settled."""
+        self._stopping.set()
+        self._thread.join()
+        assert self._producer.flush(130) == 0, "records are neither acknowledged nor failed"
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            identity = f"{self._name}-{self.sent}"
+            try:
+                self._producer.produce(self._topic, identity, on_delivery=self._delivered)
+                self.sent += 1
+            except BufferError:
+                self._producer.poll(0.05)
+            self._producer.poll(0)
+            time.sleep(self._pause_s)
+
+    def _delivered(self, error: KafkaError | None, message: Message) -> None:
+        if error is not None:
+            self.failed[str(error.name())] += 1
+            return
+        now = time.monotonic()
+        self.gap_s_max = max(self.gap_s_max, now - self._last_ack)
+        self._last_ack = now
+        self.acked.add((message.value() or b"").decode())
+
+
+def lost_and_doubled(acked: set[str], read: Iterable[bytes]) -> tuple[list[str], list[str]]:
+    """Acknowledged records that nobody can read, and records that are there more than once."""
+    times = Counter(each.decode() for each in read)
+    lost = sorted(acked - times.keys())
+    return lost, sorted(each for each, count in times.items() if count > 1)
