@@ -1,0 +1,190 @@
+"""A standalone Spark cluster on this machine, from the installed package: master and workers.
+
+The package of Spark that pip installs has no start scripts, and needs none: `bin/spark-class`
+starts the master and the workers as plain processes. They listen on the loopback alone, and end
+with the `with` block that they were started for, however it is left.
+
+    with spark_cluster(Path("work")) as cluster:
+        kedge pipeline ingest --master cluster.url …
+
+Run as a program it stays until it is told to end (`make spark-cluster`):
+
+    python -m kedge.pipeline.cluster --workers 2 --memory 1g
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from types import FrameType
+
+from kedge.errors import KedgeError, SparkUnavailable
+from kedge.pipeline.session import LOG_SETTINGS, LOOPBACK, SessionSettings
+
+START_S = 90.0
+LOOK_EVERY_S = 0.2
+MASTER = "org.apache.spark.deploy.master.Master"
+WORKER = "org.apache.spark.deploy.worker.Worker"
+
+
+@dataclass(frozen=True, slots=True)
+class StandaloneCluster:
+    """Where the master is reached, and the processes by their ids, the master first."""
+
+    url: str
+    pids: tuple[int, ...]
+    cores: int
+    memory: str
+
+    def session(self, *, driver_memory: str = "1g") -> SessionSettings:
+        """The settings of a session whose jobs run here."""
+        sizes = {"spark.executor.memory": self.memory, "spark.executor.cores": "1"}
+        more = {**sizes, "spark.cores.max": str(self.cores)}
+        return SessionSettings(master=self.url, driver_memory=driver_memory, more=more)
+
+
+@contextmanager
+def spark_cluster(
+    directory: Path, *, workers: int = 2, memory: str = "1g", port: int = 0
+) -> Generator[StandaloneCluster]:
+    """A master and workers of one core each, for the time of a `with` block.
+
+    What they write goes below `directory`: a log for each, and the workers' scratch space.
+    """
+    url = f"spark://{LOOPBACK}:{port or _free_port()}"
+    directory.mkdir(parents=True, exist_ok=True)
+    processes: list[subprocess.Popen[bytes]] = []
+    try:
+        processes.append(_master(directory, url))
+        _wait_for(directory / "master.log", "I have been elected leader", processes)
+        for number in range(1, workers + 1):
+            processes.append(_worker(directory, url, number, memory))
+        for number in range(1, workers + 1):
+            log = directory / f"worker-{number}.log"
+            _wait_for(log, "Successfully registered with master", processes)
+        pids = tuple(process.pid for process in processes)
+        yield StandaloneCluster(url, pids, workers, memory)
+    finally:
+        _end(processes)
+
+
+def spark_home() -> Path:
+    """Where the installed package keeps Spark."""
+    found = find_spec("pyspark")
+    if found is None or not found.submodule_search_locations:
+        hint = "install it with kedge's extra `spark`"
+        raise SparkUnavailable("pyspark is not installed", hint=hint)
+    return Path(next(iter(found.submodule_search_locations)))
+
+
+def _master(directory: Path, url: str) -> subprocess.Popen[bytes]:
+    port = url.rpartition(":")[2]
+    web = str(_free_port())
+    command = [MASTER, "--host", LOOPBACK, "--port", port, "--webui-port", web]
+    return _start(command, directory, "master")
+
+
+def _worker(directory: Path, url: str, number: int, memory: str) -> subprocess.Popen[bytes]:
+    scratch = directory / f"worker-{number}"
+    sizes = ["--cores", "1", "--memory", memory, "--work-dir", str(scratch)]
+    places = ["--host", LOOPBACK, "--webui-port", str(_free_port())]
+    return _start([WORKER, *sizes, *places, url], directory, f"worker-{number}")
+
+
+def _start(command: Sequence[str], directory: Path, name: str) -> subprocess.Popen[bytes]:
+    home = spark_home()
+    environment = {
+        **os.environ,
+        "SPARK_HOME": str(home),
+        "SPARK_LOCAL_IP": LOOPBACK,
+        "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_DAEMON_JAVA_OPTS": f"-Dlog4j2.configurationFile={_log_settings().as_uri()}",
+        "PYSPARK_PYTHON": sys.executable,
+    }
+    with (directory / f"{name}.log").open("wb") as log:
+        return subprocess.Popen(
+            [str(home / "bin" / "spark-class"), *command],
+            cwd=directory,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        )
+
+
+def _log_settings() -> Path:
+    """The daemons tell that they are up in their log, and nowhere else."""
+    return LOG_SETTINGS.with_name("cluster-log4j2.properties")
+
+
+def _wait_for(log: Path, line: str, processes: Sequence[subprocess.Popen[bytes]]) -> None:
+    deadline = time.monotonic() + START_S
+    while line not in log.read_text(errors="replace"):
+        ended = [process for process in processes if process.poll() is not None]
+        if ended or time.monotonic() > deadline:
+            last = log.read_text(errors="replace").strip().splitlines()[-1:]
+            why = last[0][:200] if last else "it said nothing"
+            raise SparkUnavailable(f"the {log.stem} of the Spark cluster did not start: {why}")
+        time.sleep(LOOK_EVERY_S)
+
+
+def _end(processes: Sequence[subprocess.Popen[bytes]]) -> None:
+    """Workers first, so that they do not look for a master that is gone."""
+    for process in reversed(processes):
+        process.terminate()
+    for process in processes:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=15)
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((LOOPBACK, 0))
+        return int(probe.getsockname()[1])
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a cluster until SIGINT or SIGTERM."""
+    options = argparse.ArgumentParser(prog="python -m kedge.pipeline.cluster")
+    options.add_argument("--workers", type=int, default=2, help="workers of one core each")
+    options.add_argument("--memory", default="1g", help="memory of each worker, as 1g")
+    options.add_argument("--port", type=int, default=7077, help="port of the master")
+    options.add_argument("--directory", type=Path, help="for logs and scratch space")
+    asked = options.parse_args(arguments)
+    told = threading.Event()
+
+    def tell(number: int, frame: FrameType | None) -> None:
+        told.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, tell)
+    with tempfile.TemporaryDirectory(prefix="kedge-spark-") as scratch:
+        directory: Path = asked.directory or Path(scratch)
+        sizes = {"workers": asked.workers, "memory": asked.memory, "port": asked.port}
+        try:
+            with spark_cluster(directory, **sizes) as cluster:
+                print(f"{cluster.url} is up; end it with Ctrl-C", flush=True)
+                told.wait()
+        except KedgeError as error:
+            print(f"kedge: {error}", file=sys.stderr)
+            return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Jobs: each wires one source, the transforms and one sink, and holds no rule of its own."""

@@ -1,0 +1,65 @@
+"""One row for each sample: of rows with one key, the highest `seq` wins.
+
+The key of a sample is (cluster, broker, topic, partition, ts). A row of the winner's `seq` is a
+duplicate of it; a row of a lower one is superseded. A silver row counts its own duplicates
+(`copies`), so that rows which arrive in a later run are judged as if all had arrived at once:
+
+| run | rows of one key, as `seq`  | silver after it   | duplicates | superseded |
+|-----|----------------------------|-------------------|------------|------------|
+| 1   | 4, 4                       | seq 4, copies 2   | 1          | 0          |
+| 2   | 5, 3                       | seq 5, copies 1   | 0          | 3          |
+
+Rows of one `seq` should be equal. Should they not, the one that arrived first wins, and after
+that the one with the greatest figures, so that the answer never hangs on the order of reading.
+
+Keys are compared by one number: a replica of the assignment has its own, any other one a hash of
+its key below zero (63 bits).
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from kedge.pipeline.schemas import REPLICA_KEY, SAMPLE_COLUMNS
+
+TIES = ("size_bytes", "bytes_in", "bytes_out", "isr", "rf", "is_leader")
+
+
+def with_replica(rows: DataFrame, *, replicas: DataFrame) -> DataFrame:
+    """The rows with the number of their replica (`replica`)."""
+    joined = rows.join(F.broadcast(replicas), list(REPLICA_KEY), "left")
+    elsewhere = F.bitwise_not(F.xxhash64(*REPLICA_KEY).bitwiseAND(F.lit(2**63 - 1)))
+    number = F.coalesce(F.col("replica"), elsewhere)
+    return joined.select(*rows.columns, number.alias("replica"))
+
+
+def dedupe(rows: DataFrame, *, partitions: int) -> DataFrame:
+    """One row for each key, with the number of its `copies`.
+
+    The rows have the columns of a sample and `replica`. Each replica is in one partition of the
+    answer, its rows in order of time; this is the one shuffle of the pipeline's hot path.
+    """
+    ties = [F.col("ingest_ts").desc(), *(F.col(name) for name in TIES)]
+    order = [F.col("replica"), F.col("ts"), F.col("seq"), *ties]
+    placed = rows.repartition(partitions, "replica").sortWithinPartitions(*order)
+    # The window asks only for an order that the sort has given already, and keeps what it gave.
+    course = Window.partitionBy("replica").orderBy("ts", "seq")
+    marked = placed.select(
+        *(F.col(name) for name in placed.columns),
+        F.lead("ts").over(course).alias("next_ts"),
+        (F.row_number().over(course) - F.rank().over(course) + 1).cast("long").alias("copies"),
+    )
+    last = F.col("next_ts").isNull() | (F.col("next_ts") != F.col("ts"))
+    return marked.where(last).drop("next_ts")
+
+
+def each_copy(silver: DataFrame) -> DataFrame:
+    """Silver rows as often as they were seen: what they count for among new rows."""
+    copies = F.explode(F.array_repeat(F.lit(True), F.col("copies").cast("int")))
+    return silver.select("*", copies.alias("copy")).select(*SAMPLE_COLUMNS)
+
+
+def day_of(ts: str = "ts") -> Column:
+    """The day of an event in UTC, as text: what silver is partitioned by."""
+    return F.date_format(ts, "yyyy-MM-dd")

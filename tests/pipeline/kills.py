@@ -1,0 +1,54 @@
+"""`python -m tests.pipeline.kills --kills 20`: kill -9 the stream again and again, then count.
+
+XS of the generated metrics goes to a real broker in random order. The stream is killed at random
+moments, started again on the same checkpoint, and at last left to finish. Then every row of the
+topic must be in bronze once, and the accounts must be those that the generator foretold.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import tempfile
+from pathlib import Path
+
+from kedge.pipeline.generator import generate
+from tests.pipeline.conftest import Metrics
+from tests.pipeline.streaming import (
+    TOPIC,
+    StreamCommand,
+    kafka,
+    kill_somewhere,
+    lines_of,
+    send_shuffled,
+)
+from tests.pipeline.test_stream import check_whole
+
+
+def main() -> int:
+    """Kill, finish, judge."""
+    options = argparse.ArgumentParser(prog="python -m tests.pipeline.kills")
+    options.add_argument("--kills", type=int, default=20)
+    options.add_argument("--seed", type=int, default=1)
+    options.add_argument("--batch", type=int, default=600, help="rows of a batch at most")
+    asked = options.parse_args()
+    luck = random.Random(asked.seed)
+    print(f"seed {asked.seed}", flush=True)
+    with tempfile.TemporaryDirectory(prefix="kedge-kills-") as scratch:
+        directory = Path(scratch)
+        expected = generate(directory / "m", size="XS", seed=asked.seed, formats=("jsonl",))
+        made = Metrics(directory / "m", expected)
+        with kafka(directory / "kafka") as cluster:
+            send_shuffled(cluster.bootstrap, TOPIC, lines_of(made), seed=asked.seed)
+            command = StreamCommand(cluster.bootstrap, made, directory, max_offsets=asked.batch)
+            for number in range(1, asked.kills + 1):
+                print(f"kill {number}: {kill_somewhere(command, luck)}", flush=True)
+            print(command.start().finish(), flush=True)
+            check_whole(command, made)
+    print(f"{asked.kills} kills, {expected['rows_total']} rows and no difference")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,198 @@
+"""A stream as its own process, on a real broker, that can be killed at any moment."""
+
+from __future__ import annotations
+
+import os
+import queue
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from confluent_kafka import Producer
+
+from jvm.clusters import RealCluster, kraft_cluster
+from kedge.cluster.port import TopicOrder
+from kedge.wiring import open_cluster
+from tests.pipeline.conftest import SMALL, Metrics
+
+TOPIC = "kedge.metrics"
+PARTITIONS = 4
+FINISH_S = 800.0  # a busy machine is no failure
+
+
+@contextmanager
+def kafka(directory: Path) -> Generator[RealCluster]:
+    """A real cluster of Kafka 4.1 with the topic of metrics."""
+    directory.mkdir(parents=True, exist_ok=True)
+    with kraft_cluster(directory) as cluster:
+        create_topic(cluster.bootstrap, TOPIC)
+        yield cluster
+
+
+def create_topic(bootstrap: str, topic: str) -> None:
+    """A topic of several partitions."""
+    with open_cluster(bootstrap, {}) as cluster:
+        order = TopicOrder(topic, partitions=PARTITIONS, replication_factor=1)
+        assert cluster.create_topics([order]) == {topic: None}
+
+
+def send_shuffled(bootstrap: str, topic: str, lines: Sequence[bytes], seed: int) -> None:
+    """Send lines in random order, to random partitions."""
+    luck = random.Random(seed)
+    producer = Producer(
+        {"bootstrap.servers": bootstrap, "enable.idempotence": True, "log_level": 0}
+    )
+    for line in luck.sample(lines, len(lines)):
+        producer.produce(topic, line, partition=luck.randrange(PARTITIONS))
+        producer.poll(0)
+    assert producer.flush(60) == 0
+
+
+def lines_of(metrics: Metrics) -> list[bytes]:
+    """Every line of JSON of generated metrics, broken ones too."""
+    files = sorted((metrics.directory / "raw_jsonl").rglob("*.jsonl"))
+    return [line for file in files for line in file.read_bytes().splitlines()]
+
+
+@dataclass(frozen=True)
+class StreamCommand:
+    """`kedge pipeline stream --once` with small batches, as a process of its own."""
+
+    bootstrap: str
+    metrics: Metrics
+    directory: Path
+    max_offsets: int = 5000
+
+    @property
+    def output(self) -> Path:
+        """Where the tables are."""
+        return self.directory / "history"
+
+    @property
+    def checkpoint(self) -> Path:
+        """How far it has got."""
+        return self.directory / "checkpoint"
+
+    def arguments(self) -> list[str]:
+        """The command line, without the program."""
+        options = {
+            "--bootstrap-server": self.bootstrap,
+            "--topic": TOPIC,
+            "--brokers": self.metrics.directory / "brokers.parquet",
+            "--assignment": self.metrics.directory / "assignment.parquet",
+            "--checkpoint": self.checkpoint,
+            "--output": self.output,
+            "--max-offsets": self.max_offsets,
+            "--driver-memory": "1g",
+        }
+        return [
+            "pipeline",
+            "stream",
+            "--once",
+            *(str(part) for pair in options.items() for part in pair),
+        ]
+
+    def start(self) -> StreamProcess:
+        """Start it in a process group of its own."""
+        return StreamProcess(self.arguments(), quick_spark(self.directory))
+
+
+def quick_spark(directory: Path) -> dict[str, str]:
+    """An environment in which Spark starts soon and compiles little."""
+    settings = directory / "spark-conf"
+    settings.mkdir(parents=True, exist_ok=True)
+    text = "".join(f"{name} {value}\n" for name, value in SMALL.items())
+    (settings / "spark-defaults.conf").write_text(text)
+    flags = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    return {**os.environ, "SPARK_CONF_DIR": str(settings), "JAVA_TOOL_OPTIONS": flags}
+
+
+class StreamProcess:
+    """The running command: Python and its JVM, one process group."""
+
+    def __init__(self, arguments: Sequence[str], environment: dict[str, str]) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "kedge", *arguments],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        self.seen: list[str] = []
+        self._lines: queue.Queue[str] = queue.Queue()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.seen.append(line.rstrip())
+            self._lines.put(line)
+
+    def wait_for_batch(self, timeout: float = FINISH_S) -> bool:
+        """Whether another batch has been told of before the process ended."""
+        deadline = time.monotonic() + timeout
+        while time.monotonic() < deadline:
+            try:
+                if self._lines.get(timeout=0.2).startswith("batch "):
+                    return True
+            except queue.Empty:
+                if self.process.poll() is not None:
+                    return False
+        raise TimeoutError("\n".join(self.seen[-20:]))
+
+    def kill(self) -> None:
+        """kill -9 of Python and its JVM at once."""
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        self._close()
+
+    def finish(self) -> str:
+        """Wait for the end; everything that it said."""
+        try:
+            code = self.process.wait(FINISH_S)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise
+        self._close()
+        said = "\n".join(self.seen)
+        assert code == 0, said
+        return said
+
+    def _close(self) -> None:
+        self._reader.join(10)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+
+
+def kill_somewhere(command: StreamCommand, luck: random.Random) -> str:
+    """Start the stream, kill it at a random moment; where that was, in words.
+
+    One time in four before the first batch is done, else some seconds after one of the next.
+    """
+    started = time.monotonic()
+    running = command.start()
+    awaited = luck.choice((0, 1, 1, 2))
+    for _ in range(awaited):
+        if not running.wait_for_batch():
+            running.finish()
+            return "not at all: it had finished"
+    time.sleep(luck.uniform(0, 4) if awaited else luck.uniform(1, 15))
+    running.kill()
+    batches = sum(line.startswith("batch ") for line in running.seen)
+    return f"after {time.monotonic() - started:.1f} s, {batches} batches told"
+
+
+def places(rows: Iterable[tuple[object, ...]]) -> tuple[int, int]:
+    """How many places in the topic there are, and how many of them are distinct."""
+    every = list(rows)
+    return len(every), len(set(every))

@@ -1,0 +1,69 @@
+"""The same job on a standalone cluster of this machine gives the same tables."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kedge.errors import SparkUnavailable
+from kedge.pipeline.cluster import spark_cluster
+from tests.pipeline.conftest import Metrics
+from tests.pipeline.oracle import state
+from tests.pipeline.streaming import quick_spark
+
+pytestmark = pytest.mark.real
+
+
+def is_there(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@pytest.mark.timeout(900)
+def test_a_job_on_a_cluster_gives_the_tables_of_a_local_one(
+    metrics: Callable[[str, int], Metrics], tables: Path, tmp_path: Path
+) -> None:
+    made, output = metrics("XS", 7), tmp_path / "history"
+    with spark_cluster(tmp_path / "cluster") as cluster:
+        options = {
+            "--master": cluster.url,
+            "--driver-memory": "1g",
+            "--input": made.directory / "raw_parquet",
+            "--brokers": made.directory / "brokers.parquet",
+            "--assignment": made.directory / "assignment.parquet",
+            "--output": output,
+        }
+        arguments = [str(part) for pair in options.items() for part in pair]
+        command = [sys.executable, "-m", "kedge", "pipeline", "ingest", *arguments]
+        done = subprocess.run(
+            command, env=quick_spark(tmp_path), capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        assert all(is_there(pid) for pid in cluster.pids)
+        ran = [path.name for path in (tmp_path / "cluster").glob("worker-*/app-*")]
+        assert len(ran) >= 1  # executors have worked there
+    assert not any(is_there(pid) for pid in cluster.pids)
+    assert state(output) == state(tables)
+
+
+def test_a_port_that_is_taken_is_told_in_one_sentence_and_nothing_is_left_running(
+    tmp_path: Path,
+) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with (
+            pytest.raises(SparkUnavailable, match="the master of the Spark cluster did not start"),
+            spark_cluster(tmp_path, port=port),
+        ):
+            pass

@@ -1,0 +1,168 @@
+"""`kedge pipeline`, as typed; and reading the tables without Spark."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from kedge.cli.app import run
+from kedge.errors import InvalidRequest
+from kedge.files import read_snapshot
+from kedge.pipeline.history import _without_old, compact
+from kedge.pipeline.manifest import Day, Manifest
+from kedge.pipeline.snapshots import parse_at
+from kedge.pipeline.warehouse import Staged
+from kedge.report.findings import sparkline
+from tests.pipeline.oracle import query, scan, state
+
+NOWHERE = ["--input", "nowhere", "--brokers", "b", "--assignment", "a", "--output", "o"]
+
+Captured = pytest.CaptureFixture[str]
+
+
+@pytest.mark.real
+def test_findings_are_told_with_their_course_and_without_spark(tables: Path) -> None:
+    words = f"['pipeline', 'findings', '--output', {str(tables)!r}, '--report', 'json']"
+    probe = (
+        f"import sys; from kedge.cli.app import run; code = run({words}); "
+        "print('pyspark' in sys.modules, file=sys.stderr); sys.exit(code)"
+    )
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
+    found: list[dict[str, Any]] = json.loads(done.stdout)
+    assert done.stderr.splitlines()[-1] == "False"
+    assert {one["kind"] for one in found} >= {"hot_broker", "isr_flapping", "growing"}
+    assert all(one["course"] for one in found)
+    growing = next(one for one in found if one["kind"] == "growing")
+    assert growing["course"] == sorted(growing["course"])
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("at", ["p50", "p95", "max", "mean", "ewma", "forecast+7d"])
+def test_a_snapshot_carries_the_load_that_was_asked_for(
+    at: str, tables: Path, tmp_path: Path
+) -> None:
+    asked = ("pipeline", "loads", "--output", str(tables), "--cluster", "c01", "--at", at)
+    assert run([*asked, "--out", str(tmp_path / "made")]) == 0
+    made = read_snapshot(tmp_path / "made")
+    figure = {"mean": '"sum" / n', "forecast+7d": '"sum" / n'}.get(at, f'"{at}"')
+    wanted = query(
+        f"select {figure} / 60, last_size, growth_bytes_per_day "
+        f"from {scan(tables, 'gold/partition_load')} where cluster = 'c01' "
+        "order by topic, partition"
+    )
+    assert made.bytes_in.tolist() == pytest.approx([row[0] for row in wanted])
+    days = 7 if at.startswith("forecast") else 0
+    assert made.size.tolist() == [max(0, size + growth * days) for _, size, growth in wanted]
+
+
+@pytest.mark.real
+def test_arrow_and_duckdb_read_the_history_and_see_no_file_of_another_version(
+    tables: Path,
+) -> None:
+    kept = json.loads((tables / "accounts.json").read_text())["kept"]
+    assert ds.dataset(tables / "silver", partitioning="hive").count_rows() == kept
+    assert query(f"select count(*) from {scan(tables, 'silver')}") == [(kept,)]
+
+
+@pytest.mark.real
+def test_compaction_changes_the_files_and_no_answer(
+    tables: Path, tmp_path: Path, opened: Callable[[], AbstractContextManager[SparkSession]]
+) -> None:
+    output = tmp_path / "history"
+    shutil.copytree(tables, output, symlinks=True)
+    before = state(output)
+    done = compact(output, "compacting", keep_days=30, session=opened)
+    assert done.files_after < done.files_before
+    assert done.days_removed == ()
+    assert state(output) == before
+
+
+def test_retention_removes_old_days_and_the_runs_that_told_only_of_them(tmp_path: Path) -> None:
+    days = ["2026-01-01", "2026-01-02", "2026-01-03"]
+    for number, day in enumerate(days):
+        for table in ("silver", "gold/rollup"):
+            (tmp_path / table / f"dt={day}").mkdir(parents=True)
+        good = tmp_path / "bronze" / f"run_id={number}" / "verdict=good"
+        good.mkdir(parents=True)
+        last = datetime.fromisoformat(f"{day}T23:59:00+00:00")
+        pq.write_table(pa.table({"ts": [last]}), good / "part.parquet")
+        (tmp_path / "late" / f"run_id={number}").mkdir(parents=True)
+    manifest = Manifest(days={day: Day(10, 11) for day in days}, rows_read=33)
+    after, removed = _without_old(Staged(tmp_path, None), manifest, 2)
+    assert list(removed) == days[:1]
+    for table in ("silver", "gold/rollup"):
+        assert sorted(path.name for path in (tmp_path / table).iterdir()) == [
+            *("dt=2026-01-02", "dt=2026-01-03"),
+        ]
+    for table in ("bronze", "late"):
+        assert sorted(path.name for path in (tmp_path / table).iterdir()) == [
+            *("run_id=1", "run_id=2"),
+        ]
+    assert after.accounts == manifest.accounts
+
+
+def test_days_that_retention_removes_stay_in_the_accounts() -> None:
+    days = {"2026-01-01": Day(10, 12), "2026-01-02": Day(5, 5)}
+    whole = Manifest(days=days, rows_read=17)
+    less = Manifest(days={"2026-01-02": Day(5, 5)}, retired=Day(10, 12), rows_read=17)
+    assert whole.accounts == less.accounts
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["findings", "--output", "nowhere"], "there are no tables of the pipeline here"),
+        (["findings", "--output", "x", "--kind", "odd"], "no kind 'odd'"),
+        (["compact", "--output", "x", "--keep", "soon"], "write it in days, like 30d"),
+        (["loads", "--output", "x", "--cluster", "c", "--out", "y", "--at", "p42"], "'p42'"),
+        (
+            ["ingest", *NOWHERE],
+            "there is no such directory",
+        ),
+    ],
+)
+def test_a_bad_request_is_one_sentence_and_exit_two(
+    words: list[str],
+    sentence: str,
+    tmp_path: Path,
+    capsys: Captured,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(["pipeline", *words]) == 2
+    told = capsys.readouterr()
+    assert sentence in told.err
+    assert told.err.strip().splitlines()[-1].startswith("kedge: ")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("command", ["ingest", "findings", "loads", "compact"])
+def test_every_command_explains_itself_with_an_example(command: str, capsys: Captured) -> None:
+    assert run(["pipeline", command, "--help"]) == 0
+    assert f"Example: kedge pipeline {command}" in " ".join(capsys.readouterr().out.split())
+
+
+def test_forecasts_are_told_in_days() -> None:
+    assert (parse_at("forecast+30d").days, parse_at("p95").figure) == (30, "p95")
+    with pytest.raises(InvalidRequest, match="forecast"):
+        parse_at("forecast+1w")
+
+
+def test_a_sparkline_goes_from_the_least_to_the_greatest() -> None:
+    assert sparkline([1, 2, 3, 4, 5, 6, 7, 8]) == "▁▂▃▄▅▆▇█"
+    assert sparkline([5, 5]) == "▄▄"
+    assert sparkline([]) == ""
+    assert len(sparkline(list(range(1000)))) == 24

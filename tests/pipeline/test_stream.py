@@ -1,0 +1,106 @@
+"""The stream gives the tables of the batch, and no kill loses or doubles a row."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Generator
+from pathlib import Path
+
+import pytest
+
+from jvm.clusters import RealCluster
+from kedge.cli.app import run
+from kedge.wiring import open_cluster
+from tests.pipeline.conftest import Metrics
+from tests.pipeline.oracle import SILVER, accounts, expected_accounts, rows
+from tests.pipeline.streaming import (
+    TOPIC,
+    StreamCommand,
+    create_topic,
+    kafka,
+    lines_of,
+    places,
+    send_shuffled,
+)
+
+pytestmark = pytest.mark.real
+MakeMetrics = Callable[[str, int], Metrics]
+PLACE = "kafka_topic, kafka_partition, kafka_offset"
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Generator[RealCluster]:
+    with kafka(tmp_path_factory.mktemp("kafka")) as running:
+        yield running
+
+
+@pytest.mark.timeout(900)
+def test_a_killed_stream_goes_on_and_ends_with_the_tables_of_the_batch(
+    cluster: RealCluster, metrics: MakeMetrics, tables: Path, tmp_path: Path
+) -> None:
+    made = metrics("XS", 7)
+    send_shuffled(cluster.bootstrap, TOPIC, lines_of(made), seed=1)
+    command, luck = StreamCommand(cluster.bootstrap, made, tmp_path), random.Random(5)
+    for awaited in (0, 1):
+        running = command.start()
+        for _ in range(awaited):
+            assert running.wait_for_batch()
+        time.sleep(luck.uniform(0, 2) if awaited else luck.uniform(2, 8))
+        running.kill()
+    command.start().finish()
+
+    check_whole(command, made)
+    streamed, batched = silver_and_gold(command.output), silver_and_gold(tables)
+    for name, found in batched.items():
+        assert streamed[name] == found, name
+
+
+def check_whole(command: StreamCommand, made: Metrics) -> None:
+    """Every row of the topic is in bronze once, and the accounts are those expected."""
+    found = rows(command.output, "bronze", PLACE)
+    sent = made.expected["rows_total"] + made.expected["text_broken"]["jsonl"]
+    assert places(found) == (sent, sent)
+    wanted = expected_accounts(made.expected, "jsonl")
+    assert {name: accounts(command.output)[name] for name in wanted} == {
+        **wanted,
+        "quarantined_by_reason": {k: v for k, v in wanted["quarantined_by_reason"].items() if v},
+    }
+
+
+def silver_and_gold(output: Path) -> dict[str, object]:
+    """The tables that do not tell how their rows have come."""
+    gold = ("rollup", "broker_load", "window_load", "partition_load", "findings")
+    found: dict[str, object] = {name: rows(output, f"gold/{name}") for name in gold}
+    return {"silver": rows(output, "silver", SILVER), **found}
+
+
+def test_a_topic_that_is_gone_is_refused_in_one_sentence_and_harms_nothing(
+    cluster: RealCluster, metrics: MakeMetrics, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    create_topic(cluster.bootstrap, "brief")
+    with open_cluster(cluster.bootstrap, {}) as admin:
+        assert admin.delete_topics(["brief"]) == {"brief": None}
+    command = StreamCommand(cluster.bootstrap, metrics("XS", 7), tmp_path)
+    arguments = ["brief" if part == TOPIC else part for part in command.arguments()]
+    assert run(arguments) == 2
+    said = capfd.readouterr().err.strip()
+    assert said.startswith("kedge: ")
+    assert "brief" in said
+    assert "\n" not in said
+    assert not command.output.exists()
+    assert not command.checkpoint.exists()
+
+
+def test_samples_of_a_live_cluster_reach_its_topic(
+    cluster: RealCluster, capfd: pytest.CaptureFixture[str]
+) -> None:
+    create_topic(cluster.bootstrap, "sampled")
+    arguments = ["pipeline", "produce", "--bootstrap-server", cluster.bootstrap]
+    arguments += ["--topic", "sampled", "--interval", "50ms", "--count", "2"]
+    assert run(arguments) == 0
+    told = capfd.readouterr()
+    replicas = [int(line.split()[0]) for line in told.err.splitlines() if "sampled" in line]
+    assert len(replicas) == 2
+    assert replicas[0] >= 8  # the two topics of four partitions
+    assert told.out.strip() == f"{sum(replicas)} rows sent to sampled"

@@ -1,0 +1,188 @@
+"""The transforms on a few rows each, and the shape of the plans that they make."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.testing import assertDataFrameEqual
+
+from kedge.pipeline.schemas import BROKERS, RAW_TEXT, REPLICAS, SAMPLE, SAMPLE_COLUMNS
+from kedge.pipeline.transforms import Rules, dedupe, each_copy, judge, roll_up, with_replica
+from kedge.pipeline.transforms.parse import parse_json
+from kedge.pipeline.transforms.robust import at_rank, ewma, middle, slopes
+
+pytestmark = pytest.mark.real
+
+NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
+GOOD_ROW: dict[str, Any] = {
+    "cluster": "c",
+    "broker": 1,
+    "topic": "t",
+    "partition": 0,
+    "ts": NOON,
+    "ingest_ts": NOON + timedelta(seconds=5),
+    "seq": 4,
+    "is_leader": True,
+    "size_bytes": 100,
+    "bytes_in": 10,
+    "bytes_out": 20,
+    "isr": 3,
+    "rf": 3,
+}
+LINE = (
+    '{"cluster":"c","broker":1,"topic":"t","partition":0,"ts":"2026-01-05T12:00:00Z",'
+    '"ingest_ts":"2026-01-05T12:00:05Z","seq":4,"is_leader":true,"size_bytes":100,'
+    '"bytes_in":10,"bytes_out":20,"isr":3,"rf":3}'
+)
+
+
+def samples(spark: SparkSession, *changes: dict[str, Any]) -> DataFrame:
+    made = [{**GOOD_ROW, **change} for change in changes]
+    return spark.createDataFrame([tuple(row[c] for c in SAMPLE_COLUMNS) for row in made], SAMPLE)
+
+
+def seconds(value: Any) -> Any:
+    """Times as seconds: Spark hands them over in the zone of this machine."""
+    return value.timestamp() if isinstance(value, datetime) else value
+
+
+def plan_of(frame: Any) -> str:
+    """The plan that would be run."""
+    return str(frame._jdf.queryExecution().executedPlan().toString())
+
+
+def replicas(spark: SparkSession) -> DataFrame:
+    return spark.createDataFrame([("c", 1, "t", 0, 0), ("c", 2, "t", 0, 1)], REPLICAS)
+
+
+FAULTS: dict[str, dict[str, Any]] = {
+    "null_ts": {"ts": None},
+    "null_broker": {"broker": None},
+    "empty_topic": {"topic": ""},
+    "negative_size": {"size_bytes": -1},
+    "negative_bytes": {"bytes_out": -1},
+    "unknown_broker": {"broker": 9},
+    "future_ts": {"ts": NOON + timedelta(seconds=306)},
+    "isr_gt_rf": {"isr": 4},
+    "unparsable": {"seq": None},
+}
+
+
+def test_each_fault_has_its_reason_and_the_edges_are_good(spark: SparkSession) -> None:
+    edges = {
+        "good": {},
+        "just in time": {"ingest_ts": NOON + timedelta(seconds=1800)},
+        "just behind": {"ingest_ts": NOON + timedelta(seconds=1800, microseconds=1)},
+        "just ahead": {"ts": NOON + timedelta(seconds=305)},
+    }
+    rows = samples(spark, *FAULTS.values(), *edges.values())
+    rows = rows.withColumn(RAW_TEXT, F.lit(None).cast("string"))
+    brokers = spark.createDataFrame([("c", 1, "a", 10)], BROKERS)
+    judged = judge(rows, brokers=brokers, rules=Rules()).select("reason", "verdict").collect()
+    assert sorted(str(row.reason) for row in judged) == sorted([*FAULTS, *["None"] * 4])
+    assert sorted(row.verdict for row in judged if row.reason is None) == [
+        *("good", "good", "good", "late"),
+    ]
+
+
+def test_texts_that_are_no_samples_are_kept_whole(spark: SparkSession) -> None:
+    broken = [
+        LINE[:40],
+        LINE.replace("100", '"many"'),
+        LINE.replace('"rf"', '"colour"'),
+        f"[{LINE}]",
+        "42",
+        "null",
+    ]
+    lines = spark.createDataFrame([(text,) for text in [LINE, *broken, None]], "value string")
+    parsed = parse_json(lines).select(*SAMPLE_COLUMNS, RAW_TEXT).collect()
+    assert {name: seconds(parsed[0][name]) for name in SAMPLE_COLUMNS} == {
+        name: seconds(value) for name, value in GOOD_ROW.items()
+    }
+    assert parsed[0][RAW_TEXT] is None
+    assert [row[RAW_TEXT] for row in parsed[1:]] == [*broken, ""]
+    assert all(row.cluster is None for row in parsed[1:])
+
+
+def test_the_highest_seq_wins_and_rows_of_it_are_its_copies(spark: SparkSession) -> None:
+    later = {"ts": NOON + timedelta(seconds=60)}
+    rows = samples(
+        spark,
+        *({"seq": 4}, {"seq": 4, "ingest_ts": NOON + timedelta(seconds=9)}, {"seq": 3}),
+        *({**later, "seq": 5, "bytes_in": 11}, {**later, "seq": 4}),
+        {"broker": 7, "seq": 1},  # a replica that the assignment does not have
+    )
+    unique = dedupe(with_replica(rows, replicas=replicas(spark)), partitions=2)
+    kept = unique.select("broker", "ts", "seq", "bytes_in", "copies", "ingest_ts").collect()
+    assert sorted((r.broker, r.ts.minute, r.seq, r.bytes_in, r.copies) for r in kept) == [
+        *((1, 0, 4, 10, 2), (1, 1, 5, 11, 1), (7, 0, 1, 10, 1)),
+    ]
+    first = next(row for row in kept if row.copies == 2)
+    assert first.ingest_ts.second == 5
+
+
+def test_rows_seen_in_two_runs_count_as_in_one(spark: SparkSession) -> None:
+    rows = samples(spark, {"seq": 4}, {"seq": 4}, {"seq": 3})
+    numbered = with_replica(rows, replicas=replicas(spark))
+    once = dedupe(numbered.unionByName(numbered), partitions=2)
+    silver = dedupe(numbered, partitions=2).drop("replica")
+    again = with_replica(each_copy(silver).unionByName(rows), replicas=replicas(spark))
+    assertDataFrameEqual(dedupe(again, partitions=2), once)
+
+
+def test_a_window_holds_what_falls_between_its_ends(spark: SparkSession) -> None:
+    ends = [NOON, NOON + timedelta(seconds=299), NOON + timedelta(seconds=300)]
+    changes = [{"ts": ts, "size_bytes": size} for size, ts in enumerate(ends)]
+    rolled = roll_up(samples(spark, *changes, {"broker": 2, "is_leader": False, "isr": 2}))
+    found = {(row.broker, row.window_start.minute): row for row in rolled.collect()}
+    assert found[1, 0].asDict() | {"last_ts": None, "window_start": None} == {
+        "cluster": "c",
+        "broker": 1,
+        "topic": "t",
+        "partition": 0,
+        "window_start": None,
+        "rows": 2,
+        "bytes_in": 20,
+        "bytes_out": 40,
+        "leader_rows": 2,
+        "last_ts": None,
+        "leader_bytes_in": 20,
+        "leader_bytes_out": 40,
+        "last_size": 1,
+        "max_size_bytes": 1,
+        "min_isr": 3,
+        "max_isr": 3,
+    }
+    assert found[1, 5].rows == 1
+    assert (found[2, 0].leader_rows, found[2, 0].min_isr) == (0, 2)
+
+
+def test_slopes_and_forgetful_means_are_those_of_a_plain_computation(spark: SparkSession) -> None:
+    points = [(i * 3600, float(10 + 2 * i + (50 if i == 4 else 0))) for i in range(10)]
+    frame = spark.createDataFrame([(points,)], "s array<struct<t:bigint,v:double>>")
+    rises = slopes(F.col("s"), "v")
+    row = frame.select(
+        middle(rises).alias("slope"),
+        at_rank(rises, 0.25).alias("low"),
+        ewma(F.col("s"), "v", half_life_s=3600).alias("ewma"),
+    ).collect()[0]
+    mean = points[0][1]
+    for _, value in points[1:]:
+        mean = value + (mean - value) * 0.5
+    assert row.slope == pytest.approx(2 * 24)  # the one wild point does not show
+    assert row.ewma == pytest.approx(mean)
+
+
+def test_the_hot_path_has_one_shuffle_and_no_python(spark: SparkSession) -> None:
+    numbered = with_replica(samples(spark, {}), replicas=replicas(spark))
+    unique = dedupe(numbered, partitions=2)
+    plan = plan_of(unique)
+    assert plan.count("Exchange hashpartitioning(replica") == 1
+    assert plan.count("Exchange ") - plan.count("BroadcastExchange ") == 1
+    assert "Python" not in plan
+    rolled = plan_of(roll_up(unique, by=("replica",)))
+    assert rolled.count("Exchange hashpartitioning") == 1  # the roll-up reuses the one shuffle
