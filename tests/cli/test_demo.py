@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
+import pytest
+
 from tests.cli.conftest import Kedge
+
+pytestmark = pytest.mark.real  # Spark runs in a JVM
 
 ACTS = (
     "1. A lab: 9 brokers on 3 racks, in this process",
@@ -13,13 +20,21 @@ ACTS = (
     "6. Broker 4 is killed, and comes back",
     "7. The controller fails in the middle of a reassignment",
     "8. A topic is deleted",
+    "9. Metrics become a load model, on Spark",
+    "10. A plan, with its curve and its proof",
+    "11. The plan is carried out by the lab's controller",
 )
 
 
-def test_the_demo_tells_its_story_to_the_end(kedge: Kedge) -> None:
-    outcome = kedge("demo")
+def test_the_demo_tells_its_story_to_the_end(kedge: Kedge, tmp_path: Path) -> None:
+    page = tmp_path / "demo.html"
+    outcome = kedge("demo", "--html", str(page))
     assert outcome.code == 0, outcome.err
-    told = [line for line in outcome.out.splitlines() if line[:1].isdigit() and line[1:3] == ". "]
+    told = [line for line in outcome.out.splitlines() if re.match(r"\d+\. ", line)]
     assert told == list(ACTS)
     assert "Reassignment of partition views-0 is completed." in outcome.out
+    assert "partitions checked, 0 errors" in outcome.err
     assert "The end, after" in outcome.out
+    text = page.read_text()
+    assert "What stood out" in text
+    assert "https://" not in re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL)

@@ -161,9 +161,8 @@ def test_a_plan_is_explained_whole_by_partition_and_by_broker(
     assert some.out.startswith("broker 0: ")
     row: Any = json.loads(kedge("explain", plan, "--partition", name, "--output", "json").out)
     assert row["why"]
-    for words in (["--partition", "large-99"], ["--partition", "x"], ["--broker", "1"] * 1):
-        assert kedge("explain", plan, *words).code in (0, 2)
-    assert kedge("explain", plan, "--partition", "large-99").code == 2
+    for absent in ("large-99", "x"):
+        assert kedge("explain", plan, "--partition", absent).code == 2
 
 
 def test_new_replicas_are_given_directories(kedge: Kedge, tmp_path: Path) -> None:
