@@ -4,7 +4,7 @@ SHELL := bash
 PY := .venv/bin/python
 export PYTHONDONTWRITEBYTECODE ?=
 
-.PHONY: help install python jars demo test test-fast format check rewrite sim oracle soak bench conformance lock clean
+.PHONY: help install python jars demo test test-fast format check rewrite sim oracle soak spark-cluster bench conformance lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -52,6 +52,9 @@ rewrite: python ## write the stories in tests/scenarios anew; read the differenc
 
 sim: python ## simulate faults: SEEDS=2000 for a sweep, SEED=81276 to replay one with its trace
 	@$(PY) -m kedge.sim $(if $(SEED),--seed $(SEED) --trace,--seeds $(or $(SEEDS),200))
+
+spark-cluster: python ## a Spark master and two workers on this machine
+	@$(PY) -m kedge.pipeline.cluster
 
 soak: install ## real brokers and controllers killed at random: MINUTES=20
 	@$(PY) -m tests.soak --minutes $(or $(MINUTES),20)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from bench.balance.clusters import Cluster, cluster
 from bench.balance.peers import Generated, kafka_generate, kafka_tools_note
-from bench.report import BenchRow, BenchSection, Timing
+from bench.report import BenchRow, BenchSection, Timing, readable
 from kedge.balance.bounds import Bounds, bounds_of
 from kedge.balance.problem import Problem
 from kedge.balance.search import loads_of, search, warm
@@ -39,12 +39,13 @@ class Measured:
     seconds: float
 
 
-def run(seed: int = SEED) -> BenchSection:
-    """Every case once, single run, compiled code in the cache."""
+def run(seed: int = SEED, *, sizes: tuple[str, ...] = ("S", "M", "L")) -> BenchSection:
+    """Every case of these sizes once, single run, compiled code in the cache."""
     warm()
-    made = [cluster(size, scenario, seed) for size, scenario, _ in CASES]
+    cases = [case for case in CASES if case[0] in sizes]
+    made = [cluster(size, scenario, seed) for size, scenario, _ in cases]
     theirs = kafka_generate(made)
-    rows = tuple(_row(case, one, peer) for case, one, peer in zip(CASES, made, theirs, strict=True))
+    rows = tuple(_row(case, one, peer) for case, one, peer in zip(cases, made, theirs, strict=True))
     return BenchSection(
         "balance",
         "Balance",
@@ -57,6 +58,20 @@ def run(seed: int = SEED) -> BenchSection:
         rows,
         (kafka_tools_note(),),
     )
+
+
+def figures(section: BenchSection) -> str:
+    """The section for a terminal, each row with the figures behind it."""
+    lines = [section.title]
+    for row in section.rows:
+        ratio = row.ours.best / row.theirs.best
+        times = f"{ratio:,.0f}" if ratio >= 10 else f"{ratio:.2g}"
+        lines += [
+            f"{row.what}: {readable(row.ours.best)}, {times} × the time of {row.peer} "
+            f"({readable(row.theirs.best)})",
+            *(f"    {part}" for part in row.note.split("; ")),
+        ]
+    return "\n".join([*lines, *section.notes])
 
 
 def measured(problem: Problem, *, seed: int = 0) -> Measured:

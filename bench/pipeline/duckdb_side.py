@@ -1,4 +1,8 @@
-"""The roll-up on DuckDB, in the form that was fastest of those tried: replicas by their numbers."""
+"""The roll-up on DuckDB: replicas by their numbers, `arg_max` for the row that wins.
+
+It joins with the assignment's replicas, where the pipeline also keeps rows of other replicas; the
+generated metrics have none. No limit is set to its memory.
+"""
 
 from __future__ import annotations
 

@@ -147,6 +147,16 @@ def test_what_must_leave_and_what_is_missing_is_counted_once() -> None:
     assert bounds.bytes_lower_bound == pytest.approx(7.0)
 
 
+def test_no_bound_is_below_nothing_where_leaving_costs_nothing() -> None:
+    home = [[0, 1]] * 3 + [[0, 2]] * 3
+    problem = problem_of(
+        home, brokers=3, wanted=[1] * 6, size=[4.0, 3.0, 3.0, 2.0, 2.0, 1.0], rack=[0, 0, 1]
+    )
+    lam, least = bytes_bound(problem, np.full((3, 4), 1.0), np.ones(4))
+    assert least == 0.0
+    assert (lam >= 0).all()
+
+
 def test_a_wider_target_needs_no_more_bytes() -> None:
     luck = np.random.default_rng(4)
     problem = problem_of(np.stack([luck.permutation(6)[:2] for _ in range(60)]), brokers=6)

@@ -16,7 +16,7 @@ from kedge.plan import Plan, parse_execute, parse_plan, plan_to_json, verify_pla
 from tests.balance.snapshots import GB, lopsided, snapshots, with_dirs
 
 slow = settings(
-    deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow, *HealthCheck]
+    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow, *HealthCheck]
 )
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kedge.errors import SparkUnavailable
+from kedge.errors import InvalidRequest
 from kedge.pipeline.cluster import spark_cluster
 from tests.pipeline.conftest import Metrics
 from tests.pipeline.oracle import state
@@ -55,7 +55,7 @@ def test_a_job_on_a_cluster_gives_the_tables_of_a_local_one(
     assert state(output) == state(tables)
 
 
-def test_a_port_that_is_taken_is_told_in_one_sentence_and_nothing_is_left_running(
+def test_a_port_that_is_taken_is_refused_before_anything_is_started(
     tmp_path: Path,
 ) -> None:
     with socket.socket() as taken:
@@ -63,7 +63,8 @@ def test_a_port_that_is_taken_is_told_in_one_sentence_and_nothing_is_left_runnin
         taken.listen()
         port = taken.getsockname()[1]
         with (
-            pytest.raises(SparkUnavailable, match="the master of the Spark cluster did not start"),
-            spark_cluster(tmp_path, port=port),
+            pytest.raises(InvalidRequest, match=f"port {port} is taken"),
+            spark_cluster(tmp_path / "cluster", port=port),
         ):
             pass
+    assert not (tmp_path / "cluster").exists()

@@ -174,8 +174,10 @@ def _ellipsoid(
     # disk alone, at a byte per byte, is where most optima are near
     centre[0] = 1.0
     if axes[0] == 0:
-        value[b] = _dual(over, b, axes, dims, gain, lead, cost, count, centre, slope)
-        lam[b, 0] = 1.0
+        alone = _dual(over, b, axes, dims, gain, lead, cost, count, centre, slope)
+        if alone > 0:  # where leaving costs nothing it proves less than no multiplier at all
+            value[b] = alone
+            lam[b, 0] = 1.0
     for d in range(dims):
         centre[d] = 0.7 if axes[d] == 0 else 0.3
         shape[d, d] = RADIUS * RADIUS

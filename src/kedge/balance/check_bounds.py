@@ -214,7 +214,11 @@ def _forced(problem: Problem) -> tuple[float, Floats]:
     for rack in range(int(problem.rack.max(initial=-1)) + 1):
         crowd += np.maximum((racks == rack).sum(axis=1) - problem.rack_limit, 0)
     crowd[~problem.movable] = 0
-    missing = leaving.sum(axis=1) + crowd + problem.wanted - there.sum(axis=1)
+    # a replica too many in its rack must go only where nobody can be too full to take it
+    stays = ~problem.must_empty
+    roomy = problem.may_receive & (problem.room >= len(racks))
+    opens = bool(roomy[stays].all() and np.isinf(problem.hard_limit).all())
+    missing = leaving.sum(axis=1) + crowd * opens + problem.wanted - there.sum(axis=1)
     price = np.where((crowd > 0) | (there.sum(axis=1) > problem.wanted), 0.0, problem.size)
     return float((np.maximum(missing, 0) * problem.size).sum()), price
 

@@ -13,6 +13,7 @@ from kedge.balance.layout import (
     ELECTABLE,
     EMPTY,
     FOLLOWER,
+    GIVES,
     HUGE,
     INVERSE,
     LEADER,
@@ -26,7 +27,7 @@ from kedge.balance.layout import (
     State,
 )
 from kedge.balance.problem import Floats, Int32s
-from kedge.balance.state import allowed, drop, put_first, settle, shift
+from kedge.balance.state import affordable, allowed, drop, is_home, put_first, settle, shift
 from kedge.jit import compiled, within_kernels
 
 
@@ -177,8 +178,10 @@ def _place_misfit(st: State, p: int, k: int, b: int) -> int:
         if best >= 0:
             put_first(st, p, best)
             return 1
+    if is_home(st, p, b) and not st.holder[b, GIVES]:
+        return 0
     for to in range(len(st.holder)):
-        if allowed(st, p, b, to) and not _too_large(st, p, k == 0, to):
+        if allowed(st, p, b, to) and affordable(st, p, b, to) and not _too_large(st, p, k == 0, to):
             pushed = _beyond(st, p, to, 1.0 if k == 0 else 0.0)
             if pushed < least:
                 best, least = to, pushed

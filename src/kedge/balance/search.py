@@ -31,10 +31,12 @@ BASE = 0.1  # relief that the multipliers give no price for is worth this much
 MOVE_PRICE = 3e-4  # a move less is worth this share of a broker's bytes
 ROUNDS = 10_000_000
 TRIES = 4
+REPAIRS = 4  # rounds of draining and bringing home where a broker is still beyond its target
 ANNEALED = 200_000  # replicas × brokers up to which annealing is worth its time
 STEPS_EACH = 250
 TWICE = 300_000  # slots up to which a second look at what was moved is worth its time
-HOT, COLD, STEEP = 3e-4, 1e-6, 1.0
+STAGES = ((3e-4, 3e-5), (3e-5, 1e-6))  # how hot annealing is, from and to, half of its time each
+STEEP = 0.7  # load beyond a target costs less than the bytes that cure it: draining does the rest
 SWEEPS, SWEEP_STEEP, SWEEP_EVEN = 3, 3.0, 3.0
 GOOD_ENOUGH = 1.003  # of the bytes bound: nothing to gain by annealing
 
@@ -48,8 +50,8 @@ def how_for(aim: float, brokers: int) -> Floats:
     filled together, or some are full of one thing and none can take what is left. A fine aim
     needs many moves, so each is priced higher; many brokers make up for few candidates.
     """
-    shape = min(max(0.008 / max(aim, 1e-3) ** 2, 1.0), 20.0)
-    price = 1e-3 * min(max(0.02 / max(aim, 1e-3), 1.0), 2.0) ** 1.6
+    shape = min(max(0.008 / max(aim, 1e-3) ** 2, 1.0), 12.0)
+    price = 1.4e-3 * min(max(0.02 / max(aim, 1e-3), 1.0), 2.0) ** 1.5
     place = min(max(shape / 10, 1.0), 2.0)
     candidates = min(max(4_000 // max(brokers, 1), 10), 8 + 0.6 * shape)
     return np.array([price, shape, place, candidates, NO_HARM, 1.0])
@@ -79,14 +81,19 @@ class _Run:
 
     def forced(self) -> None:
         """Do what must be done."""
-        from kedge.balance.forced import do_forced, place_misfits
+        from kedge.balance.forced import do_forced
 
         self.how[HARM] = 10.0
         wanted = self.problem.wanted.astype(np.int32)
         self.unplaced = int(do_forced(self.state, self.order, wanted, self.weight, self.how))
+        self.tell("forced", 0.0, 0)
+
+    def misfits(self) -> None:
+        """Move what its broker could not carry even alone."""
+        from kedge.balance.forced import place_misfits
+
         self.aim(np.zeros(4))
         place_misfits(self.state)
-        self.tell("forced", 0.0, 0)
 
     def drain_to(self, epsilon: float, *, tries: int = 1) -> int:
         """Bring all brokers within a tolerance; says how many are not."""
@@ -136,21 +143,22 @@ class _Run:
                 break
         self.tell("home", 0.0, 0)
 
-    def anneal(self, seed: int) -> bool:
+    def anneal(self, seed: int, left: int) -> bool:
         """Random steps where the cluster is small and there is something to gain."""
         from kedge.balance.anneal import anneal
 
         state = self.state
         choices = state.now.size * len(state.holder)
-        if choices > ANNEALED or self.ratio() < GOOD_ENOUGH:
+        if choices > ANNEALED or (self.ratio() < GOOD_ENOUGH and not left):
             return False
         luck = np.array([seed * 2654435761 + 88172645463325252], np.uint64)
         rack = self.problem.rack
         racks = np.argsort(rack, kind="stable").astype(np.int32)
         numbers = np.arange(int(rack.max()) + 2, dtype=np.int32)
         starts = np.searchsorted(rack[racks], numbers)
-        steps = choices * STEPS_EACH
-        anneal(*(state, luck, racks, starts.astype(np.int32), steps, HOT, COLD, MOVE_PRICE, STEEP))
+        steps = choices * STEPS_EACH // len(STAGES)
+        for hot, cold in STAGES:
+            anneal(state, luck, racks, starts.astype(np.int32), steps, hot, cold, MOVE_PRICE, STEEP)
         self.tell("polish", 0.0, 0)
         return True
 
@@ -198,6 +206,7 @@ def search(
     else:
         run.forced()
     run.set_budget(max_bytes, max_moves, max_moves_per_broker)
+    run.misfits()
     aim = run.aimed
     for epsilon in STEPS:
         if epsilon > aim * 1.05:
@@ -205,8 +214,11 @@ def search(
     left = run.drain_to(aim, tries=TRIES)
     if not leaders_only:
         run.bring_home(2 if problem.home.size <= TWICE else 1)
-        if run.anneal(seed) or left:
-            run.drain_to(aim, tries=TRIES)
+        settled = not run.anneal(seed, left) and not left
+        for _ in range(REPAIRS):
+            if settled:
+                break
+            settled = run.drain_to(aim, tries=TRIES) == 0
             run.curve.pop()
             run.bring_home(1)
     run.curve[-1] = run.point(aim)

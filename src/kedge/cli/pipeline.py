@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kedge.cli import pipeline_stream
+from kedge.cli import pipeline_fanout, pipeline_stream
 from kedge.cli.connection import echo_json
 from kedge.cli.options import Output, console, help_without_command, say
 from kedge.errors import InvalidRequest
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(name="pipeline", help="Make load models and findings of metrics, on Spark")
 pipeline_stream.register(app)
+pipeline_fanout.register(app)
 
 OutputDirectory = Annotated[Path, typer.Option("--output", help="Directory of the tables")]
 ReportOption = Annotated[

@@ -30,7 +30,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType
 
-from kedge.errors import KedgeError, SparkUnavailable
+from kedge.errors import InvalidRequest, KedgeError, SparkUnavailable
 from kedge.pipeline.session import LOG_SETTINGS, LOOPBACK, SessionSettings
 
 START_S = 90.0
@@ -63,6 +63,7 @@ def spark_cluster(
 
     What they write goes below `directory`: a log for each, and the workers' scratch space.
     """
+    _check_free(port)
     url = f"spark://{LOOPBACK}:{port or _free_port()}"
     directory.mkdir(parents=True, exist_ok=True)
     processes: list[subprocess.Popen[bytes]] = []
@@ -150,6 +151,17 @@ def _end(processes: Sequence[subprocess.Popen[bytes]]) -> None:
         if process.poll() is None:
             process.kill()
             process.wait()
+
+
+def _check_free(port: int) -> None:
+    """Refuse a port that is taken: the master would quietly listen on the next one."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((LOOPBACK, port))
+        except OSError as error:
+            hint = "is a Spark master running already? name another --port"
+            raise InvalidRequest(f"port {port} is taken", hint=hint) from error
 
 
 def _free_port() -> int:

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 BROKERS, RACKS, SPEED = 9, 3, 30.0
 TRAFFIC = 5_000_000  # bytes per second that producers write
-PATIENCE_S = 30.0
+DISK = 20 * 10**12
+PATIENCE_S = 60.0
 LOOK_S = 0.1
 
 
@@ -145,6 +146,7 @@ def on_stage(seed: int) -> Generator[Stage]:
         replication_factor=3,
         traffic=Traffic.SKEWED,
         rate=TRAFFIC,
+        disk_bytes=DISK,
     )
     with tempfile.TemporaryDirectory(prefix="kedge-demo-") as scratch, Lab.running(settings) as lab:
         cluster = KafkaAdmin(lab.bootstrap_servers)

@@ -6,6 +6,7 @@ to whoever has time. Nothing is decided here: a worker calls the very functions 
 calls, with the same arguments, and gives the same answers.
 
     scenarios   what if: more traffic, a rack gone, more brokers, other factors, other tolerances
+    asking      scenarios as people write them: a grid, or JSON
     what_if     one row = one scenario → what its plan would come to, or why there is none
     fleet       one row = one cluster of gold → its plan, as a file
     verify      one row = one plan file → what is wrong with it

@@ -19,7 +19,9 @@ Work = Callable[[Row], Iterable[Row]]
 Columns = Mapping[str, str]  # the name of each column, and its type in Spark's words
 
 MAP = "map<string,double>"
-MOST_TASKS = 128  # enough for the cores of a large cluster; a task costs some hundredths of a second
+MOST_TASKS = (
+    128  # enough for the cores of a large cluster; a task costs some hundredths of a second
+)
 OUR_FAULT = re.compile(r"kedge\.errors\.\w+: (.+)")
 
 
@@ -37,7 +39,7 @@ def spread(
     asked = arrow().Table.from_pylist(rows, schema=arrow_schema(takes))
     ddl = ", ".join(f"`{name}` {kind}" for name, kind in gives.items())
     with _our_faults(), spark_faults():
-        frame = spark.createDataFrame(asked).repartition(min(len(rows), MOST_TASKS))
+        frame: Any = spark.createDataFrame(asked).repartition(min(len(rows), MOST_TASKS))
         answered: Any = frame.mapInArrow(batches, ddl).toArrow()
     order = [(name, "ascending") for name in gives if gives[name] != MAP]
     return answered.cast(arrow_schema(gives)).sort_by(order[:1])

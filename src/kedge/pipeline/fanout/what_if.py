@@ -8,8 +8,6 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from kedge.balance import Goals, figures_of
 from kedge.balance.aim import capacities_of
 from kedge.balance.from_snapshot import Task, task_of
@@ -135,11 +133,10 @@ def _tolerance(scenario: Scenario, goals: Goals) -> float:
 def fullest(task: Task, imbalance: dict[str, float]) -> dict[str, float]:
     """The share of its capacity that the fullest broker uses, where brokers tell capacities."""
     brokers = [broker for broker in task.snapshot.brokers if broker.state.stays]
-    told = np.array([capacities_of(broker) for broker in brokers], np.float64)
-    known = (told.reshape(len(brokers), len(RESOURCES)) > 0).any(axis=0)
+    told = [any(each) for each in zip(*map(capacities_of, brokers), strict=True)]
     mean: dict[str, Any] = dict(zip(task.columns, mean_level(task.problem), strict=True))
     return {
         name: float(mean[name] * imbalance[name])
-        for name, is_told in zip(RESOURCES, known, strict=True)
+        for name, is_told in zip(RESOURCES, told, strict=True)
         if is_told and name in mean and name in imbalance
     }
