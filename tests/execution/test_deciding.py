@@ -205,6 +205,10 @@ def test_only_what_is_still_as_it_was_set_is_removed() -> None:
     }
 
 
+def test_a_throttle_that_cannot_be_seen_yet_is_removed_all_the_same() -> None:
+    assert still_ours(Lease({"1": RATE}), Lease()) == {"brokers": {"1": list(RATE)}, "topics": {}}
+
+
 # ---- the journal --------------------------------------------------------------------------------
 
 

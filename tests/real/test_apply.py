@@ -91,12 +91,12 @@ def test_a_run_that_is_killed_is_resumed_and_can_be_taken_back(operator: Operato
     assert operator.run("status")["throttled"] is True
     operator.run("cancel")
     until(lambda: operator.replicas() == (B1, B2))
-    assert operator.throttles() == []
+    until(lambda: operator.throttles() == [])
 
     fast = operator.run("apply", str(operator.file), "--throttle", "50MB", "--interval", "0.1")
     assert fast["complete"] is True
     assert operator.replicas() == (B3, B2)
-    assert operator.throttles() == []
+    until(lambda: operator.throttles() == [])
     back = operator.run("rollback", "--no-throttle", "--interval", "0.1")
     assert back["complete"] is True
     assert operator.replicas() == (B1, B2)

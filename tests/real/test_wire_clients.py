@@ -24,7 +24,6 @@ def cluster(request: pytest.FixtureRequest) -> Run:
 
 def test_a_group_shares_partitions_and_goes_on_where_it_was(cluster: Run) -> None:
     cluster.run("topics", "--create", "--topic", "shared", "--partitions", "4")
-    cluster.produce("shared", [f"{n}" for n in range(1000)])
     settings = {
         "bootstrap.servers": cluster.fleet.bootstrap, "group.id": "team",
         "auto.offset.reset": "earliest", "enable.auto.commit": False,
@@ -37,13 +36,16 @@ def test_a_group_shares_partitions_and_goes_on_where_it_was(cluster: Run) -> Non
     def read() -> bool:
         for consumer in (first, second):
             seen.extend(m.value() or b"" for m in consumer.consume(500, 0.2) if m.error() is None)
-        return {2} == {len(c.assignment()) for c in (first, second)} and len(set(seen)) == 1000
+        return {2} == {len(c.assignment()) for c in (first, second)}
 
-    until(read)
-    first.commit(asynchronous=False)
-    second.commit(asynchronous=False)
-    first.close()
-    second.close()
+    until(read)  # they share before there is anything to read: nobody reads for the other
+    cluster.produce("shared", [f"{n}" for n in range(1000)])
+    until(lambda: read() and len(set(seen)) == 1000)
+    for consumer in (first, second):
+        read_to = [at for at in consumer.position(consumer.assignment()) if at.offset >= 0]
+        if read_to:
+            consumer.commit(offsets=read_to, asynchronous=False)
+        consumer.close()
     cluster.produce("shared", ["new"])
     assert cluster.consume("shared", 1, **{"group.id": "team"}) == [b"new"]
 

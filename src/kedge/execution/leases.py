@@ -58,7 +58,11 @@ def refuse_foreign(present: Lease, ours: Lease) -> None:
 
 
 def still_ours(lease: Lease, present: Lease) -> dict[str, dict[str, list[str]]]:
-    """The configs to delete, by kind (`brokers`, `topics`) and name."""
+    """The configs to delete, by kind (`brokers`, `topics`) and name.
+
+    One that is not seen is deleted all the same: brokers tell of a new config a moment late, and
+    deleting what is not there changes nothing.
+    """
     return {
         "brokers": _unchanged(lease.brokers, present.brokers),
         "topics": _unchanged(lease.topics, present.topics),
@@ -70,7 +74,7 @@ def _unchanged(leased: Settings, present: Settings) -> dict[str, list[str]]:
         name: [
             config
             for config, value in configs.items()
-            if present.get(name, {}).get(config) == value
+            if present.get(name, {}).get(config) in (None, value)
         ]
         for name, configs in leased.items()
     }
