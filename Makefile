@@ -4,7 +4,7 @@ SHELL := bash
 PY := .venv/bin/python
 export PYTHONDONTWRITEBYTECODE ?=
 
-.PHONY: help install python jars demo test test-fast format check rewrite sim oracle soak spark-cluster bench conformance lock clean
+.PHONY: help install python jars demo test test-all test-fast format check rewrite sim oracle soak spark-cluster bench conformance lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -26,11 +26,14 @@ jars: .cache/jars/.complete ## only the JVM parts (what tests and benchmarks com
 demo: python ## the story so far, on this machine alone
 	@.venv/bin/kedge demo
 
-test: install check ## all checks and all tests
+test: install check ## all checks and all tests but those that take minutes each
 	@$(PY) -m pytest -q
 
+test-all: install check ## the same and the tests that take minutes each
+	@$(PY) -m pytest -q -m "slow or not slow"
+
 test-fast: python ## tests that start no JVM
-	@$(PY) -m pytest -q -m "not real"
+	@$(PY) -m pytest -q -m "not real and not slow"
 
 format: python ## put the code in its form
 	@.venv/bin/ruff check -q --fix . ; .venv/bin/ruff format -q .

@@ -28,6 +28,7 @@ def is_there(pid: int) -> bool:
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_a_job_on_a_cluster_gives_the_tables_of_a_local_one(
     metrics: Callable[[str, int], Metrics], tables: Path, tmp_path: Path

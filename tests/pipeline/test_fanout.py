@@ -269,6 +269,7 @@ def test_plans_that_were_changed_lost_or_misnamed_are_found(
 
 
 @pytest.mark.real
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_the_commands_give_the_same_plans_on_a_cluster_of_spark(
     tables: Path, plans: tuple[Path, list[Row]], tmp_path: Path
