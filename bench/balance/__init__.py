@@ -19,7 +19,7 @@ from kedge.balance.problem import Problem
 from kedge.balance.search import loads_of, search, warm
 from kedge.balance.solution import Solution
 
-SEED = 20_261
+SEED = 71_503
 CASES = (
     *(("S", scenario, 0.02) for scenario in ("skew", "grow", "drain", "rf", "kafka")),
     *(("M", s, 0.02) for s in ("skew", "grow", "drain", "rf", "mixed", "jumbo", "kafka", "jbod")),
@@ -27,7 +27,6 @@ CASES = (
     *(("L", scenario, 0.05) for scenario in ("skew", "grow", "drain", "rf")),
     ("L", "skew", 0.01),
 )
-WARM_UP_SEED = SEED + 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)

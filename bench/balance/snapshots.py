@@ -9,7 +9,7 @@ from kedge.model import Assignment, Broker, BrokerId, BrokerState, Capacity, Cpu
 
 
 def snapshot_of(one: Cluster) -> Snapshot:
-    """The same cluster with names: brokers by their index, topics t0, t1, …"""
+    """The same cluster with names: brokers by their index, topics topic-00000, topic-00001, …"""
     brokers = [
         Broker(
             BrokerId(index),
@@ -21,7 +21,7 @@ def snapshot_of(one: Cluster) -> Snapshot:
         for index in range(one.size.brokers)
     ]
     partition = np.arange(len(one.topic)) - np.searchsorted(one.topic, one.topic)
-    names = [f"t{index}" for index in range(int(one.topic.max()) + 1)]
+    names = [f"topic-{index:05d}" for index in range(int(one.topic.max()) + 1)]
     replicas = one.home.astype(np.int32)
     return Snapshot.of(
         brokers,

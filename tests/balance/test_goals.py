@@ -73,6 +73,6 @@ def test_goals_of_the_wrong_shape_are_refused(document: dict[str, Any]) -> None:
     ],
 )
 def test_goals_that_make_no_sense_are_refused(asked: dict[str, Any], said: str) -> None:
-    sets = {k: frozenset(v) if isinstance(v, set) else v for k, v in asked.items()}
+    sets: dict[str, Any] = {k: frozenset(v) if isinstance(v, set) else v for k, v in asked.items()}
     with pytest.raises(InvalidRequest, match=said.replace("(", r"\(")):
         Goals(**sets)

@@ -15,9 +15,7 @@ from kedge.model import BrokerId, Snapshot, TopicPartition
 from kedge.plan import Plan, parse_execute, parse_plan, plan_to_json, verify_plan
 from tests.balance.snapshots import GB, lopsided, snapshots, with_dirs
 
-slow = settings(
-    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow, *HealthCheck]
-)
+slow = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 
 
 def faults(plan: Plan, snapshot: Snapshot, goals: Goals) -> list[str]:

@@ -128,3 +128,16 @@ def test_a_giant_is_led_where_it_can_be_carried() -> None:
     problem = problem_of(home, size=size, capacity=capacity, tolerance=np.full(4, 0.1))
     found = search(problem, bounds_of(problem))
     assert 3 in found.replicas[0]
+
+
+def test_leaders_change_only_where_loads_need_it() -> None:
+    luck = np.random.default_rng(8)
+    home = np.stack([luck.permutation(9)[:3] for _ in range(300)])
+    problem = problem_of(home, size=luck.lognormal(0, 1, 300), rate=luck.lognormal(0, 1, 300))
+    bounds = bounds_of(problem)
+    found = search(problem, bounds)
+    assert found.balanced
+    for p, (before, after) in enumerate(zip(home[:, 0], found.replicas.tolist(), strict=True)):
+        extra = problem.leader_load[p] - problem.follower_load[p]
+        fits = (found.loads[before] + extra <= bounds.target[before] * (1 - 1e-9)).all()
+        assert after[0] == before or before not in after or not fits

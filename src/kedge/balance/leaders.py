@@ -3,6 +3,9 @@
 Which replica leads costs no bytes, and it decides most of what goes out and much of the cpu. Each
 partition in turn is led by the replica for which the prices of the joint bound, what lies beyond
 targets, and the evenness of what is left come to least.
+
+A change of leaders costs no bytes, and it is a change all the same: in the end, whoever led before
+leads again wherever that leaves every broker within its targets.
 """
 
 from __future__ import annotations
@@ -11,6 +14,8 @@ from kedge.balance.layout import (
     ELECTABLE,
     EMPTY,
     FOLLOWER,
+    HAIR,
+    HARD,
     INVERSE,
     LEADER,
     LOAD,
@@ -43,6 +48,34 @@ def sweep_leaders(st: State, order: Int32s, steep: float, even: float) -> int:
             put_first(st, p, best)
             changed += 1
     return changed
+
+
+@compiled
+def restore_leaders(st: State, order: Int32s) -> int:
+    """Let partitions be led as before where loads allow it; says how many are."""
+    restored = 0
+    for i in range(len(order)):
+        p = order[i]
+        first = st.home[p, 0]
+        if not st.rule[p, ELECTABLE] or st.now[p, 0] < 0 or st.now[p, 0] == first or first < 0:
+            continue
+        for k in range(1, st.now.shape[1]):
+            if st.now[p, k] == first and not st.holder[first, EMPTY] and _can_lead(st, p, first):
+                put_first(st, p, k)
+                restored += 1
+                break
+    return restored
+
+
+@within_kernels
+def _can_lead(st: State, p: int, b: int) -> bool:
+    """Leading as well leaves the broker of a follower within its targets and limits."""
+    for r in range(4):
+        extra = st.part[p, LEADER + r] - st.part[p, FOLLOWER + r]
+        most = min(st.broker[b, TARGET + r], st.broker[b, HARD + r])
+        if extra > HAIR and st.broker[b, LOAD + r] + extra > most:
+            return False
+    return True
 
 
 @within_kernels

@@ -37,6 +37,7 @@ STEPS_EACH = 250
 TWICE = 300_000  # slots up to which a second look at what was moved is worth its time
 STAGES = ((3e-4, 3e-5), (3e-5, 1e-6))  # how hot annealing is, from and to, half of its time each
 STEEP = 0.7  # load beyond a target costs less than the bytes that cure it: draining does the rest
+STEEPER = 1.5  # where draining could not
 SWEEPS, SWEEP_STEEP, SWEEP_EVEN = 3, 3.0, 3.0
 GOOD_ENOUGH = 1.003  # of the bytes bound: nothing to gain by annealing
 
@@ -143,7 +144,29 @@ class _Run:
                 break
         self.tell("home", 0.0, 0)
 
-    def anneal(self, seed: int, left: int) -> bool:
+    def restore_leaders(self) -> None:
+        """Undo changes of leaders that nothing needs, those that weigh least first."""
+        from kedge.balance.leaders import restore_leaders
+
+        self.aim(np.zeros(4))
+        lightest_first = self.order[::-1].copy()
+        while restore_leaders(self.state, lightest_first):
+            pass  # each makes room for others
+
+    def repair(self, aim: float) -> int:
+        """Drain and bring home in turn; says how many are still beyond their targets."""
+        left = 1
+        for _ in range(REPAIRS):
+            left = self.drain_to(aim, tries=TRIES)
+            self.curve.pop()
+            self.bring_home(1)
+            if not left:
+                break
+        return left
+
+    def anneal(
+        self, seed: int, left: int, stages: tuple[tuple[float, float], ...], steep: float
+    ) -> bool:
         """Random steps where the cluster is small and there is something to gain."""
         from kedge.balance.anneal import anneal
 
@@ -157,8 +180,8 @@ class _Run:
         numbers = np.arange(int(rack.max()) + 2, dtype=np.int32)
         starts = np.searchsorted(rack[racks], numbers)
         steps = choices * STEPS_EACH // len(STAGES)
-        for hot, cold in STAGES:
-            anneal(state, luck, racks, starts.astype(np.int32), steps, hot, cold, MOVE_PRICE, STEEP)
+        for hot, cold in stages:
+            anneal(state, luck, racks, starts.astype(np.int32), steps, hot, cold, MOVE_PRICE, steep)
         self.tell("polish", 0.0, 0)
         return True
 
@@ -214,13 +237,11 @@ def search(
     left = run.drain_to(aim, tries=TRIES)
     if not leaders_only:
         run.bring_home(2 if problem.home.size <= TWICE else 1)
-        settled = not run.anneal(seed, left) and not left
-        for _ in range(REPAIRS):
-            if settled:
-                break
-            settled = run.drain_to(aim, tries=TRIES) == 0
-            run.curve.pop()
-            run.bring_home(1)
+        if run.anneal(seed, left, STAGES, STEEP) or left:
+            left = run.repair(aim)
+        if left and run.anneal(seed, left, STAGES[:1], STEEPER):
+            run.repair(aim)
+    run.restore_leaders()
     run.curve[-1] = run.point(aim)
     return _solution(run)
 
