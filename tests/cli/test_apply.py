@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from kedge.cli.amounts import bytes_text, duration_text, parse_bytes
+from kedge.cli.amounts import parse_bytes
 from kedge.cluster.memory import MemoryCluster
 from kedge.cluster.port import TopicOrder
 from kedge.errors import InvalidRequest
 from kedge.model import BrokerId
+from kedge.report.amounts import bytes_text, duration_text
 from tests.cli.cluster_commands import Desk
 
 B1, B2, B3 = map(BrokerId, (1, 2, 3))

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from secrets import token_hex
+from typing import BinaryIO
 
 from kedge.errors import InvalidRequest, ReassignmentInProgress
 from kedge.execution import RunState, read_journal
@@ -63,18 +64,18 @@ class RunFiles:
     def write(self, line: bytes) -> None:
         """Append a line to the journal; on disk when this returns."""
         path = self.directory / JOURNAL
-        with said_of(path), path.open("ab") as journal:
-            _drop_cut_line(path, journal.fileno())
+        with said_of(path), path.open("ab+") as journal:
+            _drop_cut_line(path, journal)
             journal.write(line)
             journal.flush()
             os.fsync(journal.fileno())
 
 
-def _drop_cut_line(path: Path, descriptor: int) -> None:
+def _drop_cut_line(path: Path, journal: BinaryIO) -> None:
     """A line that a crash has cut short must not run into the next one."""
-    size = os.fstat(descriptor).st_size
-    if size and not path.read_bytes().endswith(b"\n"):
-        os.ftruncate(descriptor, path.read_bytes().rfind(b"\n") + 1)
+    size = journal.seek(0, os.SEEK_END)
+    if size and os.pread(journal.fileno(), 1, size - 1) != b"\n":
+        journal.truncate(path.read_bytes().rfind(b"\n") + 1)
 
 
 class Runs:

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from kedge.balance.bounds import Bounds, bounds_of
     from kedge.balance.check import check_plan
     from kedge.balance.from_snapshot import Task, task_of
+    from kedge.balance.holding import findings_of
     from kedge.balance.planner import PlanFigures, Solved, figures_of, plan_of, solve
     from kedge.balance.problem import Problem
     from kedge.balance.search import search
@@ -63,6 +64,7 @@ _FETCHED_ON_USE = {
     "PlanFigures": "planner",
     "Solved": "planner",
     "figures_of": "planner",
+    "findings_of": "holding",
     "plan_of": "planner",
     "solve": "planner",
     "Problem": "problem",
@@ -96,6 +98,7 @@ __all__ = [
     "bounds_of",
     "check_plan",
     "figures_of",
+    "findings_of",
     "goals_from_json",
     "plan_of",
     "search",

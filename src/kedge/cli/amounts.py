@@ -18,24 +18,3 @@ def parse_bytes(text: str, what: str) -> int:
     if found is None or factor is None or float(found[1]) == 0:
         raise InvalidRequest(f"{what}: {text!r} is no amount of bytes", hint="write it like 50MB")
     return round(float(found[1]) * factor)
-
-
-def bytes_text(amount: float) -> str:
-    """An amount for people, in powers of a thousand."""
-    for unit in ("B", "kB", "MB", "GB", "TB"):
-        if amount < 1000:
-            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
-        amount /= 1000
-    return f"{amount:.1f} PB"
-
-
-def duration_text(seconds: float) -> str:
-    """A time for people: the two largest units that matter."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02} s"
-    if whole < 86_400:
-        return f"{whole // 3600} h {whole % 3600 // 60:02} min"
-    return f"{whole // 86_400} d {whole % 86_400 // 3600:02} h"

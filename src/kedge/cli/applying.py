@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,14 +11,15 @@ from typing import Any
 
 from kedge.apply import Outcome, Pacing, Run, RunFiles
 from kedge.apply.looking import observe, sizes_of
-from kedge.cli.amounts import bytes_text, duration_text
 from kedge.cli.options import say
 from kedge.cluster.port import Cluster
 from kedge.errors import KedgeError
 from kedge.execution import (
+    SETTLED,
     Observation,
     Pace,
     Progress,
+    Sizes,
     Standing,
     in_order,
     progress_of,
@@ -26,6 +28,7 @@ from kedge.execution import (
 from kedge.files import read_bytes, said_of
 from kedge.model import TopicPartition
 from kedge.plan import Change, Plan, is_plan, parse_execute, parse_plan
+from kedge.report.amounts import bytes_text, duration_text
 
 Standings = Mapping[TopicPartition, Standing]
 
@@ -58,9 +61,8 @@ def preview_lines(
     rate: int | None,
 ) -> list[str]:
     """What is about to happen."""
-    figures = progress_of(
-        list(changes), standings, sizes_of(cluster, changes, seen.alive), Pace(), 0.0
-    )
+    sizes = sizes_of(cluster, changes, seen.alive)
+    figures = progress_of(list(changes), standings, sizes, Pace(), 0.0)
     left = figures.bytes_total - figures.bytes_done
     lines = [
         f"{len(changes)} partitions: {figures.done} in place, "
@@ -69,26 +71,24 @@ def preview_lines(
     if rate is not None and left:
         lines.append(
             f"throttle {bytes_text(rate)}/s in and out of each broker: "
-            f"at least {duration_text(_busiest(cluster, changes, standings, seen) / rate)}"
+            f"at least {duration_text(_busiest(changes, standings, seen, sizes) / rate)}"
         )
     return lines
 
 
 def _busiest(
-    cluster: Cluster, changes: Sequence[Change], standings: Standings, seen: Observation
+    changes: Sequence[Change], standings: Standings, seen: Observation, sizes: Sizes
 ) -> int:
     """The bytes through the broker with the most to send or to receive."""
-    sizes = sizes_of(cluster, changes, seen.alive)
-    through: dict[tuple[str, int], int] = {}
+    through: Counter[tuple[str, int]] = Counter()
     for change in changes:
-        if standings[change.tp] in (Standing.DONE, Standing.GONE):
-            continue
         leader = seen.leaders.get(change.tp)
-        size = 0 if leader is None else sizes.get((change.tp, leader), 0)
-        for end in [("in", broker) for broker in change.added] + [("out", leader or -1)] * len(
-            change.added
-        ):
-            through[end] = through.get(end, 0) + size
+        if standings[change.tp] in SETTLED or leader is None:
+            continue
+        size = sizes.get((change.tp, leader), 0)
+        through["out", leader] += size * len(change.added)
+        for broker in change.added:
+            through["in", broker] += size
     return max(through.values(), default=0)
 
 

@@ -229,11 +229,11 @@ def fill_command(
     Example: kedge lab fill --dir lab orders 10GB
     """
     from kedge.lab.sizes import parse_size
-    from kedge.report.lab import size_text
+    from kedge.report.amounts import bytes_text
 
     size_bytes = parse_size(size)
     count = _order(folder, "fill", topic=topic, bytes=size_bytes, partition=partition)
-    typer.echo(f"{size_text(size_bytes)} written to each of {count} partitions")
+    typer.echo(f"{bytes_text(size_bytes)} written to each of {count} partitions")
 
 
 @app.command("sample")

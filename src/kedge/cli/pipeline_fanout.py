@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kedge.cli.amounts import bytes_text
 from kedge.cli.connection import echo_json
 from kedge.cli.options import EXIT_FAILED, Output, console, say
 from kedge.errors import InvalidRequest
+from kedge.report.amounts import bytes_text
 
 if TYPE_CHECKING:
     from kedge.pipeline.fanout.scenarios import Scenario

@@ -119,49 +119,40 @@ def verify_command(
 
     Example: kedge plan verify plan.json --snapshot cluster.json
     """
-    plan, cluster, digest = _inputs(file, snapshot)
-    findings = _findings(plan, cluster, digest)
+    plan, cluster = _inputs(file, snapshot)
+    findings = _findings(plan, cluster)
     _show(findings, output)
     fatal = sum(finding.fatal for finding in findings)
     say(f"{len(plan.partitions)} partitions checked, {fatal} errors, {len(findings) - fatal} notes")
     return EXIT_FAILED if fatal else 0
 
 
-def _findings(plan: Plan, cluster: Snapshot | None, digest: str | None) -> list[Finding]:
-    from kedge.plan import verify_plan
+def _findings(plan: Plan, cluster: Snapshot | None) -> list[Finding]:
+    if cluster is None:
+        from kedge.plan import verify_plan
 
-    if cluster is None or plan.goals is None:
-        return verify_plan(plan, cluster, snapshot_sha256=digest)
-    from kedge.balance import aimed, check_plan, goals_from_json
+        return verify_plan(plan)
+    from kedge.balance import findings_of
 
-    goals = goals_from_json(plan.goals)
-    found = verify_plan(plan, aimed(cluster, goals), snapshot_sha256=digest)
-    if any(finding.fatal and finding.kind != "summary" for finding in found):
-        return found  # a plan for another state of the cluster has other figures
-    if plan.snapshot_sha256 is not None and plan.snapshot_sha256 != digest:
-        return found
-    return found + [each for each in check_plan(plan, cluster) if each not in found]
+    return findings_of(plan, cluster)
 
 
-def _inputs(file: Path, snapshot: Path | None) -> tuple[Plan, Snapshot | None, str | None]:
-    """The plan, the cluster to hold it against, and that cluster's digest."""
+def _inputs(file: Path, snapshot: Path | None) -> tuple[Plan, Snapshot | None]:
+    """The plan, and the cluster to hold it against."""
     from kedge.files import read_bytes, read_snapshot, said_of
-    from kedge.model import sha256_of_snapshot
     from kedge.plan import adopt, is_plan, parse_execute, parse_plan
 
     data = read_bytes(file)
     cluster = None if snapshot is None else read_snapshot(snapshot)
     with said_of(file):
         if is_plan(data):
-            plan = parse_plan(data)
-            wanted = None if plan.snapshot_sha256 is None else cluster
-            return plan, cluster, None if wanted is None else sha256_of_snapshot(wanted)
+            return parse_plan(data), cluster
         if cluster is None:
             raise InvalidRequest(
                 f"{file}: a plain reassignment file has nothing to be held against",
                 hint="give the cluster with --snapshot",
             )
-        return adopt(parse_execute(data.decode(errors="replace")), cluster), cluster, None
+        return adopt(parse_execute(data.decode(errors="replace")), cluster), cluster
 
 
 def _show(findings: Sequence[Finding], output: Output) -> None:

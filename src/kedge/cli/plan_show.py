@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
 
-from kedge.cli.amounts import bytes_text, duration_text
+from kedge.report.amounts import bytes_text, duration_text
 
 if TYPE_CHECKING:
     from kedge.balance import Progress

@@ -107,8 +107,8 @@ class _Step(NamedTuple):
 class Images:
     """The images of all brokers, and the port that keeps them."""
 
-    def __init__(self, brokers: Brokers) -> None:
-        self._brokers = brokers
+    def __init__(self, brokers: Brokers | None = None) -> None:
+        self._brokers = brokers  # none where each controller brings its own (`around`)
         self._images: dict[BrokerId, Image] = {}
         self._epochs: dict[BrokerId, int] = {}
         self._last: _Step | None = None
@@ -125,6 +125,7 @@ class Images:
 
     def open(self, broker: Broker, *, epoch: int) -> BrokerLink:
         """A link through which all is passed on."""
+        assert self._brokers is not None, "these images are only for going around"
         return self.watch(self._brokers.open(broker, epoch=epoch), broker, epoch)
 
     def around(self, brokers: Brokers) -> Brokers:

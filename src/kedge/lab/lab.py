@@ -74,7 +74,7 @@ class Lab:
         self.dropped_bytes = world.ledger.dropped_bytes
         self.traffic = Traffic(world)
         self.directories = Directories(world, self.traffic.size_of)
-        self.images = Images(_NoBrokers())
+        self.images = Images()
         self.seats: dict[BrokerId, Seat] = {}
         self.faults = Faults(world, self.seats, self.directories, self.traffic)
         self.sampler = Sampler(world, self.traffic, folder.cluster_id, folder.epoch_ms)
@@ -308,13 +308,6 @@ def _opened(folder: LabFolder, now_ms: int) -> LabWorld:
             if time.monotonic() > deadline:
                 raise
             time.sleep(LOOK_S)
-
-
-class _NoBrokers:
-    """Nobody: every candidate brings its own way to the brokers."""
-
-    def open(self, broker: Broker, *, epoch: int) -> Any:
-        raise NotImplementedError
 
 
 def _luck(seed: int) -> EndpointLuck:

@@ -8,8 +8,7 @@ replica and the broker has a rate (KIP-73); one between directories by
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
 
 from kedge.brokers.around import Fetch, Fetched
 from kedge.lab.settings import LabSettings
@@ -22,6 +21,7 @@ from kedge.plan.throttles import (
     LEADER_REPLICAS,
     LOG_DIR_RATE,
 )
+from kedge.sim.arrivals import Arrivals
 from kedge.sim.clock import Clock
 from kedge.sim.transfers import Resource, Transfer, Transfers
 from kedge.sim.truth import Truth
@@ -30,16 +30,6 @@ from kedge.store.znodes import broker_config_path
 UNLIMITED = 1e15
 LEFT_FOR_COPIES = 0.05  # of a disk or a card, however busy it is with traffic
 
-Arriving = tuple[BrokerId, TopicPartition]
-
-
-class Copy(NamedTuple):
-    """Records on their way to a follower, and how it is told that they are there."""
-
-    key: Arriving
-    transfer: Transfer
-    arrived: Callable[[], None]
-
 
 class Roads:
     """All copies under way, and what they share."""
@@ -47,7 +37,7 @@ class Roads:
     def __init__(self, clock: Clock, settings: LabSettings, truth: Truth) -> None:
         self.transfers = Transfers(clock)
         self.slowness: dict[BrokerId, float] = {}  # of disks; one that is not here is as ever
-        self.arriving: dict[Arriving, Copy] = {}
+        self.arrivals = Arrivals(self.transfers)
         self._settings = settings
         self._truth = truth
         self._directories: dict[BrokerId, tuple[str, ...]] = {}
@@ -106,7 +96,7 @@ class Roads:
         """Copy records from a leader to a follower; how to stop that."""
         key = (fetch.follower, fetch.tp)
         path = self._path(fetch, leader, fetched.directory)
-        return self._begin(key, fetched.size_bytes, path, arrived)
+        return self.arrivals.begin(key, fetched.size_bytes, path, arrived)
 
     def start_between(
         self,
@@ -120,40 +110,6 @@ class Roads:
         path: list[Resource] = [("disk", broker, name) for name in directories]
         path.append((LOG_DIR_RATE, broker))
         return self.transfers.start(size_bytes, path, arrived)
-
-    def arriving_bytes(self, broker: BrokerId, tp: TopicPartition) -> int:
-        """How much has come of what is not in the log yet."""
-        copy = self.arriving.get((broker, tp))
-        return 0 if copy is None else int(self.transfers.arrived_bytes(copy.transfer))
-
-    def _begin(
-        self, key: Arriving, size_bytes: int, path: Iterable[Resource], arrived: Callable[[], None]
-    ) -> Callable[[], object]:
-        self.abandon(key)  # nobody waits for two answers at a time
-
-        def done() -> None:
-            self._forget(copy)
-            arrived()
-
-        def stop() -> None:
-            self._forget(copy)
-            self.transfers.stop(copy.transfer)
-
-        copy = Copy(key, self.transfers.start(size_bytes, list(path), done), arrived)
-        self.arriving[key] = copy
-        return stop
-
-    def abandon(self, key: Arriving) -> None:
-        """Give a copy up that its follower does not want any more: it is told at once, and lets
-        it pass."""
-        copy = self.arriving.pop(key, None)
-        if copy is not None:
-            self.transfers.stop(copy.transfer)
-            copy.arrived()
-
-    def _forget(self, copy: Copy) -> None:
-        if self.arriving.get(copy.key) is copy:
-            del self.arriving[copy.key]
 
     def _path(self, fetch: Fetch, leader: BrokerId, directory: str) -> list[Resource]:
         follower, tp = fetch.follower, fetch.tp

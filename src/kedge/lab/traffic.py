@@ -134,7 +134,7 @@ class Traffic:
         state = self._world.truth.states.get(tp)
         in_sync = state is not None and broker in state.isr
         size = (log.size_bytes if log is not None else 0) + (in_sync * self.pending.get(tp, 0))
-        return size + self._world.roads.arriving_bytes(broker, tp)
+        return size + self._world.roads.arrivals.arriving_bytes(broker, tp)
 
     # ---- retention ----
 

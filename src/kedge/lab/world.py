@@ -133,11 +133,11 @@ class LabWorld:
 
     def _look_at_copies(self) -> None:
         """End copies whose follower is none any more: its move was cancelled, its topic deleted."""
-        for broker, tp in list(self.roads.arriving):
+        for broker, tp in list(self.roads.arrivals.arriving):
             process = self.machines[broker].process
             hosted = None if process is None else process.hosted.get(tp)
             if hosted is None or not hosted.is_following:
-                self.roads.abandon((broker, tp))
-        self._is_looking = bool(self.roads.arriving)
+                self.roads.arrivals.abandon((broker, tp))
+        self._is_looking = bool(self.roads.arrivals.arriving)
         if self._is_looking:
             self.clock.after(LOOK_AT_COPIES_MS, self._look_at_copies)

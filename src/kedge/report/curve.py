@@ -10,6 +10,7 @@ from kedge.balance import Solved
 NAMES = ("disk", "in", "out", "cpu")
 WIDTH, HEIGHT = 60, 14
 SIGN = "●"
+UNITS = {"GB": 1e9, "TB": 1e12}
 
 Row = dict[str, Any]
 
@@ -105,24 +106,29 @@ def amount(size: float) -> str:
     return shown(size, "disk")
 
 
-def curve_html(rows: Sequence[Row], title: str) -> str:
-    """The curve as a page of its own, with nothing to fetch."""
+def curve_figure(
+    rows: Sequence[Row], title: str = "", *, names: Sequence[str] = NAMES, unit: str = "TB"
+) -> Any:
+    """The curve as a figure of plotly's, a line for each resource, the knee marked."""
     import plotly.graph_objects as go
 
     figure: Any = go.Figure()
-    moved = [row["bytes_moved"] / 1e12 for row in rows]
-    names = [name for name in NAMES if any(name in row["above_best"] for row in rows)]
+    moved = [row["bytes_moved"] / UNITS[unit] for row in rows]
     for name in names:
-        above = [100 * row["above_best"].get(name, 0.0) for row in rows]
-        figure.add_scatter(x=moved, y=above, mode="lines+markers", name=name)
+        if any(name in row["above_best"] for row in rows):
+            above = [100 * row["above_best"].get(name, 0.0) for row in rows]
+            figure.add_scatter(x=moved, y=above, mode="lines+markers", name=name)
     if rows:
-        place = knee(rows)
-        figure.add_vline(x=moved[place], line_dash="dot", annotation_text="knee")
-    figure.update_layout(
+        figure.add_vline(x=moved[knee(rows)], line_dash="dot", annotation_text="knee")
+    return figure.update_layout(
         title=f"Balance against bytes moved {title}".strip(),
-        xaxis_title="TB moved",
+        xaxis_title=f"{unit} moved",
         yaxis_title="% above the best possible level",
         template="plotly_white",
     )
-    page: str = figure.to_html(include_plotlyjs=True, full_html=True)
+
+
+def curve_html(rows: Sequence[Row], title: str) -> str:
+    """The curve as a page of its own, with nothing to fetch."""
+    page: str = curve_figure(rows, title).to_html(include_plotlyjs=True, full_html=True)
     return page

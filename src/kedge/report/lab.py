@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-SIZES = ("B", "kB", "MB", "GB", "TB", "PB")
+from kedge.report.amounts import bytes_text
 
 
 def status_lines(status: Mapping[str, Any]) -> list[str]:
@@ -29,7 +29,8 @@ def _brokers(status: Mapping[str, Any]) -> Iterator[str]:
         state = "up" if broker["up"] else "down"
         yield (
             f"{broker['id']:>6}  {broker['rack']:<4}  {state:<5}  {broker['port']:>5}  "
-            f"{broker['replicas']:>8}  {broker['leaders']:>7}  {size_text(broker['size_bytes']):>9}"
+            f"{broker['replicas']:>8}  {broker['leaders']:>7}  "
+            f"{bytes_text(broker['size_bytes']):>9}"
         )
 
 
@@ -38,12 +39,12 @@ def _moves(status: Mapping[str, Any]) -> Iterator[str]:
         adding, removing = move["adding"], move["removing"]
         yield (
             f"moving {move['topic']}-{move['partition']}: adding {adding}, removing {removing}, "
-            f"{move['progress']:.0%}, {size_text(move['bytes_left'])} left"
+            f"{move['progress']:.0%}, {bytes_text(move['bytes_left'])} left"
         )
     for move in status["log_dir_moves"]:
         yield (
             f"moving {move['topic']}-{move['partition']} on broker {move['broker']} to "
-            f"{move['target']}: {size_text(move['copied'])} of {size_text(move['bytes'])}"
+            f"{move['target']}: {bytes_text(move['copied'])} of {bytes_text(move['bytes'])}"
         )
 
 
@@ -55,11 +56,3 @@ def _broken(status: Mapping[str, Any]) -> Iterator[str]:
     for broker in status["brokers"]:
         if broker["failed_log_dirs"]:
             yield f"broker {broker['id']} has lost {', '.join(broker['failed_log_dirs'])}"
-
-
-def size_text(size_bytes: float) -> str:
-    """`1.2 GB`."""
-    value, place = float(size_bytes), 0
-    while abs(value) >= 1000 and place < len(SIZES) - 1:
-        value, place = value / 1000, place + 1
-    return f"{value:.1f} {SIZES[place]}" if place else f"{value:.0f} B"

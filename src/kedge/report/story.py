@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-from kedge.report.curve import knee
+from kedge.report.curve import curve_figure
 
 Row = dict[str, Any]
 RESOURCES = ("disk", "in", "out", "cpu", "replicas", "leaders")
@@ -34,7 +34,7 @@ def story_html(
         _table(findings, ("kind", "subject", "value", "why")),
         "<h2>The plan</h2>",
         _table(_figures(summary), ("figure", "before", "after", "bound")),
-        _picture(_curve(curve), first=True),
+        _picture(curve_figure(curve, names=RESOURCES, unit="GB"), first=True),
         "<h2>Brokers before, as planned, and as reached</h2>",
         _picture(_brokers(heat, reached)),
     ]
@@ -80,25 +80,6 @@ def _figures(summary: Row) -> list[Row]:
         for name in RESOURCES
         if name in after
     ]
-
-
-def _curve(rows: Sequence[Row]) -> Any:
-    import plotly.graph_objects as go
-
-    figure: Any = go.Figure()
-    moved = [row["bytes_moved"] / 1e9 for row in rows]
-    for name in RESOURCES:
-        if any(name in row["above_best"] for row in rows):
-            above = [100 * row["above_best"].get(name, 0.0) for row in rows]
-            figure.add_scatter(x=moved, y=above, mode="lines+markers", name=name)
-    if rows:
-        figure.add_vline(x=moved[knee(rows)], line_dash="dot", annotation_text="knee")
-    return figure.update_layout(
-        title="Balance against bytes moved",
-        xaxis_title="GB moved",
-        yaxis_title="% above the best possible level",
-        template="plotly_white",
-    )
 
 
 def _brokers(heat: Sequence[Row], reached: Sequence[Row]) -> Any:

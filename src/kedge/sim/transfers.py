@@ -62,10 +62,6 @@ class Transfers:
         self._change()
         return transfer
 
-    def is_under_way(self, transfer: Transfer) -> bool:
-        """Whether it has neither ended nor been stopped."""
-        return transfer in self._active
-
     def stop(self, transfer: Transfer) -> float:
         """End a transfer before its time; returns the bytes that did arrive."""
         self._settle()

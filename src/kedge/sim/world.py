@@ -22,6 +22,7 @@ from kedge.plan.throttles import (
     LEADER_RATE,
     LEADER_REPLICAS,
 )
+from kedge.sim.arrivals import Arrivals
 from kedge.sim.candidates import ControllerMachine, controller_node
 from kedge.sim.checkers import Checkers
 from kedge.sim.clock import Clock
@@ -29,7 +30,7 @@ from kedge.sim.coverage import Coverage
 from kedge.sim.machines import BrokerMachine
 from kedge.sim.network import Conditions, Network, Reply
 from kedge.sim.seeds import Luck
-from kedge.sim.transfers import Resource, Transfer, Transfers
+from kedge.sim.transfers import Resource, Transfers
 from kedge.sim.truth import FileLedger, Ledger, Truth
 from kedge.sim.workload import OPERATOR, Operator
 from kedge.store.memory import Delivery, MemoryEnsemble, MemoryStore
@@ -82,9 +83,7 @@ class World:
         self.trace: Callable[[str], None] | None = None
         self.network = Network(self.clock, Luck(seed, "network"), Conditions())
         self.transfers = Transfers(self.clock)
-        self._arriving: dict[
-            tuple[BrokerId, TopicPartition], tuple[Transfer, Callable[[], None]]
-        ] = {}
+        self.arrivals = Arrivals(self.transfers)
         self.checkers = Checkers(self)
         self.truth = Truth(self.checkers)
         self._notices = Luck(seed, "notices")
@@ -221,21 +220,8 @@ class World:
         del was_waiting
         if fetched.size_bytes < SMALL_BYTES:
             return None
-        key = (fetch.follower, fetch.tp)
-        self._give_up(key)
         path = self.path_of(fetch, leader, fetched.directory)
-        transfer = self.transfers.start(fetched.size_bytes, path, arrived)
-        self._arriving[key] = (transfer, arrived)
-        return lambda: self.transfers.stop(transfer)
-
-    def _give_up(self, key: tuple[BrokerId, TopicPartition]) -> None:
-        """Nobody waits for two answers at a time: what a follower asked for before, it is told of
-        at once and lets pass, and the road is free for what it wants now."""
-        if key in self._arriving:
-            transfer, arrived = self._arriving.pop(key)
-            if self.transfers.is_under_way(transfer):
-                self.transfers.stop(transfer)
-                arrived()
+        return self.arrivals.begin((fetch.follower, fetch.tp), fetched.size_bytes, path, arrived)
 
     def path_of(self, fetch: Fetch, leader: BrokerId, directory: str) -> list[Resource]:
         """What a transfer from a leader to a follower has to pass."""

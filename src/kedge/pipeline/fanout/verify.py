@@ -13,14 +13,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kedge.balance import aimed, check_plan, goals_from_json
+from kedge.balance import findings_of
 from kedge.errors import InvalidRequest, KedgeError
 from kedge.files import read_bytes, read_snapshot, said_of
-from kedge.model import Snapshot, sha256_of_snapshot
 from kedge.model.arrow import Table
 from kedge.pipeline.fanout.spread import Columns, Row, spread
 from kedge.pipeline.jobs.progress import Progress, Silent
-from kedge.plan import Finding, Plan, adopt, is_plan, parse_execute, parse_plan, verify_plan
+from kedge.plan import Finding, adopt, is_plan, parse_execute, parse_plan
 
 if TYPE_CHECKING:
     from kedge.pipeline.jobs.ingest import OpenSession
@@ -124,17 +123,3 @@ def _findings_of_file(path: Path, snapshots: dict[str, str], told: Row) -> list[
         plan = plan or adopt(parse_execute(data.decode(errors="replace")), snapshot)
     told["partitions"] = len(plan.partitions)
     return findings_of(plan, snapshot)
-
-
-def findings_of(plan: Plan, snapshot: Snapshot) -> list[Finding]:
-    """What `kedge plan verify --snapshot` finds."""
-    digest = None if plan.snapshot_sha256 is None else sha256_of_snapshot(snapshot)
-    if plan.goals is None:
-        return verify_plan(plan, snapshot, snapshot_sha256=digest)
-    target = aimed(snapshot, goals_from_json(plan.goals))
-    found = verify_plan(plan, target, snapshot_sha256=digest)
-    if any(finding.fatal and finding.kind != "summary" for finding in found):
-        return found  # a plan for another state of the cluster has other figures
-    if plan.snapshot_sha256 != digest:
-        return found
-    return found + [each for each in check_plan(plan, snapshot) if each not in found]
