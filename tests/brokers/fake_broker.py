@@ -79,10 +79,18 @@ class FakeBroker:
                 self.heard.append((key, header.version, request))
                 if self.drop_after is not None and len(self.heard) >= self.drop_after:
                     self.drop_after = None
-                    line.close()
+                    _hang_up(line)
                     return
                 self.hold.wait()
                 line.sendall(api.encode_response(header, self._answers(key, request)))
+
+
+def _hang_up(line: socket.socket) -> None:
+    """Close a connection once the other side has: what was answered so far arrives."""
+    line.shutdown(socket.SHUT_WR)
+    while line.recv(1 << 16):
+        pass
+    line.close()
 
 
 def _receive(line: socket.socket, size: int) -> bytes:

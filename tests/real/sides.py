@@ -23,6 +23,7 @@ from kedge.cli.app import run
 from kedge.cluster.kafka_admin import KafkaAdmin
 from kedge.model import BrokerId
 from tests.real.story import FILES, LONG, STORY
+from tests.real.views import at_rest, of_one_mind
 
 PATIENCE_S = 20.0
 QUIET = {"log_level": 0}
@@ -225,7 +226,7 @@ class Observer:
         while time.monotonic() < deadline:
             time.sleep(0.05)
             now = self.state()
-            if now == before and (not now["moving"] or _throttled(now)):
+            if now == before and self._at_rest(now):
                 return now
             before = now
         raise TimeoutError(f"the cluster does not settle: {before}")
@@ -236,11 +237,19 @@ class Observer:
         Patience ends with the first disappointment: what went apart stays apart.
         """
         deadline = time.monotonic() + self._patience_s
-        while (now := self.state()) != wanted and time.monotonic() < deadline:
+        while time.monotonic() < deadline:
+            now = self.state()
+            if now == wanted and self._at_rest(now):
+                return now
             time.sleep(0.05)
-        if now != wanted:
-            self._patience_s = 0.5
-        return now
+        self._patience_s = 0.5
+        return self.state()
+
+    def _at_rest(self, state: Mapping[str, Any]) -> bool:
+        """Whether no broker is about to learn or to copy anything but what a throttle holds."""
+        if _throttled(state):
+            return of_one_mind(self._cluster.bootstrap)
+        return not state["moving"] and at_rest(self._cluster.bootstrap)
 
     def fill(self, topic: str) -> None:
         """Put data into every partition of a topic, so that moving it takes time."""

@@ -224,6 +224,8 @@ class WireLink:
             reading.cancel()
             await asyncio.gather(sending, reading, return_exceptions=True)
             writer.transport.abort()
+            with contextlib.suppress(OSError):
+                await writer.wait_closed()  # the loop may end with this task
 
     async def _write(self, writer: asyncio.StreamWriter) -> None:
         traffic, translator = self._brokers.traffic, self._brokers.translator

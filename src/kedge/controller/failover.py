@@ -26,13 +26,10 @@ from kedge.controller.effects import (
     SetUpFeatures,
     TopicRecord,
 )
+from kedge.controller.leader_epochs import expel_strangers
 from kedge.controller.partitions import try_online
 from kedge.controller.preferred import elect_pending
-from kedge.controller.reassignment import (
-    expel_strangers,
-    on_reassignment_planned,
-    resume_moves,
-)
+from kedge.controller.reassignment import on_reassignment_planned, resume_moves
 from kedge.controller.replicas import move_replicas, tell_online
 from kedge.controller.requests import tell_metadata
 from kedge.controller.states import PartitionState, ReplicaState

@@ -24,7 +24,8 @@ from kedge.controller.effects import (
     then_always,
 )
 from kedge.controller.events import IsrChangeRequested, WantedIsr
-from kedge.controller.reassignment import expel_strangers, maybe_complete
+from kedge.controller.leader_epochs import expel_strangers
+from kedge.controller.reassignment import maybe_complete
 from kedge.controller.requests import tell_metadata
 from kedge.model import Leadership, Recovery, TopicPartition
 from kedge.model.error_codes import ErrorCode
@@ -66,6 +67,7 @@ def on_isr_change_requested(context: Context, event: IsrChangeRequested) -> Scri
     yield from tell_metadata(context, context.registered, sorted(wanted))
     yield Reply(answer)
     for tp in sorted(answer.stored):
+        yield from expel_strangers(context, tp, answer.stored[tp].isr)
         yield from maybe_complete(context, tp)
     for tp, code in sorted(answer.errors.items()):
         if code is ErrorCode.INELIGIBLE_REPLICA and tp in wanted:
@@ -113,7 +115,7 @@ def judge(
         answer.stored[tp] = now
         return None
     error = refusal(context, now, wanted, event.version)
-    if error is ErrorCode.NONE and has_strangers(context, tp, wanted):
+    if error is ErrorCode.NONE and takes_strangers_in(context, tp, now, wanted):
         error = ErrorCode.INELIGIBLE_REPLICA
     if error is not ErrorCode.NONE:
         answer.errors[tp] = error
@@ -121,9 +123,16 @@ def judge(
     return wanted
 
 
-def has_strangers(context: Context, tp: TopicPartition, wanted: Leadership) -> bool:
-    """Whether an ISR names brokers that hold no replica of the partition; Kafka stores it so."""
-    return context.settings.safer and not set(wanted.isr) <= set(context.replicas(tp))
+def takes_strangers_in(
+    context: Context, tp: TopicPartition, now: Leadership, wanted: Leadership
+) -> bool:
+    """Whether an ISR names brokers that hold no replica of the partition; Kafka stores it so.
+
+    Where nobody else is in sync, the strangers that are may take replicas in.
+    """
+    members = set(context.replicas(tp))
+    known = members if members.intersection(now.isr) else members.union(now.isr)
+    return context.settings.safer and not known.issuperset(wanted.isr)
 
 
 def is_already(now: Leadership, wanted: Leadership) -> bool:

@@ -34,16 +34,15 @@ from kedge.controller.effects import (
     RecordWords,
     Script,
     StoreAssignment,
-    Stored,
-    WriteLeaderships,
 )
-from kedge.controller.elections import Strategy, succeed
+from kedge.controller.elections import Strategy
 from kedge.controller.events import ReassignmentRequested
-from kedge.controller.partitions import ElectionRule, bring_online, mark_partitions
+from kedge.controller.leader_epochs import bump_epoch, lead_from_within
+from kedge.controller.partitions import ElectionRule, bring_online
 from kedge.controller.reassignment_plan import Targets, edit_plan
 from kedge.controller.replicas import move_one
-from kedge.controller.requests import RequestBatch, tell_metadata
-from kedge.controller.states import PartitionState, ReplicaState
+from kedge.controller.requests import tell_metadata
+from kedge.controller.states import ReplicaState
 from kedge.errors import StateChangeFailed
 from kedge.model import BrokerId, Leadership, ReplicaAssignment, TopicPartition
 from kedge.model.error_codes import ErrorCode
@@ -189,8 +188,7 @@ def reassign(context: Context, tp: TopicPartition, wanted: ReplicaAssignment) ->
         return
     if context.settings.safer and led != NO_LEADER and led not in wanted.replicas:
         # the leader was one of the dropped replicas: without another nobody could copy
-        yield from mark_partitions(context, (tp,), PartitionState.OFFLINE)
-        yield from bring_online(context, (tp,), ElectionRule())
+        yield from lead_from_within(context, tp)
     yield from bump_epoch(context, tp, wanted)
     for broker in wanted.adding:
         yield from move_one(context, tp, (broker,), ReplicaState.NEW)
@@ -248,64 +246,6 @@ def is_complete(
         (tp,), watch=not context.settings.leaders_ask
     )
     return tp in stored and set(assignment.target) <= set(stored[tp].isr)
-
-
-def bump_epoch(context: Context, tp: TopicPartition, assignment: ReplicaAssignment) -> Script[None]:
-    """One leader epoch up and everyone told, so that the leader learns of the new replicas."""
-    yield from raise_leader_epoch(context, tp)
-    batch = RequestBatch(context)
-    batch.lead(assignment.origin, tp, is_new=False)
-    batch.lead(assignment.adding, tp, is_new=True)
-    yield from batch.send()
-
-
-def raise_leader_epoch(context: Context, tp: TopicPartition) -> Script[None]:
-    """Store the leadership again with its epoch one higher, however often others write."""
-    while True:
-        stored: dict[TopicPartition, Leadership] = yield ReadLeaderships(
-            (tp,), watch=not context.settings.leaders_ask
-        )
-        now = stored.get(tp)
-        if now is None:
-            raise StateChangeFailed(f"{tp} has no stored leadership to raise the epoch of")
-        if now.controller_epoch > context.epoch:
-            raise StateChangeFailed(
-                f"{tp} was written by a controller of epoch {now.controller_epoch}"
-            )
-        wanted = {tp: succeed(now, now.leader, in_sync_members(context, tp, now))}
-        outcome: Stored = yield WriteLeaderships(wanted, context.epoch)
-        if outcome.failed:
-            raise StateChangeFailed(f"{tp}: {outcome.failed[tp]}")
-        if outcome.stored:
-            context.lead(tp, outcome.stored[tp])
-            return
-
-
-def in_sync_members(context: Context, tp: TopicPartition, now: Leadership) -> tuple[BrokerId, ...]:
-    """The ISR to store with a raised epoch: without brokers that hold no replica (any more).
-
-    From the raised epoch on the leader knows its replicas and acknowledges without the others. If
-    those still counted as in sync, one of them could be elected later without what was
-    acknowledged. Kafka stores the ISR as it is, and takes replicas out afterwards.
-    """
-    members = tuple(b for b in now.isr if b in context.replicas(tp))
-    return members if members and context.settings.safer else now.isr
-
-
-def expel_strangers(context: Context, tp: TopicPartition, isr: Iterable[BrokerId]) -> Script[None]:
-    """Tell a leader its replicas again that counts brokers in that hold none, and stop those.
-
-    A controller that dies between storing a new assignment and telling it leaves such a leader;
-    so does a leader that writes its ISR itself, just before it is told.
-    """
-    strangers = [b for b in isr if b in context.live and b not in context.replicas(tp)]
-    if not strangers or not context.settings.safer or tp.topic in context.topics_to_be_deleted:
-        return
-    yield from bump_epoch(context, tp, context.assignment(tp))
-    batch = RequestBatch(context)
-    for broker in strangers:
-        batch.stop(broker, tp, delete=True)
-    yield from batch.send()
 
 
 # ---- phase B ---------------------------------------------------------------------------------
