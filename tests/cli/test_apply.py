@@ -71,13 +71,24 @@ def test_nothing_to_go_on_with_is_said_in_one_sentence(desk: Desk, state: tuple[
 
 @pytest.mark.parametrize(
     ("text", "amount"),
-    [("50MB", 50_000_000), ("1.5GiB", 1_610_612_736), ("200kB/s", 200_000), ("7", 7), ("3t", 3e12)],
+    [
+        ("50MB", 50_000_000),
+        ("1.5GiB", 1_610_612_736),
+        ("200kB/s", 200_000),
+        ("7", 7),
+        ("3t", 3e12),
+        ("1e9", 1e9),
+        ("1.5 gb", 15e8),
+        ("64KiB", 65536),
+    ],
 )
 def test_amounts_are_read_as_people_type_them(text: str, amount: float) -> None:
     assert parse_bytes(text, "--throttle") == amount
 
 
-@pytest.mark.parametrize("text", ["", "MB", "-5", "5 apples", "0", "1e9", "NaN"])
+@pytest.mark.parametrize(
+    "text", ["", "MB", "-5", "5 apples", "0", "1e400", "NaN", "1XB", "999999999TB", "1 2", "1ib"]
+)
 def test_what_is_no_amount_is_refused(text: str) -> None:
     with pytest.raises(InvalidRequest, match="--throttle"):
         parse_bytes(text, "--throttle")

@@ -16,10 +16,8 @@ import pytest
 
 from kedge.cli.app import run
 from kedge.cluster.kafka_admin import KafkaAdmin
-from kedge.errors import InvalidRequest
 from kedge.lab import LabSettings
 from kedge.lab.settings import MAX_SPEED, parse_speed
-from kedge.lab.sizes import parse_size
 from tests.lab.labs import create, detached, is_there, kedge, until
 
 
@@ -142,26 +140,6 @@ def test_orders_to_no_lab_are_refused(
     assert "nowhere: there is no such directory" in capsys.readouterr().err
     assert run(["lab", *verb.split(), "--dir", str(tmp_path)]) == 2
     assert f"{tmp_path} holds no lab" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("1TB", 10**12),
-        ("125MB", 125 * 10**6),
-        ("64KiB", 65536),
-        ("500", 500),
-        ("1.5 gb", 15 * 10**8),
-    ],
-)
-def test_sizes_are_read_as_people_write_them(text: str, value: int) -> None:
-    assert parse_size(text) == value
-
-
-@pytest.mark.parametrize("text", ["", "MB", "-1", "1e400", "1XB", "999999999TB", "1 2"])
-def test_what_is_no_size_is_refused(text: str) -> None:
-    with pytest.raises(InvalidRequest):
-        parse_size(text)
 
 
 def test_speeds_are_numbers_or_max() -> None:

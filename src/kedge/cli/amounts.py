@@ -1,4 +1,4 @@
-"""Amounts as people type them: 50MB, 1.5GiB, 200kB/s."""
+"""Amounts as people type them: 50MB, 1.5GiB, 200kB/s, 1e9."""
 
 from __future__ import annotations
 
@@ -6,15 +6,21 @@ import re
 
 from kedge.errors import InvalidRequest
 
-UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "p": 10**15}
-BINARY = {"ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40, "pi": 2**50}
-FORM = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgtp]?i?)b?(?:/s)?", re.IGNORECASE)
+FORM = re.compile(r"(\d+(?:\.\d+)?(?:e\d+)?)\s*([kmgtp]?)(i?)b?(?:/s)?", re.IGNORECASE)
+POWERS = ["", "k", "m", "g", "t", "p"]
+MOST = 2**62
 
 
-def parse_bytes(text: str, what: str) -> int:
-    """A whole number of bytes; `what` names the option in a refusal."""
+def parse_bytes(text: str, what: str, *, least: int = 1) -> int:
+    """A whole number of bytes; units are powers of 1000, or of 1024 with an i. `what` names the
+    option in a refusal."""
     found = FORM.fullmatch(text.strip())
-    factor = (UNITS | BINARY).get(found[2].lower()) if found else None
-    if found is None or factor is None or float(found[1]) == 0:
+    if found is None or (found[3] and not found[2]):
         raise InvalidRequest(f"{what}: {text!r} is no amount of bytes", hint="write it like 50MB")
-    return round(float(found[1]) * factor)
+    base = 1024 if found[3] else 1000
+    amount = float(found[1]) * base ** POWERS.index(found[2].lower())
+    if not least <= amount <= MOST:
+        raise InvalidRequest(
+            f"{what}: {text!r} is not from {least} to 2^62 bytes", hint="write it like 50MB"
+        )
+    return round(amount)

@@ -16,39 +16,14 @@ from kedge.cli.connection import (
     echo_json,
     echo_lines,
 )
-from kedge.cli.entities import Entity, entities_from
+from kedge.cli.entities import Entity
+from kedge.cli.entity_options import EntityOptions
+from kedge.cli.option_group import taking
 from kedge.cli.options import Output, OutputOption, help_without_command
 from kedge.errors import InvalidRequest, MalformedInput
 
 if TYPE_CHECKING:
     from kedge.cluster.port import Cluster, ConfigEntry, ConfigResource
-
-TypesOption = Annotated[
-    list[str] | None,
-    typer.Option("--entity-type", help="topics, brokers, users, clients, ips, …"),
-]
-NamesOption = Annotated[list[str] | None, typer.Option("--entity-name", help="Its name")]
-DefaultOption = Annotated[
-    int, typer.Option("--entity-default", count=True, help="The default of the type instead")
-]
-TopicOption = Annotated[str | None, typer.Option("--topic", help="A topic")]
-BrokerOption = Annotated[str | None, typer.Option("--broker", help="A broker's id")]
-LoggerOption = Annotated[
-    str | None, typer.Option("--broker-logger", help="The loggers of a broker, by its id")
-]
-BrokerDefaultsOption = Annotated[
-    bool, typer.Option("--broker-defaults", help="What holds for all brokers")
-]
-UserOption = Annotated[str | None, typer.Option("--user", help="A user, for quotas")]
-UserDefaultsOption = Annotated[bool, typer.Option("--user-defaults", help="Any user")]
-ClientOption = Annotated[str | None, typer.Option("--client", help="A client id, for quotas")]
-ClientDefaultsOption = Annotated[bool, typer.Option("--client-defaults", help="Any client id")]
-IpOption = Annotated[str | None, typer.Option("--ip", help="An address, for quotas")]
-IpDefaultsOption = Annotated[bool, typer.Option("--ip-defaults", help="Any address")]
-MetricsOption = Annotated[
-    str | None, typer.Option("--client-metrics", help="A subscription of client metrics")
-]
-GroupOption = Annotated[str | None, typer.Option("--group", help="A consumer group")]
 
 app = typer.Typer(name="configs", help="Show and change configs and client quotas")
 
@@ -59,53 +34,11 @@ def root(context: typer.Context) -> None:
     help_without_command(context)
 
 
-def _shortcuts(
-    topic: str | None,
-    broker: str | None,
-    logger: str | None,
-    user: str | None,
-    client: str | None,
-    ip: str | None,
-    metrics: str | None,
-    group: str | None,
-    *,
-    default_of: dict[str, bool],
-) -> dict[str, str | None]:
-    named = {
-        "topics": topic,
-        "brokers": broker,
-        "broker-loggers": logger,
-        "users": user,
-        "clients": client,
-        "ips": ip,
-        "client-metrics": metrics,
-        "groups": group,
-    }
-    for kind, wanted in default_of.items():
-        if wanted and named[kind] is not None:
-            raise InvalidRequest(f"a name and the default of {kind}", hint="give one of the two")
-        named[kind] = "" if wanted else named[kind]
-    return named
-
-
 @app.command("describe")
+@taking(EntityOptions)
 def describe_command(
+    options: EntityOptions,
     bootstrap_server: BootstrapOption,
-    entity_type: TypesOption = None,
-    entity_name: NamesOption = None,
-    entity_default: DefaultOption = 0,
-    topic: TopicOption = None,
-    broker: BrokerOption = None,
-    broker_defaults: BrokerDefaultsOption = False,
-    broker_logger: LoggerOption = None,
-    user: UserOption = None,
-    user_defaults: UserDefaultsOption = False,
-    client: ClientOption = None,
-    client_defaults: ClientDefaultsOption = False,
-    ip: IpOption = None,
-    ip_defaults: IpDefaultsOption = False,
-    client_metrics: MetricsOption = None,
-    group: GroupOption = None,
     all_configs: Annotated[
         bool, typer.Option("--all", help="All configs, not only those set at run time")
     ] = False,
@@ -116,25 +49,7 @@ def describe_command(
 
     Example: kedge configs describe --bootstrap-server localhost:9092 --topic orders --all
     """
-    shortcuts = _shortcuts(
-        topic,
-        broker,
-        broker_logger,
-        user,
-        client,
-        ip,
-        client_metrics,
-        group,
-        default_of={
-            "brokers": broker_defaults,
-            "users": user_defaults,
-            "clients": client_defaults,
-            "ips": ip_defaults,
-        },
-    )
-    entities = entities_from(
-        entity_type or [], entity_name or [], defaults=entity_default, shortcuts=shortcuts
-    )
+    entities = options.entities()
     with connected(bootstrap_server, command_config) as cluster:
         if entities[0].has_quotas:
             _describe_quotas(cluster, entities, output)
@@ -220,23 +135,10 @@ def _describe_quotas(cluster: Cluster, entities: Sequence[Entity], output: Outpu
 
 
 @app.command("alter")
+@taking(EntityOptions)
 def alter_command(
+    options: EntityOptions,
     bootstrap_server: BootstrapOption,
-    entity_type: TypesOption = None,
-    entity_name: NamesOption = None,
-    entity_default: DefaultOption = 0,
-    topic: TopicOption = None,
-    broker: BrokerOption = None,
-    broker_defaults: BrokerDefaultsOption = False,
-    broker_logger: LoggerOption = None,
-    user: UserOption = None,
-    user_defaults: UserDefaultsOption = False,
-    client: ClientOption = None,
-    client_defaults: ClientDefaultsOption = False,
-    ip: IpOption = None,
-    ip_defaults: IpDefaultsOption = False,
-    client_metrics: MetricsOption = None,
-    group: GroupOption = None,
     add_config: Annotated[
         str | None, typer.Option(help="What to set: k1=v1,k2=[a,b]; lists in brackets")
     ] = None,
@@ -255,25 +157,7 @@ def alter_command(
     Example: kedge configs alter --bootstrap-server localhost:9092 --topic orders --add-config
     retention.ms=86400000
     """
-    shortcuts = _shortcuts(
-        topic,
-        broker,
-        broker_logger,
-        user,
-        client,
-        ip,
-        client_metrics,
-        group,
-        default_of={
-            "brokers": broker_defaults,
-            "users": user_defaults,
-            "clients": client_defaults,
-            "ips": ip_defaults,
-        },
-    )
-    entities = entities_from(
-        entity_type or [], entity_name or [], defaults=entity_default, shortcuts=shortcuts
-    )
+    entities = options.entities()
     if any(entity.name is None for entity in entities):
         raise InvalidRequest("no entity named", hint="give --entity-name or --entity-default")
     added = _added(add_config, add_config_file)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kedge.cli.options import help_without_command
+
+if TYPE_CHECKING:  # heavy: imported when a controller is run
+    from kedge.service import ControllerService, Options
 
 app = typer.Typer(
     name="controller",
@@ -53,40 +56,46 @@ def run(
 
     Example: kedge controller run --zookeeper 127.0.0.1:2181 --listen 127.0.0.1:9090 --take-over
     """
-    import logging
-    import signal
-
     from kedge.model import BrokerId
-    from kedge.service import (
-        ControllerService,
-        JsonLines,
-        Options,
-        parse_address,
-        parse_protocol,
+    from kedge.service import Options, parse_address, parse_protocol
+
+    _serve(
+        Options(
+            zookeeper=zookeeper,
+            listen=parse_address(listen),
+            id=BrokerId(node),
+            take_over=take_over,
+            protocol=None if protocol is None else parse_protocol(protocol),
+            listener=listener,
+            session_timeout_ms=session_timeout_ms,
+            metrics_port=metrics_port,
+        )
     )
 
-    options = Options(
-        zookeeper=zookeeper,
-        listen=parse_address(listen),
-        id=BrokerId(node),
-        take_over=take_over,
-        protocol=None if protocol is None else parse_protocol(protocol),
-        listener=listener,
-        session_timeout_ms=session_timeout_ms,
-        metrics_port=metrics_port,
-    )
+
+def _serve(options: Options) -> None:
+    """Run until a signal says that it is enough; the log goes to stderr."""
+    import logging
+
+    from kedge.service import ControllerService, JsonLines
+
     lines = JsonLines()
     logging.getLogger("kedge").addHandler(lines)
     service = ControllerService(options, log=lines.sink)
+    _stop_on_signals(service)
+    with service:
+        host, port = service.at
+        typer.echo(f"LISTENING {host}:{port}")  # for programs that start us: the port may be any
+        lines.note("listening", host=host, port=port, id=options.id)
+        service.wait()
+    lines.note("stopped")
+
+
+def _stop_on_signals(service: ControllerService) -> None:
+    import signal
 
     def stop(_number: int, _frame: object) -> None:
         service.ask_to_stop()
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
-    with service:
-        # for programs that start us: where we came to listen
-        typer.echo(f"LISTENING {service.at.host}:{service.at.port}")
-        lines.note("listening", host=service.at.host, port=service.at.port, id=node)
-        service.wait()
-    lines.note("stopped")

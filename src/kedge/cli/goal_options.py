@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -138,37 +136,6 @@ class GoalOptions:
         from kedge.cli.snapshot import live_snapshot
 
         return live_snapshot(self.bootstrap_server, self.command_config)
-
-
-def taking_goals(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command every option of `GoalOptions` in front of its own; it gets them as one."""
-
-    def run(**typed: Any) -> Any:
-        names = {each.name for each in fields(GoalOptions)}
-        options = GoalOptions(**{name: typed.pop(name) for name in names})
-        return command(options=options, **typed)
-
-    hints = get_type_hints(GoalOptions, include_extras=True)
-    shared = [
-        inspect.Parameter(
-            each.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=None if each.default is MISSING else each.default,
-            annotation=hints[each.name],
-        )
-        for each in fields(GoalOptions)
-    ]
-    own_hints = get_type_hints(command, include_extras=True)
-    own = [
-        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=own_hints[name])
-        for name, parameter in inspect.signature(command).parameters.items()
-        if name != "options"
-    ]
-    every = [*shared, *own]
-    run.__signature__ = inspect.Signature(every)  # pyright: ignore[reportFunctionMemberAccess]
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in every}
-    run.__name__, run.__doc__ = command.__name__, command.__doc__
-    return run
 
 
 # ---- texts --------------------------------------------------------------------------------------

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kedge.cli.amounts import parse_bytes
 from kedge.cli.connection import echo_json, echo_lines
+from kedge.cli.lab_options import LabOptions
+from kedge.cli.option_group import taking
 from kedge.cli.options import Output, OutputOption, help_without_command, say
 from kedge.errors import InvalidRequest
 
@@ -35,41 +38,10 @@ def lab_group(context: typer.Context) -> None:
 
 
 @app.command("up")
+@taking(LabOptions)
 def up_command(
+    options: LabOptions,
     folder: DirOption,
-    brokers: Annotated[int | None, typer.Option(help="How many brokers (3)")] = None,
-    racks: Annotated[int | None, typer.Option(help="On how many racks: r0, r1, … (1)")] = None,
-    first_id: Annotated[int | None, typer.Option(help="The id of the first broker (0)")] = None,
-    log_dirs: Annotated[int | None, typer.Option(help="Log directories of a broker (2)")] = None,
-    disk: Annotated[str | None, typer.Option(help="A broker's disk in bytes (1TB)")] = None,
-    disk_rate: Annotated[
-        str | None, typer.Option(help="A log directory's bytes per second (200MB)")
-    ] = None,
-    link: Annotated[
-        str | None, typer.Option(help="A network card's bytes per second, each way (125MB)")
-    ] = None,
-    speed: Annotated[
-        str | None, typer.Option(help="Seconds of lab time per second: 1, 60, … or max (1)")
-    ] = None,
-    traffic: Annotated[
-        str | None, typer.Option(help="What producers do: none, even, skewed (none)")
-    ] = None,
-    rate: Annotated[
-        str | None, typer.Option(help="Bytes per second that all producers write (10MB)")
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="Decides placement and traffic (1)")] = None,
-    session_timeout: Annotated[
-        int | None, typer.Option(help="Milliseconds of lab time until a dead broker is missed")
-    ] = None,
-    partitions: Annotated[int | None, typer.Option(help="num.partitions (1)")] = None,
-    replication_factor: Annotated[
-        int | None, typer.Option(help="default.replication.factor (1)")
-    ] = None,
-    auto_create: Annotated[bool | None, typer.Option(help="auto.create.topics.enable (on)")] = None,
-    host: Annotated[str | None, typer.Option(help="Where to listen (127.0.0.1)")] = None,
-    port: Annotated[
-        int | None, typer.Option(help="Of the first broker, then upwards; 0 is any (0)")
-    ] = None,
     detach: Annotated[bool, typer.Option("--detach", help="Go on in the background")] = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
@@ -77,67 +49,43 @@ def up_command(
 
     Example: kedge lab up --brokers 9 --racks 3 --dir lab --speed 60 --detach --output json
     """
-    numbers: dict[str, Any] = {
-        "brokers": brokers,
-        "racks": racks,
-        "first_id": first_id,
-        "log_dirs": log_dirs,
-        "seed": seed,
-        "session_timeout_ms": session_timeout,
-        "partitions": partitions,
-        "replication_factor": replication_factor,
-        "auto_create": auto_create,
-        "host": host,
-        "port": port,
-    }
-    texts = {"disk_bytes": disk, "disk_rate": disk_rate, "link_rate": link, "rate": rate}
-
-    def serve(ready: Callable[[dict[str, Any]], None], *, is_detached: bool) -> None:
-        from kedge.lab.detached import say_into
-        from kedge.lab.folder import open_or_make
-        from kedge.lab.process import LabProcess
-
-        place = folder.absolute()
-        kept = open_or_make(place, _asked(numbers, texts, speed, traffic))
-        if is_detached:
-            say_into(place / "lab.log")
-        process = LabProcess(kept)
-        process.obey_signals()
-        about = process.start()
-        if process.lab.dropped_bytes:
-            say(
-                f"kedge: the last {process.lab.dropped_bytes} bytes of the journal were half "
-                "written and are gone"
-            )
-        ready(about)
-        process.run(lambda: None if is_detached else _live_line(process.lab.status()))
-
+    place, asked = folder.absolute(), options.asked()
     if detach:
         from kedge.lab.detached import start_detached
 
-        log = folder.absolute() / "lab.log"
-        _show_start(start_detached(lambda ready: serve(ready, is_detached=True), log), output)
+        log = place / "lab.log"
+        _show_start(start_detached(lambda ready: _serve(place, asked, ready, log=log), log), output)
         return
-    serve(lambda about: _show_start(about, output), is_detached=False)
+    _serve(place, asked, lambda about: _show_start(about, output))
     if sys.stderr.isatty():
         say("")
 
 
-def _asked(
-    numbers: dict[str, Any], texts: dict[str, str | None], speed: str | None, traffic: str | None
-) -> dict[str, Any]:
-    from kedge.lab.settings import Traffic, parse_speed
-    from kedge.lab.sizes import parse_size
+def _serve(
+    place: Path,
+    asked: dict[str, Any],
+    ready: Callable[[dict[str, Any]], None],
+    *,
+    log: Path | None = None,
+) -> None:
+    """Be a lab until told to end; with a log, what is to be said goes there."""
+    from kedge.lab.detached import say_into
+    from kedge.lab.folder import open_or_make
+    from kedge.lab.process import LabProcess
 
-    asked = {name: value for name, value in numbers.items() if value is not None}
-    asked |= {n: parse_size(text, n.split("_")[0]) for n, text in texts.items() if text is not None}
-    if speed is not None:
-        asked["speed"] = parse_speed(speed)
-    if traffic is not None:
-        if traffic not in list(Traffic):
-            raise InvalidRequest(f"traffic {traffic!r} is not one of {', '.join(Traffic)}")
-        asked["traffic"] = Traffic(traffic)
-    return asked
+    kept = open_or_make(place, asked)
+    if log is not None:
+        say_into(log)
+    process = LabProcess(kept)
+    process.obey_signals()
+    about = process.start()
+    if process.lab.dropped_bytes:
+        say(
+            f"kedge: the last {process.lab.dropped_bytes} bytes of the journal were half "
+            "written and are gone"
+        )
+    ready(about)
+    process.run(lambda: None if log is not None else _live_line(process.lab.status()))
 
 
 def _show_start(about: dict[str, Any], output: Output) -> None:
@@ -228,10 +176,9 @@ def fill_command(
 
     Example: kedge lab fill --dir lab orders 10GB
     """
-    from kedge.lab.sizes import parse_size
     from kedge.report.amounts import bytes_text
 
-    size_bytes = parse_size(size)
+    size_bytes = parse_bytes(size, "the size")
     count = _order(folder, "fill", topic=topic, bytes=size_bytes, partition=partition)
     typer.echo(f"{bytes_text(size_bytes)} written to each of {count} partitions")
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kedge.cli.connection import echo_json, echo_lines
-from kedge.cli.goal_options import GoalOptions, taking_goals
+from kedge.cli.goal_options import GoalOptions
+from kedge.cli.option_group import taking
 from kedge.cli.options import EXIT_FAILED, Output, OutputOption, help_without_command, say
 from kedge.errors import InvalidRequest
 
@@ -22,7 +23,7 @@ app = typer.Typer(name="plan")
 
 
 @app.callback(invoke_without_command=True)
-@taking_goals
+@taking(GoalOptions)
 def root(
     options: GoalOptions,
     context: typer.Context,
@@ -73,7 +74,7 @@ def _make(options: GoalOptions, out: Path | None, output: Output) -> int:
 
 
 @app.command("curve")
-@taking_goals
+@taking(GoalOptions)
 def curve_command(
     options: GoalOptions,
     html: Annotated[
