@@ -58,12 +58,12 @@ def main(arguments: list[str]) -> int:
 
 def _begin(world: World) -> None:
     world.run_until(2_000)
-    world.operator.create_topic(CreateRequest(MOVED.topic, assignments={0: ORIGIN}))
+    world.operator.topics.create_topic(CreateRequest(MOVED.topic, assignments={0: ORIGIN}))
     world.run_until(4_000)
     for _ in range(RECORDS):
-        world.operator.produce_to(MOVED, RECORD_BYTES)
+        world.operator.producers.produce_to(MOVED, RECORD_BYTES)
     _run_until_settled(world)
-    world.operator.ask_to_move({MOVED: TARGET})
+    world.operator.moves.ask_to_move({MOVED: TARGET})
     world.run_until(world.clock.now_ms + 2_000)
 
 

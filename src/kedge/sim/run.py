@@ -86,7 +86,7 @@ class Run:
         world.start()
         world.run_until(2_000)
         for _ in range(world.shape.topics_min):
-            world.operator.create()
+            world.operator.topics.create()
         self._plan_step()
         while self._steps_left:
             world.step()
@@ -106,7 +106,7 @@ class Run:
             done = self.world.operator.work()
             self.world.coverage.work[done.split(":")[0]] += 1
             self.world.say(done)
-        self.world.operator.verify()
+        self.world.operator.moves.verify()
 
     # ---- phase 2 ----
 
@@ -119,7 +119,7 @@ class Run:
         while world.clock.now_ms - began_ms < SETTLE_MS_MAX:
             world.run_until(world.clock.now_ms + LOOK_EVERY_MS)
             self.mishaps.start_everybody()
-            world.operator.verify()
+            world.operator.moves.verify()
             wrong = complaints(world)
             if not wrong:
                 self.settled_ms = world.clock.now_ms - began_ms
@@ -138,7 +138,7 @@ class Run:
         for _ in range(PRODUCER_TRIES):
             for tp in list(waiting):
                 leader = world.truth.states[tp].leader
-                world.operator.produce_to(tp, 100, leader, partial(waiting.pop, tp, None))
+                world.operator.producers.produce_to(tp, 100, leader, partial(waiting.pop, tp, None))
             world.run_until(world.clock.now_ms + PRODUCER_RETRY_MS)
         if waiting:
             raise InvariantViolated(

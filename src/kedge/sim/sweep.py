@@ -16,11 +16,11 @@ from kedge.controller.events import ElectionRequested, ElectionType
 from kedge.errors import InvariantViolated
 from kedge.model import NO_LEADER, BrokerId, TopicPartition
 from kedge.sim.coverage import Coverage
+from kedge.sim.desk import OPERATOR
 from kedge.sim.faults import NO_FAULTS
 from kedge.sim.mishaps import Mishaps
 from kedge.sim.rest import complaints
 from kedge.sim.seeds import Luck
-from kedge.sim.workload import OPERATOR
 from kedge.sim.world import Shape, World
 from kedge.topics import CreateRequest
 
@@ -95,10 +95,10 @@ def _prepare(world: World, scenario: Scenario) -> None:
     world.start()
     world.run_until(1_000)
     for name in ("t0", "t1"):
-        world.operator.create_topic(CreateRequest(name, 2, 3))
+        world.operator.topics.create_topic(CreateRequest(name, 2, 3))
     world.run_until(2_000)
     for tp in world.truth.partitions():
-        world.operator.produce_to(tp, 40 << 20)
+        world.operator.producers.produce_to(tp, 40 << 20)
     _settle(world, PREPARED_MS_MAX)
     if scenario.before is not None:
         scenario.before(world)
@@ -111,7 +111,7 @@ def _settle(world: World, within_ms: int) -> None:
         world.run_until(world.clock.now_ms + 1_000)
         for machine in world.machines.values():
             machine.start()
-        world.operator.verify()
+        world.operator.moves.verify()
         wrong = complaints(world)
     if wrong:
         raise InvariantViolated(f"not settled within {within_ms // 1000} s: {'; '.join(wrong)}")
@@ -128,11 +128,11 @@ def _arm(world: World, event: str, number: int, *, after_effect: bool) -> None:
 
 
 def _create(world: World) -> None:
-    world.operator.create_topic(CreateRequest("t9", 2, 3))
+    world.operator.topics.create_topic(CreateRequest("t9", 2, 3))
 
 
 def _expand(world: World) -> None:
-    world.operator.expand()
+    world.operator.topics.expand()
 
 
 def _elsewhere(world: World) -> tuple[BrokerId, ...]:
@@ -144,38 +144,38 @@ def _elsewhere(world: World) -> tuple[BrokerId, ...]:
 
 
 def _move(world: World) -> None:
-    world.operator.ask_to_move({MOVING: _elsewhere(world)})
+    world.operator.moves.ask_to_move({MOVING: _elsewhere(world)})
 
 
 def _move_slowly(world: World) -> None:
     """Begin a move that will not be done soon."""
     for _ in range(4):
-        world.operator.produce_to(MOVING, 1 << 30)
+        world.operator.producers.produce_to(MOVING, 1 << 30)
     _move(world)
     world.run_until(world.clock.now_ms + 2_000)
 
 
 def _move_slowly_and_delete(world: World) -> None:
     _move_slowly(world)
-    world.operator.delete(MOVING.topic)
+    world.operator.topics.delete(MOVING.topic)
 
 
 def _cancel(world: World) -> None:
-    world.operator.ask_to_move({MOVING: None})
+    world.operator.moves.ask_to_move({MOVING: None})
 
 
 def _override(world: World) -> None:
     now = world.truth.assignment(MOVING)
     assert now is not None
-    world.operator.ask_to_move({MOVING: now.origin[:1]})
+    world.operator.moves.ask_to_move({MOVING: now.origin[:1]})
 
 
 def _plan(world: World) -> None:
-    world.operator.leave_plan({MOVING: _elsewhere(world)})
+    world.operator.moves.leave_plan({MOVING: _elsewhere(world)})
 
 
 def _delete(world: World) -> None:
-    world.operator.delete(MOVING.topic)
+    world.operator.topics.delete(MOVING.topic)
 
 
 def _leader(world: World) -> BrokerId:
@@ -234,7 +234,7 @@ def _lose_isr(world: World) -> None:
     for machine in others:
         machine.crash()
     world.run_until(world.clock.now_ms + SESSION_LOST_MS)
-    world.operator.produce_to(MOVING, 1000)
+    world.operator.producers.produce_to(MOVING, 1000)
     world.run_until(world.clock.now_ms + 1_000)
     world.machines[leader].crash()
     for machine in others:
@@ -244,7 +244,7 @@ def _lose_isr(world: World) -> None:
 
 
 def _allow_unclean(world: World) -> None:
-    world.operator.allow_unclean(MOVING.topic)
+    world.operator.topics.allow_unclean(MOVING.topic)
 
 
 def _crash_controller(world: World) -> None:

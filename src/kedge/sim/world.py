@@ -27,12 +27,13 @@ from kedge.sim.candidates import ControllerMachine, controller_node
 from kedge.sim.checkers import Checkers
 from kedge.sim.clock import Clock
 from kedge.sim.coverage import Coverage
+from kedge.sim.desk import OPERATOR
 from kedge.sim.machines import BrokerMachine
 from kedge.sim.network import Conditions, Network, Reply
 from kedge.sim.seeds import Luck
 from kedge.sim.transfers import Resource, Transfers
 from kedge.sim.truth import FileLedger, Ledger, Truth
-from kedge.sim.workload import OPERATOR, Operator
+from kedge.sim.workload import Operator
 from kedge.store.memory import Delivery, MemoryEnsemble, MemoryStore
 from kedge.store.port import Answer, Create, Delete, Request
 from kedge.store.znodes import BROKER_IDS, CONTROLLER, persistent_paths
@@ -163,7 +164,7 @@ class World:
 
     def drop_claim(self) -> None:
         """Somebody deletes the controller's claim by hand, for another to take the role."""
-        self.batch("somebody", self.operator.store, [Delete(CONTROLLER)])
+        self.batch("somebody", self.operator.desk.store, [Delete(CONTROLLER)])
 
     def _deliver(self, delivery: Delivery) -> None:
         """Hand a notice over a little later; those of one session stay in order."""
