@@ -8,9 +8,10 @@ The contract suite holds it to what real clusters do.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TypeVar
 
+from kedge.cluster.memory_configs import KeptConfigs, KeptQuotas, judge_config
 from kedge.cluster.port import (
     BROKER_DEFAULTS,
     BY_DEFAULT,
@@ -19,12 +20,8 @@ from kedge.cluster.port import (
     Changes,
     ClusterDescription,
     ConfigChange,
-    ConfigEntry,
-    ConfigOp,
     ConfigResource,
     Configs,
-    ConfigSource,
-    ConfigSynonym,
     Election,
     ExpandOrder,
     LogDirDescription,
@@ -39,7 +36,6 @@ from kedge.cluster.port import (
 )
 from kedge.errors import (
     ElectionNotNeeded,
-    InvalidConfiguration,
     InvalidPartitions,
     InvalidReplicaAssignment,
     InvalidReplicationFactor,
@@ -58,22 +54,6 @@ from kedge.model import Broker, BrokerId, ReplicaAssignment, TopicPartition
 INTERNAL = ("__consumer_offsets", "__transaction_state", "__share_group_state")
 LEGAL = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 LOG_DIRS = ("/data/a", "/data/b")
-
-# a few configs of each kind, with the values that they have by themselves
-TOPIC_CONFIGS = {
-    "cleanup.policy": "delete",
-    "follower.replication.throttled.replicas": "",
-    "leader.replication.throttled.replicas": "",
-    "max.message.bytes": "1048588",
-    "min.insync.replicas": "1",
-    "retention.bytes": "-1",
-    "retention.ms": "604800000",
-    "segment.ms": "604800000",
-}
-BROKER_CONFIGS = {"log.retention.ms": "604800000", "log.segment.bytes": "1073741824"}
-LISTS = ("cleanup.policy", *(name for name in TOPIC_CONFIGS if name.endswith("replicas")))
-NUMBERS = ("retention.ms", "retention.bytes", "segment.ms", "min.insync.replicas")
-OWN_SOURCE = {ResourceKind.TOPIC: ConfigSource.TOPIC, ResourceKind.BROKER: ConfigSource.BROKER}
 
 T = TypeVar("T")
 
@@ -97,8 +77,8 @@ class MemoryCluster:
         self.hold_moves = False
         self._topics: dict[str, dict[int, _Partition]] = {}
         self._ids: dict[str, str] = {}
-        self._configs: dict[ConfigResource, dict[str, str]] = {}
-        self._quotas: dict[QuotaEntity, dict[str, float]] = {}
+        self._configs = KeptConfigs()
+        self._quotas = KeptQuotas()
         self._created = 0
 
     # ---- what a test may do to it ---------------------------------------------------------------
@@ -180,13 +160,13 @@ class MemoryCluster:
         if order.name in self._topics:
             raise TopicExists(f"topic {order.name!r} exists already")
         for name, value in order.configs.items():
-            _judge_config(topic_resource(order.name), name, value)
+            judge_config(topic_resource(order.name), name, value)
         lists = order.assignment or self._placed(order)
         if validate_only:
             return
         self._created += 1
         self._ids[order.name] = f"memory{self._created:016d}"
-        self._configs[topic_resource(order.name)] = dict(order.configs)
+        self._configs.put(topic_resource(order.name), order.configs)
         self._topics[order.name] = {p: self._fresh(ids) for p, ids in lists.items()}
 
     def _placed(self, order: TopicOrder) -> dict[int, tuple[BrokerId, ...]]:
@@ -233,7 +213,7 @@ class MemoryCluster:
     def _delete(self, name: str) -> None:
         self._topic(name)
         del self._topics[name]
-        self._configs.pop(topic_resource(name), None)
+        self._configs.forget(topic_resource(name))
 
     # ---- configs --------------------------------------------------------------------------------
 
@@ -244,15 +224,7 @@ class MemoryCluster:
 
     def _entries(self, resource: ConfigResource, synonyms: bool) -> Configs:
         self._judge_resource(resource)
-        own, own_source = self._configs.get(resource, {}), OWN_SOURCE[resource.kind]
-        shared = self._configs.get(BROKER_DEFAULTS, {})
-        layers = [(own_source, own), (ConfigSource.BUILT_IN, _built_in(resource))]
-        if resource == BROKER_DEFAULTS:
-            layers = [(ConfigSource.ALL_BROKERS, shared)]
-        elif resource.kind is ResourceKind.BROKER:
-            layers.insert(1, (ConfigSource.ALL_BROKERS, shared))
-        names = sorted({name for _, layer in layers for name in layer})
-        return tuple(_entry(name, layers, synonyms) for name in names)
+        return self._configs.entries(resource, synonyms=synonyms)
 
     def _judge_resource(self, resource: ConfigResource) -> None:
         if resource.kind is ResourceKind.TOPIC:
@@ -274,35 +246,17 @@ class MemoryCluster:
         self, resource: ConfigResource, steps: Sequence[ConfigChange], validate_only: bool
     ) -> None:
         self._judge_resource(resource)
-        result = dict(self._configs.get(resource, {}))
-        for step in steps:
-            _apply(resource, result, step)
-        if not validate_only:
-            self._configs[resource] = result
+        self._configs.alter(resource, steps, validate_only=validate_only)
 
     def describe_quotas(
         self, entity: QuotaEntity, *, strict: bool = False
     ) -> dict[QuotaEntity, dict[str, float]]:
-        wanted = dict(entity.parts)
-
-        def fits(known: dict[str, str | None]) -> bool:
-            named = all(
-                kind in known and name in ("*", known[kind]) for kind, name in wanted.items()
-            )
-            return named and (not strict or known.keys() == wanted.keys())
-
-        return {each: dict(q) for each, q in self._quotas.items() if fits(dict(each.parts))}
+        return self._quotas.matching(entity, strict=strict)
 
     def alter_quotas(
         self, entity: QuotaEntity, changes: Mapping[str, float | None]
     ) -> Answers[QuotaEntity]:
-        quotas = self._quotas.setdefault(entity, {})
-        for key, value in changes.items():
-            quotas.pop(key, None)
-            if value is not None:
-                quotas[key] = value
-        if not quotas:
-            del self._quotas[entity]
+        self._quotas.alter(entity, changes)
         return {entity: DONE}
 
     # ---- moves ----------------------------------------------------------------------------------
@@ -428,43 +382,3 @@ def _or_refusal(question: Callable[[], T]) -> T | KedgeError:
         return question()
     except KedgeError as refusal:
         return refusal
-
-
-def _built_in(resource: ConfigResource) -> dict[str, str]:
-    return TOPIC_CONFIGS if resource.kind is ResourceKind.TOPIC else BROKER_CONFIGS
-
-
-def _entry(
-    name: str, layers: Sequence[tuple[ConfigSource, Mapping[str, str]]], synonyms: bool
-) -> ConfigEntry:
-    found = [ConfigSynonym(name, layer[name], source) for source, layer in layers if name in layer]
-    entry = ConfigEntry(name, found[0].value, found[0].source, synonyms=tuple(found))
-    return entry if synonyms else replace(entry, synonyms=())
-
-
-def _judge_config(resource: ConfigResource, name: str, value: str | None) -> None:
-    if resource.kind is ResourceKind.TOPIC and name not in TOPIC_CONFIGS:
-        raise InvalidConfiguration(f"no topic config {name!r}")
-    if name in NUMBERS and not (value or "").lstrip("-").isdigit():
-        raise InvalidConfiguration(f"{value!r} is no value for {name}")
-
-
-def _apply(resource: ConfigResource, result: dict[str, str], step: ConfigChange) -> None:
-    if step.op is ConfigOp.DELETE:
-        result.pop(step.name, None)
-        return
-    value = step.value or ""
-    _judge_config(resource, step.name, value)
-    if step.op is ConfigOp.SET:
-        result[step.name] = value
-        return
-    if step.name not in LISTS:
-        raise InvalidConfiguration(f"{step.name} is no list")
-    old = result.get(step.name, _built_in(resource)[step.name])
-    items = old.split(",") if old else []
-    named = value.split(",")
-    if step.op is ConfigOp.APPEND:
-        items += [item for item in named if item not in items]
-    else:
-        items = [item for item in items if item not in named]
-    result[step.name] = ",".join(items)
