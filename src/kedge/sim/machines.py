@@ -81,6 +81,7 @@ class BrokerMachine:
         self.store: MemoryStore | None = None
         self.skew_ms = 0  # how far its clock is off
         self.cut_off_until_ms = 0
+        self.is_leaving = False  # it has asked for a controlled shutdown
 
     # ---- life ----
 
@@ -95,6 +96,7 @@ class BrokerMachine:
             return
         process = SimulatedBroker(self.broker, self.disks, Surroundings(self), self.world.timings)
         self.process = process
+        self.is_leaving = False
         self.store = self.world.new_session(self.node)
         self.store.listen(lambda notice: self._on_notice(process, notice))
         self._register(process)
@@ -122,6 +124,7 @@ class BrokerMachine:
         if tries == 0:
             self.crash()
             return
+        self.is_leaving = True
 
         def answered(answer: ShutdownAnswer | None) -> None:
             done = answer is not None and not answer.error and not answer.remaining

@@ -103,7 +103,8 @@ class Mishaps:
         for name in machine.disks.logs:
             resource = ("disk", machine.id, name)
             self.world.transfers.set_capacity(resource, DISK_BYTES_PER_SECOND)
-        if machine.disks.failed:
+        if machine.disks.failed or machine.is_leaving:
+            # else a broker that waits for its answer would go once nobody starts it again
             machine.crash()
             machine.disks.failed.clear()
 
