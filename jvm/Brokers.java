@@ -1,8 +1,11 @@
 import java.io.BufferedReader;
+import java.io.File;
 import java.io.FileReader;
 import java.io.InputStreamReader;
 import java.io.Reader;
+import java.net.InetSocketAddress;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
@@ -11,21 +14,29 @@ import java.util.concurrent.ConcurrentHashMap;
 import kafka.server.KafkaConfig;
 import kafka.server.KafkaServer;
 import org.apache.kafka.common.utils.Time;
+import org.apache.zookeeper.server.ServerCnxnFactory;
+import org.apache.zookeeper.server.ZooKeeperServer;
 import scala.Option;
 
 /**
- * Some ZooKeeper-mode brokers in one JVM, of 2.8 or of 3.x.
+ * Some ZooKeeper-mode brokers in one JVM, of 2.8 or of 3.x, and their ZooKeeper if it is wanted.
  *
- * Arguments: one properties file per broker. Says READY when all are up, then takes lines:
- * "stop 2" (in order), "start 2".
+ * Arguments: "zookeeper", its port and its directory, unless there is one elsewhere; then one
+ * properties file per broker. Says READY when all are up, then takes lines: "stop 2" (in order),
+ * "start 2".
  */
 public class Brokers {
     private static final Map<Integer, Properties> CONFIGS = new ConcurrentHashMap<>();
     private static final Map<Integer, KafkaServer> RUNNING = new ConcurrentHashMap<>();
 
     public static void main(String[] arguments) throws Exception {
+        List<String> files = Arrays.asList(arguments);
+        if (arguments[0].equals("zookeeper")) {
+            startZooKeeper(Integer.parseInt(arguments[1]), new File(arguments[2]));
+            files = files.subList(3, files.size());
+        }
         List<Thread> starting = new ArrayList<>();
-        for (String file : arguments) {
+        for (String file : files) {
             Properties config = new Properties();
             try (Reader reader = new FileReader(file)) {
                 config.load(reader);
@@ -42,6 +53,11 @@ public class Brokers {
         say("READY " + RUNNING.keySet());
         obey();
         Runtime.getRuntime().halt(0);
+    }
+
+    private static void startZooKeeper(int port, File directory) throws Exception {
+        ZooKeeperServer server = new ZooKeeperServer(directory, directory, 1000);
+        ServerCnxnFactory.createFactory(new InetSocketAddress("127.0.0.1", port), 0).startup(server);
     }
 
     private static void start(int id) {

@@ -7,18 +7,22 @@ started here is ended by its own handle, never by name.
 from __future__ import annotations
 
 import contextlib
+import os
 import queue
+import random
 import shutil
 import socket
 import subprocess
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 KAFKA_3_9 = "kafka-3.9.1"
 KAFKA_4_1 = "kafka-4.1.0"
+_MEMORY = Path("/dev/shm")
+_CLIENT_PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 # a small heap, one collector thread and no second compiler: what many JVMs on two cores want
 SMALL = ("-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
@@ -32,11 +36,24 @@ def classpath(release: str) -> str:
     return f"{jars}/*"
 
 
+def memory_directory() -> str | None:
+    """Where files cost no disk, for `tempfile`: a disk that others use too is late by more than
+    controllers take. What a killed process has written is there all the same."""
+    return str(_MEMORY) if os.access(_MEMORY, os.W_OK) else None
+
+
 def free_port() -> int:
-    """A port on 127.0.0.1 that was free a moment ago."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port on 127.0.0.1 that was free a moment ago, and that no client is given by the system.
+
+    A client that calls a server which is down, again and again, may be given the very port that it
+    calls: it then talks to itself, and the server cannot come back.
+    """
+    lowest = int(_CLIENT_PORTS.read_text().split()[0]) if _CLIENT_PORTS.exists() else 32_768
+    while True:
+        port = random.SystemRandom().randrange(10_000, max(lowest, 11_000))
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 class JavaProcess:
@@ -58,6 +75,18 @@ class JavaProcess:
     @property
     def pid(self) -> int:
         return self._process.pid
+
+    @property
+    def has_ended(self) -> bool:
+        return self._process.poll() is not None
+
+    def last_words(self) -> str:
+        """What it has printed lately and nobody has waited for."""
+        while True:
+            with contextlib.suppress(queue.Empty):
+                self.seen.append(self._lines.get_nowait() or "")
+                continue
+            return "\n".join(self.seen[-40:])
 
     def _read(self) -> None:
         assert self._process.stdout is not None
@@ -111,7 +140,7 @@ def java(
     cwd: Path,
     flags: Sequence[str] = SMALL,
     extra_classpath: str = "",
-) -> Iterator[JavaProcess]:
+) -> Generator[JavaProcess]:
     """A JVM for the time of a `with` block. `main` is a class name or a `.java` source file."""
     program = shutil.which("java")
     if program is None:

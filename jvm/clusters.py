@@ -103,7 +103,8 @@ def zookeeper_cluster(directory: Path) -> Generator[RealCluster]:
     ]
     with java(
         KAFKA_3_9,
-        str(HERE / "ZooKeeperCluster.java"),
+        str(HERE / "Brokers.java"),
+        "zookeeper",
         str(zookeeper),
         str(data),
         *files,

@@ -11,12 +11,12 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from jvm import KAFKA_3_9, SMALL, JavaProcess, free_port, java
+from jvm import KAFKA_3_9, ROOT, SMALL, JavaProcess, free_port, java
 from jvm.zookeeper import zookeeper
 
 KAFKA_2_8 = "kafka-2.8.2"
@@ -108,7 +108,7 @@ class Fleet:
             starting = java(self.release, "kafka.Kafka", file, cwd=self.directory)
             self.apart[broker] = self.stack.enter_context(starting)
         for broker in chosen:
-            await_port(self.ports[broker])
+            await_port(self.ports[broker], self.apart[broker])
 
     def kill(self, broker: int) -> None:
         """kill -9."""
@@ -143,28 +143,37 @@ def fleet(
         yield Fleet(directory, address, release, settings or {}, ports, stack)
 
 
-def await_port(port: int, *, timeout_s: float = 60.0) -> None:
-    """Wait until somebody listens."""
+def await_port(port: int, process: JavaProcess, *, timeout_s: float = 120.0) -> None:
+    """Wait until a process listens."""
     deadline = time.monotonic() + timeout_s
     while True:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
             return
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"nobody listens at port {port}")
+        if process.has_ended or time.monotonic() > deadline:
+            raise TimeoutError(f"nobody listens at port {port}: {process.last_words()}")
         time.sleep(0.05)
 
 
-class KedgeController:
-    """`kedge controller run`, as a process of its own."""
+KEDGE = (str(ROOT / ".venv" / "bin" / "kedge"), "controller", "run")
 
-    def __init__(self, zookeeper: str, directory: Path, *options: str, node: int = 1000) -> None:
+
+class KedgeController:
+    """`kedge controller run`, or a program that takes the same options, as a process of its own."""
+
+    def __init__(
+        self,
+        zookeeper: str,
+        directory: Path,
+        *options: str,
+        node: int = 1000,
+        program: Sequence[str] = KEDGE,
+    ) -> None:
         self.log = directory / f"kedge-{node}-{time.monotonic_ns()}.log"
-        program = HERE.parent / ".venv" / "bin" / "kedge"
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(
-                [str(program), "controller", "run", "--zookeeper", zookeeper, "--id", str(node),
+                [*program, "--zookeeper", zookeeper, "--id", str(node),
                  "--session-timeout-ms", "2000", *options],
-                stdout=subprocess.PIPE, stderr=log, text=True,
+                stdout=subprocess.PIPE, stderr=log, text=True, cwd=ROOT,
             )  # fmt: skip
         assert self._process.stdout is not None
         try:
@@ -180,6 +189,10 @@ class KedgeController:
     @property
     def pid(self) -> int:
         return self._process.pid
+
+    @property
+    def has_ended(self) -> bool:
+        return self._process.poll() is not None
 
     def kill(self) -> None:
         """kill -9."""

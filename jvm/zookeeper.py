@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 
 from jvm import KAFKA_3_9, free_port, java
@@ -25,7 +25,7 @@ maxClientCnxns=0
 
 
 @contextlib.contextmanager
-def zookeeper(directory: Path, *, port: int = 0) -> Iterator[str]:
+def zookeeper(directory: Path, *, port: int = 0) -> Generator[str]:
     """A server for the time of a `with` block; yields its address. Its data stays in place."""
     port = port or free_port()
     config = directory / "zoo.cfg"

@@ -77,6 +77,13 @@ def sending(
     return send, answers
 
 
+def until(done: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 10
+    while not done():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
 def test_requests_are_heard_and_answered_in_order(wire: WireBrokers, broker: FakeBroker) -> None:
     send, answers = sending(wire, broker.listen())
     requests = [metadata(), *map(lead, range(3 * IN_FLIGHT)), stop()]
@@ -95,10 +102,7 @@ def test_several_requests_are_on_their_way_at_once(wire: WireBrokers, broker: Fa
     send, answers = sending(wire, broker.listen())
     for number in range(IN_FLIGHT + 5):
         send(lead(number))
-    deadline = time.monotonic() + 10
-    while wire.traffic.sent["LeaderAndIsr"] < IN_FLIGHT:
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
+    until(lambda: wire.traffic.sent["LeaderAndIsr"] >= IN_FLIGHT)
     assert wire.outstanding() == {ONE: IN_FLIGHT + 5}
     broker.hold.set()
     for _ in range(IN_FLIGHT + 5):
@@ -129,6 +133,28 @@ def test_a_broker_that_does_not_listen_yet_is_tried_until_it_does(
     assert wire.slowest() is None
     broker.listen()
     assert answers.get(timeout=10)[1] == BrokerAnswer(ErrorCode.NONE)
+
+
+def test_the_slowest_is_one_that_knows_something(wire: WireBrokers, broker: FakeBroker) -> None:
+    other = FakeBroker(broker=2)
+    try:
+        send, answers = sending(wire, broker.listen())
+        send(metadata())
+        answers.get(timeout=10)
+        assert wire.slowest() == ONE
+        other.hold.clear()
+        send_other, answers_other = sending(wire, other.listen())
+        send_other(metadata())
+        until(lambda: other.heard)
+        assert wire.slowest() == ONE  # the other has begun, and could not tell anybody anything
+        other.hold.set()
+        answers_other.get(timeout=10)
+        other.hold.clear()
+        send_other(metadata())
+        until(lambda: len(other.heard) == 2)
+        assert wire.slowest() == TWO
+    finally:
+        other.close()
 
 
 def test_what_is_not_answered_when_a_link_is_closed_is_dropped(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections import Counter
@@ -22,6 +23,7 @@ class IdentifiedProducer:
         self.acked: set[str] = set()
         self.failed: Counter[str] = Counter()
         self.gap_s_max = 0.0
+        self.epochs = 0  # how often the client was given a producer id or another epoch of it
         self._topic = topic
         self._name = name
         self._pause_s = pause_s
@@ -32,7 +34,11 @@ class IdentifiedProducer:
             "linger.ms": 2, "delivery.timeout.ms": 120_000, "socket.timeout.ms": 5_000,
             "reconnect.backoff.ms": 20, "reconnect.backoff.max.ms": 200,
             "retry.backoff.ms": 20, "retry.backoff.max.ms": 200,
-            "topic.metadata.refresh.interval.ms": 1_000, **settings,
+            "topic.metadata.refresh.interval.ms": 1_000,
+            # with more, this client may begin a new epoch when a leader changes, and then sends
+            # again what was stored already: https://github.com/confluentinc/librdkafka/issues/4953
+            "max.in.flight": 1,
+            "statistics.interval.ms": 500, "stats_cb": self._count_epochs, **settings,
         })  # fmt: skip
         self._thread = threading.Thread(target=self._run, daemon=True)
 
@@ -56,6 +62,9 @@ class IdentifiedProducer:
                 self._producer.poll(0.05)
             self._producer.poll(0)
             time.sleep(self._pause_s)
+
+    def _count_epochs(self, statistics: str) -> None:
+        self.epochs = json.loads(statistics).get("eos", {}).get("epoch_cnt", self.epochs)
 
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
         if error is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from jvm import KAFKA_3_9
-from jvm.fleet import Fleet, KedgeController, fleet
+from jvm.fleet import KEDGE, Fleet, KedgeController, fleet
 from jvm.tools import Answer, KafkaTools, kafka_tools
 from kedge.store.port import GetData, Node
 from kedge.store.zookeeper import ZooKeeperStore
@@ -31,9 +31,12 @@ class Run:
 
     # ---- controllers --------------------------------------------------------------------------
 
-    def start_kedge(self, node: int = 1000, *options: str) -> KedgeController:
+    def start_kedge(
+        self, node: int = 1000, *options: str, program: Sequence[str] = KEDGE
+    ) -> KedgeController:
         """Start a controller process."""
-        started = KedgeController(self.fleet.zookeeper, self.directory, *options, node=node)
+        zookeeper = self.fleet.zookeeper
+        started = KedgeController(zookeeper, self.directory, *options, node=node, program=program)
         self.controllers[node] = started
         return started
 
@@ -50,6 +53,12 @@ class Run:
         """A partition's leadership, as it is stored."""
         found = self.node(f"/brokers/topics/{topic}/partitions/{partition}/state")
         return json.loads(found or b"{}")
+
+    def states(self, topic: str, partitions: int) -> list[dict[str, Any]]:
+        """The leaderships of all partitions of a topic, read together."""
+        root = f"/brokers/topics/{topic}/partitions"
+        answers = self.store.batch([GetData(f"{root}/{p}/state") for p in range(partitions)])
+        return [json.loads(a.data or b"{}") if isinstance(a, Node) else {} for a in answers]
 
     def assignment(self, topic: str) -> dict[str, Any]:
         """A topic's record, as it is stored."""
@@ -157,7 +166,13 @@ def kedge_cluster(
     options: Iterable[str] = (),
 ) -> Generator[Run]:
     """A cluster that Kedge controls from the beginning."""
-    chosen = {"inter.broker.protocol.version": protocol, **(settings or {})}
+    # brokers that can be killed are given up soon; others are not, however busy the machine is
+    session_ms = "2000" if apart else "18000"
+    chosen = {
+        "inter.broker.protocol.version": protocol,
+        "zookeeper.session.timeout.ms": session_ms,
+        **(settings or {}),
+    }
     with contextlib.ExitStack() as stack:
         made = stack.enter_context(
             fleet(directory, brokers=brokers, release=release, settings=chosen)

@@ -1,4 +1,4 @@
-"""A relay in front of a server that can cut a connection at the worst moment."""
+"""A relay in front of a server that can cut a connection at the worst moment, or say nothing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import threading
 
 
 class Relay:
-    """Passes bytes both ways; told to, it swallows the next reply and hangs up instead."""
+    """Passes bytes both ways; told to, it swallows the next reply and hangs up instead, or keeps
+    everything that it is given until `flowing` is set again."""
 
     def __init__(self, server: str) -> None:
         host, _, port = server.partition(":")
@@ -16,10 +17,13 @@ class Relay:
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.address = f"127.0.0.1:{self._listening.getsockname()[1]}"
         self.swallow_next_reply = False
+        self.flowing = threading.Event()
+        self.flowing.set()
         self._sockets: list[socket.socket] = [self._listening]
         self._spawn(self._accept)
 
     def close(self) -> None:
+        self.flowing.set()
         for each in self._sockets:
             _hang_up(each)
 
@@ -35,12 +39,14 @@ class Relay:
     def _pass_requests(self, client: socket.socket, server: socket.socket) -> None:
         with contextlib.suppress(OSError):
             while content := client.recv(65_536):
+                self.flowing.wait()
                 server.sendall(content)
         _hang_up(server)
 
     def _pass_replies(self, client: socket.socket, server: socket.socket) -> None:
         with contextlib.suppress(OSError):
             while content := server.recv(65_536):
+                self.flowing.wait()
                 if self.swallow_next_reply:
                     self.swallow_next_reply = False
                     break

@@ -11,6 +11,7 @@ import pytest
 
 from jvm import free_port
 from jvm.fleet import KAFKA_2_8
+from kedge.store.port import Delete
 from tests.real.kedge_cluster import Run, kedge_cluster, until
 
 pytestmark = pytest.mark.real
@@ -24,7 +25,7 @@ def measured(port: int, name: str) -> float:
     return 0.0 if found is None else float(found[1])
 
 
-def test_old_brokers_are_led_moved_left_and_handed_over(tmp_path: Path) -> None:
+def test_old_brokers_are_led_moved_replaced_and_handed_over(tmp_path: Path) -> None:
     port = free_port()
     options = ["--metrics-port", str(port)]
     with kedge_cluster(tmp_path, release=KAFKA_2_8, protocol="2.8", options=options) as cluster:
@@ -37,8 +38,9 @@ def test_old_brokers_are_led_moved_left_and_handed_over(tmp_path: Path) -> None:
         until(lambda: run(*verify).count("is completed") == 2)
         assert measured(port, "kedge_controller_active") == 1.0
         leave_and_come_back(cluster, port)
+        fail_and_come_back(cluster)
         hand_over_and_take_back(cluster)
-        assert len(cluster.read_all("old", 2)) == 1000
+        assert len(cluster.read_all("old", 2)) == 1100
         assert "1000" not in run("topics", "--describe")
 
 
@@ -50,6 +52,22 @@ def leave_and_come_back(cluster: Run, port: int) -> None:
     assert measured(port, name) == 1.0
     cluster.fleet.start_broker(3)
     until(lambda: all(3 in cluster.state("old", p)["isr"] for p in range(2)))
+
+
+def fail_and_come_back(cluster: Run) -> None:
+    """ZooKeeper gives a broker up, which is how a controller hears that one has died."""
+    leader = int(cluster.state("old")["leader"])
+    cluster.store.batch([Delete(f"/brokers/ids/{leader}")])
+
+    def is_replaced() -> bool:
+        states = [cluster.state("old", p) for p in range(2)]
+        return all(leader not in (s["leader"], *s["isr"]) for s in states)
+
+    until(is_replaced)
+    cluster.fleet.stop_broker(leader)  # it does not know, and would mislead clients
+    cluster.produce("old", [f"{n}" for n in range(100)])
+    cluster.fleet.start_broker(leader)
+    until(lambda: all(len(cluster.state("old", p)["isr"]) == 2 for p in range(2)))
 
 
 def hand_over_and_take_back(cluster: Run) -> None:

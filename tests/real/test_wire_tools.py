@@ -66,7 +66,8 @@ def test_configs_of_topics_and_brokers_are_altered_and_described(cluster: Run) -
     assert "retention.ms=5000" in run("configs", "--describe", "--topic", "conf")
     rate = "leader.replication.throttled.rate"
     run("configs", "--alter", "--broker", "2", "--add-config", f"{rate}=100000")
-    assert f"{rate}=100000" in run("configs", "--describe", "--broker", "2")
+    # a broker tells what it has heard of, and it hears of it a moment later
+    until(lambda: f"{rate}=100000" in run("configs", "--describe", "--broker", "2"))
     run("configs", "--alter", "--broker", "2", "--delete-config", rate)
     # the controller's node is listed among the brokers, and has nothing to show
     everybody = run("configs", "--describe", "--entity-type", "brokers")

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from confluent_kafka import Consumer
 
+from jvm import memory_directory
 from kedge.cluster.kafka_admin import KafkaAdmin
 from kedge.cluster.port import TopicOrder
 from tests.real.identified import IdentifiedProducer, lost_and_doubled
@@ -79,11 +80,13 @@ def soak(cluster: Run, minutes: float, seed: int) -> dict[str, object]:
         "what happened": dict(sorted(mishaps.counts.items())),
         "refused": dict(sorted(mishaps.refused.items())),
         "acknowledged": len(acked),
+        "epochs of the producers": [producer.epochs for producer in producers],
         "failed": sum(sum(producer.failed.values()) for producer in producers),
         "read along": reader.read,
         "longest gap between acknowledgements, s": round(max(p.gap_s_max for p in producers), 1),
         "lost": len(lost),
         "twice": len(doubled),
+        "examples": [*lost[:10], *doubled[:10]],
     }
 
 
@@ -94,7 +97,7 @@ def main() -> int:
     chosen = parser.parse_args()
     print(f"seed {chosen.seed}", file=sys.stderr)
     with (
-        tempfile.TemporaryDirectory(prefix="kedge-soak-") as directory,
+        tempfile.TemporaryDirectory(prefix="kedge-soak-", dir=memory_directory()) as directory,
         kedge_cluster(
             Path(directory), brokers=BROKERS, apart=True, with_tools=False, options=["--take-over"]
         ) as cluster,

@@ -35,7 +35,7 @@ from kedge.protocol import FRAME_BYTES_MAX, PREFIX_BYTES, frame_length
 _LOG = logging.getLogger(__name__)
 
 IN_FLIGHT = 8
-PAUSE_S, PAUSE_S_MAX = 0.02, 0.5  # between attempts to reach a broker
+PAUSE_S, PAUSE_S_MAX = 0.02, 0.1  # between attempts to reach a broker
 CONNECT_S, ANSWER_S = 5.0, 30.0
 
 _BROKEN = (OSError, EOFError, TimeoutError, MalformedMessage)
@@ -90,8 +90,9 @@ class WireBrokers:
 
     def slowest(self) -> BrokerId | None:
         """The connected broker that has most metadata left to take. All are told the same changes
-        in the same order, so what this one knows, all connected ones do."""
-        links = [link for link in list(self._links.values()) if link.connected]
+        in the same order, so what this one knows, all connected ones do. One that has just begun
+        and knows nothing at all does not count: nor can it tell anybody."""
+        links = [link for link in list(self._links.values()) if link.connected and link.was_told]
         return max(links, key=lambda link: link.updates_outstanding).broker if links else None
 
     def outstanding(self) -> dict[BrokerId, int]:
@@ -154,6 +155,11 @@ class WireLink:
         self._updates_taken = 0
 
     @property
+    def was_told(self) -> bool:
+        """Whether the broker has taken any metadata from us."""
+        return self._updates_taken > 0
+
+    @property
     def updates_outstanding(self) -> int:
         """How many changes of metadata are not answered yet."""
         return self._updates_sent - self._updates_taken
@@ -181,8 +187,8 @@ class WireLink:
 
     def wake(self) -> None:
         """Something was queued, or the link was closed."""
-        if self.closed and self.task is not None:
-            self.task.cancel()
+        if self.closed and self.task is not None and not self.task.cancelling():
+            self.task.cancel()  # once: a second time would disturb the tidying up after the first
         self._changed.set()
 
     async def run(self) -> None:
@@ -222,8 +228,8 @@ class WireLink:
             self.connected = False
             sending.cancel()
             reading.cancel()
-            await asyncio.gather(sending, reading, return_exceptions=True)
             writer.transport.abort()
+            await asyncio.gather(sending, reading, return_exceptions=True)
             with contextlib.suppress(OSError):
                 await writer.wait_closed()  # the loop may end with this task
 
@@ -273,5 +279,6 @@ class WireLink:
         self._flying.popleft()
         self._changed.set()
         self._brokers.traffic.answered[type(pending.request).__name__] += 1
-        pending.answered(answer)
+        # counted first: whoever is woken by the answer may look at the count
         self._updates_taken += isinstance(pending.request, UpdateMetadata)
+        pending.answered(answer)

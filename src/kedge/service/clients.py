@@ -2,10 +2,14 @@
 
 A controller may begin before any broker does, and then learn from the first one what the brokers
 are set to. From then on clients are answered by a backend of those settings.
+
+What exists is judged by what brokers were told. A controller that has just taken over has told
+them nothing yet, so orders about topics wait until it has: they would be refused for no reason.
 """
 
 from __future__ import annotations
 
+import struct
 import time
 
 from kedge.endpoint import (
@@ -19,9 +23,13 @@ from kedge.endpoint.dispatch import Answer, Dispatcher
 from kedge.endpoint.pseudo_node import NoLogDirs
 from kedge.endpoint.quota import MutationQuota
 from kedge.model import BrokerId
+from kedge.protocol import APIS
 from kedge.runtime import Loop
 from kedge.store.port import GetData, Node, Store
 from kedge.store.znodes import CLUSTER_ID, decode_cluster_id
+
+TOLD_MS = 5_000  # how long an order waits for a controller that is taking over
+ABOUT_TOPICS = frozenset({"CreatePartitions", "CreateTopics", "DeleteTopics", "ElectLeaders"})
 
 
 class Clients:
@@ -30,6 +38,8 @@ class Clients:
     def __init__(self, node: BrokerId, store: Store, images: Images, loop: Loop) -> None:
         self._node = node
         self._store = store
+        self._images = images
+        self._context = loop.context
         self._quota = MutationQuota(QuotaSettings(), time.monotonic)
         around = Surroundings(store, images, {node: loop}, NoLogDirs(), _cluster_id(store))
         self._around = around
@@ -44,7 +54,17 @@ class Clients:
 
     async def answer(self, payload: bytes) -> Answer:
         """The answer to a client."""
+        api = APIS.get(struct.unpack_from(">h", payload)[0])
+        if api is not None and api.name in ABOUT_TOPICS:
+            await self.backend.waiting.until(self._is_settled, TOLD_MS)
         return await self._own.answer(payload)
+
+    def _is_settled(self) -> bool:
+        """Whether brokers were told what there is, if we are the one to tell them."""
+        context, told = self._context, self._images.image(self._node)
+        if not context.active or not context.registered:
+            return True
+        return bool(told.brokers) and (bool(told.topics) or not context.topics)
 
     def close(self) -> None:
         """End the backends' threads."""
