@@ -163,3 +163,10 @@ def test_a_wider_target_needs_no_more_bytes() -> None:
     bounds = bounds_of(problem)
     least = [bytes_bound(problem, bounds.target * w, bounds.level)[1] for w in (1, 1.1, 1.3)]
     assert least[0] >= least[1] >= least[2]
+
+
+def test_no_target_is_beyond_a_limit() -> None:
+    problem = problem_of([[0], [0], [1], [1]], hard_limit=np.full((2, 4), 2.04))
+    assert bounds_of(problem).target[:, 0].tolist() == pytest.approx([2.04, 2.04])
+    free = problem_of([[0], [0], [1], [1]])
+    assert bounds_of(free).target[:, 0].tolist() == pytest.approx([2.1, 2.1])

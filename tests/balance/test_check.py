@@ -134,6 +134,7 @@ def test_other_multipliers_prove_other_bytes(factor: float, data: st.DataObject)
         (lambda d: d["target"].__setitem__(0, 0.01), "certificate.target[0] (disk)"),
         (lambda d: d["joint"].update(level=2.0), "certificate.joint"),
         (lambda d: d["joint"].update(level=0.9, prices=[]), "certificate.joint.level"),
+        (lambda d: d.update(bytes_by="word of honour"), "certificate.bytes_by"),
         (lambda d: d.pop("best"), "certificate"),
         (lambda d: d.update(best="x"), "certificate"),
     ],
@@ -157,6 +158,16 @@ def test_prices_are_held_to_their_sum_and_to_what_they_prove() -> None:
         document["joint"]["level"] *= 1.01
 
     assert places(with_certificate(higher)) == ["certificate.joint.level"]
+
+
+def test_the_other_proof_of_bytes_needs_its_own_multipliers() -> None:
+    by = (plan().certificate or {})["bytes_by"]
+
+    def swap(document: Any) -> None:
+        document["bytes_by"] = "brokers" if by == "placements" else "placements"
+        document["multipliers"] = {k: [1.0] * 4 for k in document["multipliers"]}
+
+    assert "certificate.bytes" in places(with_certificate(swap))
 
 
 def test_a_plan_that_breaks_a_hard_goal_is_refused() -> None:

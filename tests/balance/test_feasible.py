@@ -90,7 +90,7 @@ def test_a_replica_that_no_disk_can_take_is_named() -> None:
 
 
 def test_a_threshold_below_the_best_level_is_refused_with_that_level() -> None:
-    with pytest.raises(InfeasibleGoals, match=r"disk cannot come under 17.4 %; ask for 17 %"):
+    with pytest.raises(InfeasibleGoals, match=r"disk cannot come under 17.4 %; ask for 18 %"):
         plan_of(lopsided(), Goals(above=0.1, weights={"in": 0, "out": 0, "cpu": 0}))
 
 
@@ -100,3 +100,14 @@ def test_a_threshold_without_capacities_is_refused() -> None:
     brokers = [broker(b, capacity=Capacity()) for b in range(3)]
     with pytest.raises(InfeasibleGoals, match="no broker tells its capacity"):
         plan_of(cluster(brokers, {"t": [([0], 200)]}), Goals(above=0.85))
+
+
+def test_a_limit_that_two_large_replicas_must_pass_is_refused_with_what_is_possible() -> None:
+    from kedge.model import Capacity
+
+    room = Capacity(100e9, 1e9, 1e9, 1e4)
+    brokers = [broker(b, capacity=room) for b in range(3)]
+    snapshot = cluster(brokers, {"t": [([0], 60), ([1], 60), ([2], 60), ([0], 60)]})
+    with pytest.raises(InfeasibleGoals, match=r"disk of the fullest broker .* 120.0 %, 100 %"):
+        plan_of(snapshot, Goals())
+    plan_of(snapshot, Goals(limits={"disk": 1.2}))

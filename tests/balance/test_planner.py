@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +17,9 @@ from kedge.model import BrokerId, Snapshot, TopicPartition
 from kedge.plan import Plan, parse_execute, parse_plan, plan_to_json, verify_plan
 from tests.balance.snapshots import GB, lopsided, snapshots, with_dirs
 
-slow = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+# KEDGE_EXAMPLES=500 makes as many clusters: a few minutes
+EXAMPLES = int(os.environ.get("KEDGE_EXAMPLES", "60"))
+slow = settings(deadline=None, max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow])
 
 
 def faults(plan: Plan, snapshot: Snapshot, goals: Goals) -> list[str]:
@@ -189,6 +193,24 @@ def test_any_plan_keeps_its_hard_goals_and_says_what_is_so(
     except InfeasibleGoals:
         return  # what is refused, and how, is in test_feasible
     assert faults(parse_plan(plan_to_json(plan)), snapshot, goals) == []
+    assert tampered_and_accepted(plan, snapshot) == []
+
+
+def tampered_and_accepted(plan: Plan, snapshot: Snapshot) -> list[str]:
+    """Figures of the certificate that can be changed without anybody noticing."""
+    said: Any = plan.certificate
+    much = float(np.maximum(snapshot.size, 1).sum())
+    changes: dict[str, Any] = {
+        "bytes": said["bytes"] * 1.01 + much,
+        "forced": said["forced"] * 1.01 + much,
+        "best": [level * 1.01 + 0.01 for level in said["best"]],
+        "joint": {**said["joint"], "level": said["joint"]["level"] * 1.01},
+    }
+    return [
+        name
+        for name, value in changes.items()
+        if not check_plan(replace(plan, certificate={**said, name: value}), snapshot)
+    ]
 
 
 def test_a_plan_says_which_broker_fills_up_most_on_the_way() -> None:

@@ -141,3 +141,12 @@ def test_leaders_change_only_where_loads_need_it() -> None:
         extra = problem.leader_load[p] - problem.follower_load[p]
         fits = (found.loads[before] + extra <= bounds.target[before] * (1 - 1e-9)).all()
         assert after[0] == before or before not in after or not fits
+
+
+def test_a_budget_holds_for_exchanges_too() -> None:
+    luck = np.random.default_rng(8)
+    home = np.stack([luck.permutation(6)[:2] for _ in range(60)])
+    size, rate = luck.lognormal(0, 1, 60), luck.lognormal(0, 1, 60)
+    problem = problem_of(home, brokers=6, size=size, rate=rate, tolerance=np.full(4, 0.0))
+    for most in range(1, 25):
+        assert search(problem, bounds_of(problem), max_moves=most).replica_moves <= most

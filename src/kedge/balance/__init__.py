@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from kedge.balance.holding import findings_of
     from kedge.balance.planner import PlanFigures, Solved, figures_of, plan_of, solve
     from kedge.balance.problem import Problem
-    from kedge.balance.search import search
     from kedge.balance.solution import CurvePoint, Progress, Solution
 
 _FETCHED_ON_USE = {
@@ -68,7 +67,6 @@ _FETCHED_ON_USE = {
     "plan_of": "planner",
     "solve": "planner",
     "Problem": "problem",
-    "search": "search",
     "CurvePoint": "solution",
     "Progress": "solution",
     "Solution": "solution",
@@ -101,7 +99,6 @@ __all__ = [
     "findings_of",
     "goals_from_json",
     "plan_of",
-    "search",
     "solve",
     "task_of",
 ]

@@ -18,7 +18,6 @@ from kedge.balance.layout import (
     GIVES,
     HARD,
     INVERSE,
-    LEADER,
     LOAD,
     MOVABLE,
     RACK,
@@ -26,7 +25,7 @@ from kedge.balance.layout import (
     TARGET,
     State,
 )
-from kedge.balance.problem import Int32s
+from kedge.balance.problem import Floats, Int32s
 from kedge.balance.state import affordable, allowed, is_home, put_first, shift
 from kedge.jit import compiled, within_kernels
 
@@ -54,14 +53,17 @@ def _near(st: State, luck: UInt64s, racks: Int32s, starts: Int32s, b: int) -> in
 
 
 @within_kernels
-def _pushed(st: State, b: int, x0: float, x1: float, x2: float, x3: float) -> float:
-    """How much further beyond its target a change of load brings a broker, all resources."""
-    change = 0.0
+def _pushed(
+    st: State, toll: Floats, steep: float, b: int, x0: float, x1: float, x2: float, x3: float
+) -> float:
+    """What a change of load costs: its toll, and how much further it is beyond the target."""
+    cost = 0.0
     for r in range(4):
         x = x0 if r == 0 else x1 if r == 1 else x2 if r == 2 else x3
         before = (st.broker[b, LOAD + r] - st.broker[b, TARGET + r]) * st.broker[b, INVERSE + r]
-        change += max(0.0, before + x * st.broker[b, INVERSE + r]) - max(0.0, before)
-    return change
+        change = max(0.0, before + x * st.broker[b, INVERSE + r]) - max(0.0, before)
+        cost += steep * change + toll[b, r] * x
+    return cost
 
 
 @compiled
@@ -70,6 +72,7 @@ def anneal(
     luck: UInt64s,
     racks: Int32s,
     starts: Int32s,
+    toll: Floats,
     steps: int,
     hot: float,
     cold: float,
@@ -78,7 +81,8 @@ def anneal(
 ) -> int:
     """Take so many steps while the temperature falls from hot to cold; says how many were kept.
 
-    `racks` lists the brokers rack by rack, from `starts` on. What lies beyond a target costs
+    `racks` lists the brokers rack by rack, from `starts` on. `toll` [B, 4] is what load costs
+    wherever it is, `price` what a move costs beside its bytes. What lies beyond a target costs
     `steep` at first and ten times that in the end, so that the last steps leave nothing there.
     """
     partitions, width = st.now.shape
@@ -98,80 +102,101 @@ def anneal(
         limit = -heat * np.log(1.0 - _draw(luck))  # the most that this step may cost
         if k == 0 and not st.rule[p, ELECTABLE]:
             continue
-        x0, x1, x2, x3 = follower_or_leader(st, p, k == 0)
         own = is_home(st, p, b)
         if kind < 0.2:
-            if k == 0 or not st.rule[p, ELECTABLE]:
-                continue
-            first = st.now[p, 0]
-            e0, e1, e2, e3 = (
-                st.part[p, LEADER] - x0,
-                st.part[p, LEADER + 1] - x1,
-                st.part[p, LEADER + 2] - x2,
-                st.part[p, LEADER + 3] - x3,
-            )
-            cost = _pushed(st, b, e0, e1, e2, e3) + _pushed(st, first, -e0, -e1, -e2, -e3)
-            if steep * cost <= limit:
-                put_first(st, p, k)
-                kept += 1
-            continue
-        if kind < 0.6 or not own:
+            kept += _lead(st, toll, steep, limit, p, k)
+        elif kind < 0.6 or not own:
             to = _near(st, luck, racks, starts, b)
             if not own and kind < 0.5:
                 to = st.home[p, int(_draw(luck) * width)]
-            if to < 0 or to == b:
-                continue
-            back = is_home(st, p, to)
-            cost = (st.part[p, SIZE] + price) * (own * 1.0 - back * 1.0)
-            if own and (cost > limit + 0.2 or not st.holder[b, GIVES]):
-                continue
-            relieved = _pushed(st, b, -x0, -x1, -x2, -x3)
-            if cost + steep * relieved > limit:
-                continue
-            cost += steep * (relieved + _pushed(st, to, x0, x1, x2, x3))
-            if (
-                cost <= limit
-                and allowed(st, p, b, to)
-                and affordable(st, p, b, to)
-                and _bears(st, to, x0, x1, x2, x3)
-            ):
-                shift(st, p, k, to)
-                kept += 1
-            continue
-        # an exchange: another replica comes in its stead
-        to = _near(st, luck, racks, starts, b)
-        if (
-            to == b
-            or st.holder[to, COUNT] == 0
-            or st.holder[to, EMPTY]
-            or not st.holder[b, GIVES]
-            or not st.holder[to, GIVES]
-        ):
-            continue
-        slot = st.items[to, int(_draw(luck) * st.holder[to, COUNT])]
-        q = slot // width
-        j = slot % width
-        if not st.rule[q, MOVABLE] or (j == 0 and not st.rule[q, ELECTABLE]) or p == q:
-            continue
-        cost = (st.part[p, SIZE] + price) * (own * 1.0 - is_home(st, p, to) * 1.0)
-        cost += (st.part[q, SIZE] + price) * (is_home(st, q, to) * 1.0 - is_home(st, q, b) * 1.0)
-        y0, y1, y2, y3 = follower_or_leader(st, q, j == 0)
-        relieved = _pushed(st, b, y0 - x0, y1 - x1, y2 - x2, y3 - x3)
-        cost += steep * (relieved + _pushed(st, to, x0 - y0, x1 - y1, x2 - y2, x3 - y3))
-        if cost > limit or not _bears(st, to, x0 - y0, x1 - y1, x2 - y2, x3 - y3):
-            continue
-        if not _bears(st, b, y0 - x0, y1 - x1, y2 - x2, y3 - x3):
-            continue
-        if (
-            allowed(st, p, b, to)
-            and allowed(st, q, to, b)
-            and affordable(st, p, b, to)
-            and affordable(st, q, to, b)
-        ):
-            shift(st, p, k, to)
-            shift(st, q, j, b)
-            kept += 1
+            kept += _move(st, toll, steep, limit, price, p, k, to)
+        else:
+            to = _near(st, luck, racks, starts, b)
+            if to != b and st.holder[to, COUNT] > 0 and not st.holder[to, EMPTY]:
+                slot = st.items[to, int(_draw(luck) * st.holder[to, COUNT])]
+                q, j = slot // width, slot % width
+                kept += _exchange(st, toll, steep, limit, price, p, k, b, q, j, to)
     return kept
+
+
+@within_kernels
+def _lead(st: State, toll: Floats, steep: float, limit: float, p: int, k: int) -> int:
+    """Let a follower lead, if that costs no more than it may."""
+    if k == 0 or not st.rule[p, ELECTABLE]:
+        return 0
+    b = st.now[p, k]
+    first = st.now[p, 0]
+    x0, x1, x2, x3 = follower_or_leader(st, p, False)
+    y0, y1, y2, y3 = follower_or_leader(st, p, True)
+    cost = _pushed(st, toll, steep, b, y0 - x0, y1 - x1, y2 - x2, y3 - x3)
+    cost += _pushed(st, toll, steep, first, x0 - y0, x1 - y1, x2 - y2, x3 - y3)
+    if cost > limit:
+        return 0
+    put_first(st, p, k)
+    return 1
+
+
+@within_kernels
+def _move(
+    st: State, toll: Floats, steep: float, limit: float, price: float, p: int, k: int, to: int
+) -> int:
+    """Move a replica, if that costs no more than it may."""
+    b = st.now[p, k]
+    if to < 0 or to == b:
+        return 0
+    own = is_home(st, p, b)
+    cost = (st.part[p, SIZE] + price) * (own * 1.0 - is_home(st, p, to) * 1.0)
+    if own and (cost > limit + 0.2 or not st.holder[b, GIVES]):
+        return 0
+    x0, x1, x2, x3 = follower_or_leader(st, p, k == 0)
+    cost += _pushed(st, toll, steep, b, -x0, -x1, -x2, -x3)
+    if cost > limit:  # it will not cost less on its new broker
+        return 0
+    cost += _pushed(st, toll, steep, to, x0, x1, x2, x3)
+    if cost > limit or not allowed(st, p, b, to) or not affordable(st, p, b, to):
+        return 0
+    if not _bears(st, to, x0, x1, x2, x3):
+        return 0
+    shift(st, p, k, to)
+    return 1
+
+
+@within_kernels
+def _exchange(
+    st: State,
+    toll: Floats,
+    steep: float,
+    limit: float,
+    price: float,
+    p: int,
+    k: int,
+    b: int,
+    q: int,
+    j: int,
+    to: int,
+) -> int:
+    """Let the replica of p on b and that of q on `to` change places, if the cost is in bounds."""
+    if p == q or not st.holder[b, GIVES] or not st.holder[to, GIVES]:
+        return 0
+    if not st.rule[q, MOVABLE] or (j == 0 and not st.rule[q, ELECTABLE]):
+        return 0
+    cost = (st.part[p, SIZE] + price) * (is_home(st, p, b) * 1.0 - is_home(st, p, to) * 1.0)
+    cost += (st.part[q, SIZE] + price) * (is_home(st, q, to) * 1.0 - is_home(st, q, b) * 1.0)
+    x0, x1, x2, x3 = follower_or_leader(st, p, k == 0)
+    y0, y1, y2, y3 = follower_or_leader(st, q, j == 0)
+    cost += _pushed(st, toll, steep, b, y0 - x0, y1 - x1, y2 - x2, y3 - x3)
+    cost += _pushed(st, toll, steep, to, x0 - y0, x1 - y1, x2 - y2, x3 - y3)
+    if cost > limit or not _bears(st, to, x0 - y0, x1 - y1, x2 - y2, x3 - y3):
+        return 0
+    if not _bears(st, b, y0 - x0, y1 - x1, y2 - x2, y3 - x3):
+        return 0
+    if not allowed(st, p, b, to) or not allowed(st, q, to, b):
+        return 0
+    if not affordable(st, p, b, to) or not affordable(st, q, to, b):
+        return 0
+    shift(st, p, k, to)
+    shift(st, q, j, b)
+    return 1
 
 
 @within_kernels

@@ -6,11 +6,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kedge.balance.joint import joint_bound
+from kedge.balance.joint import Joint, joint_bound, joint_by_placements
 from kedge.balance.levels import best_levels, floors, mean_level
-from kedge.balance.problem import Floats, Int32s, Problem
+from kedge.balance.problem import Floats, Int32s, Problem, is_small
 
 CONFLICT = 1.002  # a joint level below this is met by the tolerance and not worth asking for
+DOUBTFUL = 1.15  # times what brokers one by one must lose: are the targets possible at all?
+
+
+BROKERS, PLACEMENTS = "brokers", "placements"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BytesProof:
+    """The fewest bytes and what proves them: brokers one by one, or all placements at prices."""
+
+    by: str  # BROKERS (see `bytes_bound`) or PLACEMENTS (see `cheapest`)
+    prices: Floats  # float64[B, R], bytes per unit of load
+    bytes: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -23,11 +36,18 @@ class Bounds:
     joint: float  # t*: all resources at once cannot stay below t* × best
     kind: Int32s  # int32[B]: the kind of each broker in `prices`, -1 where it must end empty
     prices: Floats  # float64[kinds, R]: what proves t*
+    joint_by: str  # how, see `Joint`
     target: Floats  # float64[B, R]: load within which each broker is to end
-    lam: Floats  # float64[B, R]: multipliers of the bytes bound, bytes per unit of load
-    bytes_lower_bound: float  # forced work included
+    lam: Floats  # float64[B, R]: multipliers broker by broker, bytes per unit of load
+    by_brokers: float  # bytes that they prove, forced work included
+    proof: BytesProof  # of what the bytes bound is, forced work included
     forced_bytes: float
     forced_moves: int
+
+    @property
+    def bytes_lower_bound(self) -> float:
+        """No plan within `target` moves less; forced work included."""
+        return self.proof.bytes
 
     @property
     def level(self) -> Floats:
@@ -36,8 +56,12 @@ class Bounds:
 
 
 def target_for(problem: Problem, level: Floats, floor: Floats, tolerance: Floats) -> Floats:
-    """float64[B, R]: (1 + tolerance) × the best level, or the floor; inf where nothing counts."""
-    target = np.maximum((1 + tolerance) * level * problem.capacity, floor)
+    """float64[B, R]: (1 + tolerance) × the best level, or the floor; inf where nothing counts.
+
+    No target is beyond a hard limit: a broker filled to 101 % is not in balance.
+    """
+    even = np.minimum((1 + tolerance) * level * problem.capacity, problem.hard_limit)
+    target = np.maximum(even, floor)
     target[:, level <= 0] = np.inf
     target[problem.must_empty] = 0.0
     return target
@@ -45,11 +69,21 @@ def target_for(problem: Problem, level: Floats, floor: Floats, tolerance: Floats
 
 def bounds_of(problem: Problem) -> Bounds:
     """All bounds of a problem at its own tolerances."""
-    from kedge.balance.bytes_bound import forced_work
-
     floor = floors(problem)
     best = best_levels(problem, floor)
-    joint = joint_bound(problem, best, floor)
+    bounds = _with_joint(problem, best, floor, joint_bound(problem, best, floor))
+    if bounds.bytes_lower_bound <= DOUBTFUL * bounds.by_brokers:
+        return bounds
+    # so many bytes because there is no such placement at all? then more than this is possible
+    before = Joint(bounds.joint, bounds.kind, bounds.prices, bounds.joint_by)
+    joint = joint_by_placements(problem, best, floor, before)
+    return bounds if joint is before else _with_joint(problem, best, floor, joint)
+
+
+def _with_joint(problem: Problem, best: Floats, floor: Floats, joint: Joint) -> Bounds:
+    """The bounds that follow from the level of all resources together."""
+    from kedge.balance.bytes_bound import forced_work
+
     level = best * (joint.level if joint.level > CONFLICT else 1.0)
     target = target_for(problem, level, floor, problem.tolerance)
     copies, _ = forced_work(problem)
@@ -62,12 +96,34 @@ def bounds_of(problem: Problem) -> Bounds:
         joint=joint.level,
         kind=joint.kind,
         prices=joint.prices,
+        joint_by=joint.by,
         target=target,
         lam=lam,
-        bytes_lower_bound=forced + least,
+        by_brokers=forced + least,
+        proof=_best_proof(problem, target, level, BytesProof(BROKERS, lam, forced + least)),
         forced_bytes=forced,
         forced_moves=int(copies.sum()),
     )
+
+
+def bytes_proof(problem: Problem, target: Floats, level: Floats, forced: float) -> BytesProof:
+    """The fewest bytes for a target, `forced` ones included."""
+    lam, least = bytes_bound(problem, target, level)
+    return _best_proof(problem, target, level, BytesProof(BROKERS, lam, forced + least))
+
+
+def _best_proof(
+    problem: Problem, target: Floats, level: Floats, by_brokers: BytesProof
+) -> BytesProof:
+    """What weighing all placements proves, where that is more and the cluster is small."""
+    if not is_small(problem):
+        return by_brokers
+    from kedge.balance.prices import bytes_prices
+
+    unit = load_units(problem, level)
+    prices, least = bytes_prices(problem, target, unit, by_brokers.prices)
+    by_placements = BytesProof(PLACEMENTS, prices, least)
+    return by_placements if least > by_brokers.bytes else by_brokers
 
 
 def bytes_bound(problem: Problem, target: Floats, level: Floats) -> tuple[Floats, float]:

@@ -46,13 +46,13 @@ def forced_work(problem: Problem) -> tuple[Floats, Floats]:
         crowded += staying[:, column] & (before >= problem.rack_limit)
     crowded[~problem.movable] = 0
     held = there.sum(axis=1)
-    gone = leaving.sum(axis=1) + (crowded if _open_to_all(problem) else 0)
+    gone = leaving.sum(axis=1) + (crowded if open_to_all(problem) else 0)
     copies = np.maximum(gone + problem.wanted - held, 0.0)
     price = np.where((crowded > 0) | (held > problem.wanted), 0.0, problem.size)
     return copies, price
 
 
-def _open_to_all(problem: Problem) -> bool:
+def open_to_all(problem: Problem) -> bool:
     """Every broker that stays can be given any replica, so that a crowded rack can give one up."""
     staying = ~problem.must_empty
     return bool(

@@ -4,9 +4,10 @@
     best         per column: the least that the greatest load ÷ capacity can be
     proof        per column: what proves it, "racks" (water filling) or "pigeonhole"
     joint        all columns together: `level` × best cannot be undercut; `kind` of each broker and
-                 `prices` of each kind prove it
+                 `prices` of each kind prove it, charged `by` kinds or by placements
     target       per column: load ÷ capacity that the bytes bound was computed for
-    multipliers  per broker (by id): what proves the bytes that must leave it
+    multipliers  per broker (by id): what proves the bytes, a price for each unit of load
+    bytes_by     how: what each of the "brokers" must lose, or what "placements" cost
     bytes        no plan that stays within `target` moves less; `forced` of it was given
 
 `check` recomputes every figure from the snapshot; nothing here has to be believed.
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kedge.balance.bounds import Bounds
+from kedge.balance.bounds import Bounds, BytesProof
 from kedge.balance.from_snapshot import Task
 from kedge.balance.levels import pigeonhole_level
 from kedge.balance.problem import Floats
@@ -25,10 +26,11 @@ DIGITS = 12  # of every figure: more than the checker looks at
 
 
 def certificate_of(
-    task: Task, bounds: Bounds, target: Floats, lam: Floats, least: float
+    task: Task, bounds: Bounds, target: Floats, proof: BytesProof
 ) -> dict[str, object]:
-    """The certificate of bounds; `target` float64[R], `lam` float64[B, R], `least` bytes."""
+    """The certificate of bounds; `target` float64[R] is what the bytes are proved for."""
     ids = [broker.id for broker in task.snapshot.brokers]
+    lam = proof.prices
     proving = np.flatnonzero((lam > 0).any(axis=1)).tolist()
     return {
         "columns": list(task.columns),
@@ -38,11 +40,13 @@ def certificate_of(
             "level": float(bounds.joint),
             "kind": bounds.kind.tolist() if bounds.joint > 1 else [],
             "prices": [rounded(row) for row in bounds.prices] if bounds.joint > 1 else [],
+            "by": bounds.joint_by,
         },
         "target": rounded(target),
         "multipliers": {str(ids[b]): rounded(lam[b]) for b in proving},
+        "bytes_by": proof.by,
         "forced": float(bounds.forced_bytes),
-        "bytes": float(least),
+        "bytes": float(proof.bytes),
     }
 
 

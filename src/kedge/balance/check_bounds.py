@@ -9,7 +9,9 @@ short enough to be read in one sitting:
   largest;
 - *joint*: at these prices, all brokers filled to their best levels pay 1 together, and all
   replicas, each where it is cheapest, pay `level`;
-- *bytes*: multipliers ≥ 0 give λ·over − Σ max(0, λ·a − s, λ·e) bytes for every broker.
+- *bytes* by brokers: multipliers ≥ 0 give λ·over − Σ max(0, λ·a − s, λ·e) bytes for every broker;
+- *bytes* by placements: every partition pays at least for its cheapest placement (bytes copied and
+  λ·load), and brokers within their targets earn λ·target together at most (`check_placements`).
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kedge.balance.check_placements import least_costs
 from kedge.balance.from_snapshot import Task
 from kedge.balance.problem import Bools, Floats, Problem
 
@@ -164,9 +167,12 @@ def _joint_faults(problem: Problem, said: Mapping[str, Any], best: Floats) -> It
     paid = float((prices[kind] * best * problem.capacity)[stays].sum())
     if not same(paid, 1.0):
         yield Fault("joint.prices", f"brokers at their best levels pay {paid:.6g}, not 1")
-    leader = (problem.leader_load @ prices.T).min(axis=1)
-    follower = (problem.follower_load @ prices.T).min(axis=1)
-    proved = float((leader + (problem.wanted - 1) * follower).sum())
+    if said.get("by", "kinds") == "placements":
+        proved = float(least_costs(problem, prices[kind], copy=0.0).sum())
+    else:
+        leader = (problem.leader_load @ prices.T).min(axis=1)
+        follower = (problem.follower_load @ prices.T).min(axis=1)
+        proved = float((leader + (problem.wanted - 1) * follower).sum())
     if not same(level, proved):
         yield Fault("joint.level", f"says {level:.6g}, the prices prove {proved:.6g}")
 
@@ -183,6 +189,9 @@ def _bytes_faults(
     level = np.array([np.inf if value is None else value for value in said["target"]], np.float64)
     target = np.where(counted, np.maximum(level * problem.capacity, floor), np.inf)
     stays = ~problem.must_empty
+    limited = np.maximum(np.minimum(target, problem.hard_limit), floor)
+    if not (after > limited * (1 + CLOSE) + CLOSE)[stays].any():
+        target = np.where(counted, limited, np.inf)
     over = (after > target * (1 + CLOSE) + CLOSE)[stays].any(axis=0)
     for column in np.flatnonzero(over).tolist():
         what = f"says {level[column]:.6g}, the plan leaves a broker above it"
@@ -200,7 +209,17 @@ def _bytes_faults(
     forced, price = _forced(problem)
     if not same(said["forced"], forced):
         yield Fault("forced", f"says {said['forced']:.0f} bytes, it is {forced:.0f}")
-    proved = forced + _dual(problem, np.where(stays[:, None], target, np.inf), lam, price)
+    asked = np.where(stays[:, None], target, np.inf)
+    by = said.get("bytes_by", "brokers")
+    if by not in ("brokers", "placements"):
+        yield Fault("bytes_by", f"says {by!r}, which is no proof")
+    if by == "placements":
+        earned = float((lam * np.where(np.isfinite(asked), asked, 0.0)).sum())
+        proved = float(least_costs(problem, lam, copy=1.0).sum()) - earned
+        if (lam[~np.isfinite(asked)] > 0).any():
+            yield Fault("multipliers", "a price for load that has no target")
+    else:
+        proved = forced + _dual(problem, asked, lam, price)
     if not np.isclose(said["bytes"], proved, rtol=CLOSE, atol=CLOSE * problem.size.sum() / 1e3):
         yield Fault("bytes", f"says {said['bytes']:.0f}, the multipliers prove {proved:.0f}")
 

@@ -24,17 +24,34 @@ from kedge.balance.problem import Floats, Int32s, Problem
 
 Int64s = npt.NDArray[np.int64]
 
-KINDS = 8  # more kinds of brokers than this are merged: any grouping is valid
+MOST_KINDS = 8  # more kinds of brokers than this are merged: any grouping is valid
 SHAPES = 12  # steps per ratio into which shapes of load are gathered
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Joint:
-    """The bound with the prices that prove it."""
+    """The bound with the prices that prove it.
+
+    `by` says how replicas are charged: each on the kind where it is cheapest ("kinds"), or each
+    partition for its cheapest placement in racks ("placements", see `cheapest`).
+    """
 
     level: float  # t* ≥ 1
     kind: Int32s  # int32[B]: the kind of each broker, -1 where it must end empty
     prices: Floats  # float64[kinds, R]
+    by: str = "kinds"
+
+
+def joint_by_placements(problem: Problem, best: Floats, floor: Floats, joint: Joint) -> Joint:
+    """A better bound, from prices of single brokers and from racks; for small clusters."""
+    from kedge.balance.prices import joint_prices
+
+    if (floor > best * problem.capacity).any():
+        return joint
+    full = np.where((best > 0) & ~problem.must_empty[:, None], best * problem.capacity, np.inf)
+    prices, level = joint_prices(problem, best, 1 / full)
+    every = np.arange(problem.brokers, dtype=np.int32)
+    return Joint(level, every, prices, "placements") if level > joint.level else joint
 
 
 def joint_bound(problem: Problem, best: Floats, floor: Floats) -> Joint:
@@ -62,7 +79,7 @@ def broker_kinds(problem: Problem) -> Int32s:
     kind = np.full(problem.brokers, -1, np.int32)
     for digits in (3, 1, 0):
         rows, inverse = np.unique(np.round(shape, digits), axis=0, return_inverse=True)
-        if len(rows) <= KINDS:
+        if len(rows) <= MOST_KINDS:
             kind[usable] = inverse.reshape(-1)
             return kind
     kind[usable] = 0

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import ceil
 
 import numpy as np
 
-from kedge.balance.bounds import Bounds, bounds_of, bytes_bound, target_for
+from kedge.balance.bounds import Bounds, BytesProof, bounds_of, bytes_proof, target_for
 from kedge.balance.certificate import certificate_of
 from kedge.balance.figures import count_bounds
 from kedge.balance.from_snapshot import Task, task_of
-from kedge.balance.goals import Goals
+from kedge.balance.goals import RESOURCES, Goals
 from kedge.balance.places import places_of
 from kedge.balance.problem import Floats, Int32s
 from kedge.balance.search import search
@@ -96,12 +97,12 @@ def figures_of(snapshot: Snapshot, goals: Goals | None = None, seed: int = 0) ->
     rows = _bare_rows(solved)
     replicas, leaders = movers(rows)
     _, before, after = before_and_after(solved.task, solved.after)
-    _, _, least = proven_bytes(solved)
+    _, proof = proven_bytes(solved)
     return PlanFigures(
         replicas_moved=replicas,
         leaders_moved=leaders,
         bytes_moved=_bytes(solved.task, rows),
-        bytes_moved_lower_bound=_whole(solved.task, least),
+        bytes_moved_lower_bound=_whole(solved.task, proof.bytes),
         imbalance_before=before,
         imbalance_after=after,
         imbalance_lower_bound=lower_bounds(solved),
@@ -117,6 +118,7 @@ def solve(
     bounds = bounds_of(task.problem)
     if goals.above is not None:
         task, bounds = _only_above(task, bounds, goals.above)
+    _refuse_full(task, bounds)
     found = search(
         task.problem,
         bounds,
@@ -156,9 +158,26 @@ def _only_above(task: Task, bounds: Bounds, share: float) -> tuple[Task, Bounds]
         raise InfeasibleGoals(
             f"every broker under {100 * share:.0f} %: {task.columns[place]} cannot come under "
             f"{100 * level[place]:.1f} %",
-            hint=f"ask for {100 * level[place]:.0f} % or more, or add brokers",
+            hint=f"ask for {ceil(100 * level[place])} % or more, or add brokers",
         )
     return replace(task, problem=problem), bounds_of(problem)
+
+
+def _refuse_full(task: Task, bounds: Bounds) -> None:
+    """Limits of capacity that no placement keeps, racks and single replicas considered."""
+    problem = task.problem
+    limit = problem.hard_limit[~problem.must_empty]
+    for column, name in enumerate(task.columns):
+        share = task.goals.limit_of(name) if name in RESOURCES else None
+        if share is None or np.isinf(limit[:, column]).any() or bounds.floor[:, column].any():
+            continue
+        least = float(bounds.best[column])
+        if least > share * (1 + 1e-9):
+            raise InfeasibleGoals(
+                f"capacity: {name} of the fullest broker cannot come under {100 * least:.1f} %, "
+                f"{100 * share:.0f} % is the limit",
+                hint=f"add brokers, or lift the limit of {name} to {ceil(100 * least)} %",
+            )
 
 
 def _refuse_unmet(task: Task, found: Solution) -> None:
@@ -196,14 +215,14 @@ def plan_of_solved(solved: Solved) -> Plan:
     moves = moves_of(task, rows, places)
     waves = ordered_waves(task, rows, moves, _excess(task, loads))
     schedule = replayed(task, moves, waves)
-    target, lam, least = proven_bytes(solved)
+    target, proof = proven_bytes(solved)
     replicas, leaders = movers(rows)
     sized = task.columns[0] == "disk"
     summary = Summary(
         replicas_moved=replicas,
         leaders_moved=leaders,
         bytes_moved=_bytes(task, rows),
-        bytes_moved_lower_bound=_whole(task, least),
+        bytes_moved_lower_bound=_whole(task, proof.bytes),
         imbalance_before=before,
         imbalance_after=after,
         imbalance_lower_bound=lower_bounds(solved),
@@ -218,13 +237,13 @@ def plan_of_solved(solved: Solved) -> Plan:
         reasons=reasons_of(task, rows, loads),
         waves=waves,
         summary=summary,
-        certificate=certificate_of(task, solved.bounds, target, lam, least),
+        certificate=certificate_of(task, solved.bounds, target, proof),
     )
     return replace(plan, notes=(*plan.notes, *_notes(solved, int(crowded.sum()))))
 
 
-def proven_bytes(solved: Solved) -> tuple[Floats, Floats, float]:
-    """Load ÷ capacity reached, the multipliers and the bytes that this must cost at least.
+def proven_bytes(solved: Solved) -> tuple[Floats, BytesProof]:
+    """Load ÷ capacity reached, and the bytes that this must cost at least.
 
     A plan that keeps to a budget may stop short of its tolerances: its bytes are then compared
     with what reaching as much as it did must cost.
@@ -233,11 +252,14 @@ def proven_bytes(solved: Solved) -> tuple[Floats, Floats, float]:
     level, tolerance = bounds.level, task.problem.tolerance
     asked = (1 + tolerance) * level
     if found.balanced:
-        return asked, bounds.lam, bounds.bytes_lower_bound
+        return asked, bounds.proof
     reached = np.where(found.within, 1 + tolerance, np.maximum(found.reached, 1 + tolerance))
     target = target_for(task.problem, level, bounds.floor, reached - 1)
-    lam, least = bytes_bound(task.problem, target, level)
-    return reached * level, lam, least + bounds.forced_bytes
+    stays = ~task.problem.must_empty
+    if bool((found.loads > target * (1 + 1e-9))[stays].any()):  # beyond a hard limit as before
+        free = replace(task.problem, hard_limit=np.full_like(target, np.inf))
+        target = target_for(free, level, bounds.floor, reached - 1)
+    return reached * level, bytes_proof(task.problem, target, level, bounds.forced_bytes)
 
 
 def lower_bounds(solved: Solved) -> dict[str, float]:

@@ -36,6 +36,8 @@ Bools = npt.NDArray[np.bool_]
 Int32s = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]
 
+SMALL = 200_000  # replicas × brokers up to which every broker is asked for every partition
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Problem:
@@ -73,3 +75,8 @@ class Problem:
     def size(self) -> Floats:
         """Bytes of one replica of each partition: what moving it costs."""
         return self.follower_load[:, 0]
+
+
+def is_small(problem: Problem) -> bool:
+    """Whether what asks every broker about every partition is worth its time."""
+    return 0 < problem.home.size * problem.brokers <= SMALL

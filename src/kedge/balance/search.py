@@ -17,8 +17,21 @@ from collections.abc import Callable
 import numpy as np
 
 from kedge.balance.bounds import CONFLICT, Bounds, load_units, target_for
-from kedge.balance.layout import INVERSE, LOAD, MAX_BYTES, MOVABLE, TARGET
-from kedge.balance.problem import Floats, Int32s, Problem
+from kedge.balance.layout import (
+    BYTES,
+    HAIR,
+    HARD,
+    HUGE,
+    INVERSE,
+    LOAD,
+    MAX_BYTES,
+    MOVABLE,
+    MOVES,
+    SIZE,
+    TARGET,
+    State,
+)
+from kedge.balance.problem import Floats, Int32s, Problem, is_small
 from kedge.balance.solution import CurvePoint, Progress, Solution
 
 STEPS = (0.5, 0.3, 0.18, 0.1, 0.07, 0.05, 0.04, 0.03, 0.025, 0.02, 0.015, 0.0125, 0.01)
@@ -32,12 +45,17 @@ MOVE_PRICE = 3e-4  # a move less is worth this share of a broker's bytes
 ROUNDS = 10_000_000
 TRIES = 4
 REPAIRS = 4  # rounds of draining and bringing home where a broker is still beyond its target
-ANNEALED = 200_000  # replicas × brokers up to which annealing is worth its time
 STEPS_EACH = 250
 TWICE = 300_000  # slots up to which a second look at what was moved is worth its time
 STAGES = ((3e-4, 3e-5), (3e-5, 1e-6))  # how hot annealing is, from and to, half of its time each
 STEEP = 0.7  # load beyond a target costs less than the bytes that cure it: draining does the rest
 STEEPER = 1.5  # where draining could not
+# with prices to go by: the heat to start from, how steep, steps for each replica and broker
+GUIDED = ((1e-4, 0.2, 80), (4e-5, 0.3, 70))
+INSISTING = (1e-5, 2.0, 25)  # where somebody is beyond a target still
+COLDEST = 1e-6
+CHEAP_MOVE = 1e-4  # small clusters have few moves: one less is worth this share of a broker's bytes
+NEAR_ENOUGH = 1.02  # of the bytes bound: not worth a second try
 SWEEPS, SWEEP_STEEP, SWEEP_EVEN = 3, 3.0, 3.0
 GOOD_ENOUGH = 1.003  # of the bytes bound: nothing to gain by annealing
 
@@ -164,26 +182,102 @@ class _Run:
                 break
         return left
 
+    def polish(self, seed: int, left: int) -> None:
+        """Spend more time where the cluster is small and there is something to gain."""
+        if not is_small(self.problem) or (self.ratio() < GOOD_ENOUGH and not left):
+            if left:
+                self.repair(self.aimed)
+            return
+        if self.is_plain():
+            self.mix(seed, left)
+            return
+        nothing = np.zeros((self.problem.brokers, 4))
+        for hot, cold in STAGES:
+            self.anneal(seed, (hot, cold), STEEP, nothing, MOVE_PRICE, STEPS_EACH // len(STAGES))
+        left = self.repair(self.aimed)
+        if left:
+            self.anneal(seed, STAGES[0], STEEPER, nothing, MOVE_PRICE, STEPS_EACH // len(STAGES))
+            self.repair(self.aimed)
+
+    def is_plain(self) -> bool:
+        """Every broker that stays may give what it holds, and no budget or count is in the way."""
+        problem = self.problem
+        stays = ~problem.must_empty
+        budgets = self.state.tally[MAX_BYTES:]
+        return bool(
+            (budgets >= HUGE).all()
+            and problem.may_give[stays].all()
+            and (problem.room >= len(problem.home)).all()
+        )
+
+    def mix(self, seed: int, left: int) -> None:
+        """Start from the cheapest mixture of placements and go by its prices; keep the best."""
+        from kedge.balance.mixing import mixed
+        from kedge.balance.prices import near_placements
+        from kedge.balance.state import adopt
+
+        prices = self.bounds.proof.prices
+        market, kept = near_placements(self.problem, self.bounds.target, self.unit, prices)
+        start = mixed(market, kept, CHEAP_MOVE)
+        if ((start >= 0).sum(axis=1) != self.problem.wanted).any():
+            return  # somebody's replicas have no place: what was drained is all there is
+        best = self.merit(left), self.state
+        first = copied(self.state)
+        adopt(first, start)
+        for setting in GUIDED:
+            tried = self.attempt(seed, first, setting)
+            best = min(best, tried, key=lambda one: one[0])
+            if tried[0][1] == 0 and self.ratio() < NEAR_ENOUGH:
+                break
+        if best[0][1] > 0:
+            best = min(best, self.attempt(seed, best[1], INSISTING), key=lambda one: one[0])
+        self.state = best[1]
+
+    def attempt(
+        self, seed: int, first: State, setting: tuple[float, float, int]
+    ) -> tuple[tuple[int, float, float], State]:
+        """Anneal a copy of a state by the prices of the bound; what it is worth, and the copy."""
+        hot, steep, each = setting
+        self.state = copied(first)
+        self.aim(np.zeros(4))
+        toll = np.ascontiguousarray(self.bounds.proof.prices * self.unit / self.unit[0])
+        self.anneal(seed, (hot, COLDEST), steep, toll, CHEAP_MOVE, each)
+        return self.merit(self.repair(self.aimed)), self.state
+
+    def merit(self, left: int) -> tuple[int, float, float]:
+        """The less, the better: limits passed, load beyond targets, then cost."""
+        state = self.state
+        load = state.of_brokers(LOAD)
+        passed = load > state.of_brokers(HARD) * (1 + HAIR) + HAIR
+        beyond = np.maximum(load - state.of_brokers(TARGET), 0.0)[~self.problem.must_empty]
+        cost = state.tally[BYTES] + CHEAP_MOVE * state.tally[MOVES]
+        return int(passed.any(axis=1).sum()), float(beyond.sum()) if left else 0.0, float(cost)
+
     def anneal(
-        self, seed: int, left: int, stages: tuple[tuple[float, float], ...], steep: float
-    ) -> bool:
-        """Random steps where the cluster is small and there is something to gain."""
+        self,
+        seed: int,
+        heat: tuple[float, float],
+        steep: float,
+        toll: Floats,
+        price: float,
+        each: int,
+    ) -> None:
+        """Random steps while the heat falls from one to the other."""
         from kedge.balance.anneal import anneal
 
         state = self.state
-        choices = state.now.size * len(state.holder)
-        if choices > ANNEALED or (self.ratio() < GOOD_ENOUGH and not left):
-            return False
         luck = np.array([seed * 2654435761 + 88172645463325252], np.uint64)
         rack = self.problem.rack
         racks = np.argsort(rack, kind="stable").astype(np.int32)
         numbers = np.arange(int(rack.max()) + 2, dtype=np.int32)
-        starts = np.searchsorted(rack[racks], numbers)
-        steps = choices * STEPS_EACH // len(STAGES)
-        for hot, cold in stages:
-            anneal(state, luck, racks, starts.astype(np.int32), steps, hot, cold, MOVE_PRICE, steep)
+        starts = np.searchsorted(rack[racks], numbers).astype(np.int32)
+        steps = state.now.size * len(state.holder) * each
+        budget = state.tally[MAX_BYTES:].copy()
+        # an exchange asks for its two moves one by one: the second needs room as well
+        state.tally[MAX_BYTES:] -= [state.part[:, SIZE].max(initial=0.0), 1, 1]
+        anneal(state, luck, racks, starts, toll, steps, heat[0], heat[1], price, steep)
+        state.tally[MAX_BYTES:] = budget
         self.tell("polish", 0.0, 0)
-        return True
 
     def ratio(self) -> float:
         """Bytes moved ÷ bound."""
@@ -237,10 +331,7 @@ def search(
     left = run.drain_to(aim, tries=TRIES)
     if not leaders_only:
         run.bring_home(2 if problem.home.size <= TWICE else 1)
-        if run.anneal(seed, left, STAGES, STEEP) or left:
-            left = run.repair(aim)
-        if left and run.anneal(seed, left, STAGES[:1], STEEPER):
-            run.repair(aim)
+        run.polish(seed, left)
     run.restore_leaders()
     run.curve[-1] = run.point(aim)
     return _solution(run)
@@ -269,6 +360,18 @@ def _solution(run: _Run) -> Solution:
         left_behind=int(held[problem.must_empty].sum()),
         over_room=int((held > problem.room).sum()),
         curve=tuple(run.curve),
+    )
+
+
+def copied(state: State) -> State:
+    """The same state; what steps change is in arrays of its own."""
+    return state._replace(
+        broker=state.broker.copy(),
+        holder=state.holder.copy(),
+        now=state.now.copy(),
+        items=state.items.copy(),
+        pos=state.pos.copy(),
+        tally=state.tally.copy(),
     )
 
 

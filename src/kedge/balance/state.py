@@ -29,6 +29,7 @@ from kedge.balance.layout import (
     TARGET,
     State,
 )
+from kedge.balance.problem import Int32s
 from kedge.jit import compiled, within_kernels
 
 
@@ -174,3 +175,15 @@ def excess(st: State, b: int) -> float:
             most, (st.broker[b, LOAD + r] - st.broker[b, TARGET + r]) * st.broker[b, INVERSE + r]
         )
     return most if most > HAIR else 0.0
+
+
+@compiled
+def adopt(st: State, chosen: Int32s) -> None:
+    """Bring all replicas to where a placement has them; column 0 leads."""
+    for p in range(len(st.now)):
+        for k in range(st.now.shape[1]):
+            if st.now[p, k] >= 0:
+                drop(st, p, k)
+        for k in range(chosen.shape[1]):
+            if chosen[p, k] >= 0:
+                settle(st, p, k, chosen[p, k])

@@ -1,0 +1,77 @@
+"""The cheapest placement of every partition, for those who check: one leader at a time.
+
+A placement is as many brokers as replicas are wanted, at most so many in one rack, one leading.
+With a broker chosen to lead, the others are taken in order of price wherever their rack has room
+left: for sets with at most so many of each kind, no other choice is cheaper. The best leader is
+found by trying all.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kedge.balance.problem import Bools, Floats, Int32s, Problem
+
+NOT_ALLOWED = 1e30
+
+
+def least_costs(problem: Problem, prices: Floats, *, copy: float) -> Floats:
+    """float64[P]: load at its prices, and `copy` for each byte that is not there yet."""
+    lead, follow = _quotes(problem, prices, copy)
+    order = np.argsort(follow, axis=1, kind="stable").astype(np.int32)
+    limit = _limits(problem)
+    best = np.full(len(lead), np.inf)
+    for leader in np.flatnonzero((lead < NOT_ALLOWED).any(axis=0)).tolist():
+        others = _followers(problem, follow, order, limit, leader)
+        best = np.minimum(best, lead[:, leader] + others)
+    return best
+
+
+def _quotes(problem: Problem, prices: Floats, copy: float) -> tuple[Floats, Floats]:
+    """float64[P, B] each: what leading and what following costs on each broker."""
+    here = np.zeros((len(problem.home), problem.brokers), np.bool_)
+    row, column = np.nonzero(problem.home >= 0)
+    here[row, problem.home[row, column]] = True
+    gets = problem.may_receive & ~problem.must_empty & problem.movable[:, None]
+    copies = np.where(here, 0.0, np.where(gets, copy * problem.size[:, None], NOT_ALLOWED))
+    copies[:, problem.must_empty] = NOT_ALLOWED
+    lead = problem.leader_load @ prices.T + copies
+    kept = np.flatnonzero(~problem.leader_movable)
+    first = lead[kept, problem.home[kept, 0]].copy()
+    lead[kept] = NOT_ALLOWED
+    lead[kept, problem.home[kept, 0]] = first
+    return lead, problem.follower_load @ prices.T + copies
+
+
+def _limits(problem: Problem) -> Int32s:
+    """Replicas in one rack: what is asked for, or what is there where nobody must change it."""
+    stays = ~problem.must_empty
+    roomy = (problem.may_receive & (problem.room >= len(problem.home)))[stays].all()
+    forced = problem.movable & bool(roomy and np.isinf(problem.hard_limit).all())
+    crowd = np.zeros(len(problem.home), np.int32)
+    racks = np.where(problem.home >= 0, problem.rack[problem.home], -1)
+    for rack in range(int(problem.rack.max(initial=-1)) + 1):
+        crowd = np.maximum(crowd, (racks == rack).sum(axis=1))
+    return np.where(forced, problem.rack_limit, np.maximum(problem.rack_limit, crowd))
+
+
+def _followers(
+    problem: Problem, follow: Floats, order: Int32s, limit: Int32s, leader: int
+) -> Floats:
+    """float64[P]: the least that the other replicas cost beside a leader."""
+    count, every = len(follow), np.arange(len(follow))
+    held = np.zeros((count, int(problem.rack.max()) + 1), np.int32)
+    held[:, problem.rack[leader]] = 1
+    missing = problem.wanted - 1
+    cost = np.zeros(count)
+    for place in range(order.shape[1]):
+        broker = order[:, place]
+        price, rack = follow[every, broker], problem.rack[broker]
+        takes: Bools = (missing > 0) & (broker != leader) & (held[every, rack] < limit)
+        takes &= price < NOT_ALLOWED
+        cost += np.where(takes, price, 0.0)
+        held[every, rack] += takes
+        missing = missing - takes
+        if not missing.any():
+            break
+    return cost
