@@ -8,16 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from bench.pipeline.cost import tell_rounds
 from kedge.pipeline.jobs.merge import shuffle_width
 from kedge.pipeline.reference import BROKERS, REPLICAS, read_reference, write_reference
-from kedge.pipeline.schemas import SAMPLE_COLUMNS
 from kedge.pipeline.session import SessionSettings, spark_session
 from kedge.pipeline.sources.files import Format, find_files, new_files
 from kedge.pipeline.sources.frames import raw_rows
-from kedge.pipeline.transforms import GOOD, Rules, dedupe, judge, roll_up, with_replica
+from kedge.pipeline.transforms import ROLLED, Rules, dedupe, good, roll_up, with_known, with_replica
 from kedge.pipeline.transforms.replica import replica_load
 
 
@@ -25,10 +23,11 @@ def samples(session: SparkSession, directory: Path, reference: Path) -> DataFram
     """Valid, timely, unique samples of all files, by the number of their replica."""
     files = new_files(find_files(directory / "raw_parquet", Format.PARQUET), Format.PARQUET, ())
     brokers, replicas = (session.read.parquet(str(reference / n)) for n in (BROKERS, REPLICAS))
-    judged = judge(raw_rows(session, files, Format.PARQUET), brokers=brokers, rules=Rules())
-    good = judged.where(F.col("verdict") == GOOD).select(*SAMPLE_COLUMNS)
+    raw = raw_rows(session, files, Format.PARQUET, traced=False)
+    known = with_known(with_replica(raw, replicas=replicas), brokers=brokers)
     width = shuffle_width(sum(file.rows for file in files))
-    return dedupe(with_replica(good, replicas=replicas), partitions=width)
+    narrow = good(known, rules=Rules()).select("replica", "ts", "seq", *ROLLED)
+    return dedupe(narrow, partitions=width)
 
 
 def main(directory: Path, output: Path, rounds: int, heap: str) -> None:

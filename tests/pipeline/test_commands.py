@@ -95,10 +95,10 @@ def test_retention_removes_old_days_and_the_runs_that_told_only_of_them(tmp_path
     for number, day in enumerate(days):
         for table in ("silver", "gold/rollup"):
             (tmp_path / table / f"dt={day}").mkdir(parents=True)
-        good = tmp_path / "bronze" / f"run_id={number}" / "verdict=good"
-        good.mkdir(parents=True)
+        run = tmp_path / "bronze" / f"run_id={number}"
+        run.mkdir(parents=True)
         last = datetime.fromisoformat(f"{day}T23:59:00+00:00")
-        pq.write_table(pa.table({"ts": [last]}), good / "part.parquet")
+        pq.write_table(pa.table({"ingest_ts": [last]}), run / "part.parquet")
         (tmp_path / "late" / f"run_id={number}").mkdir(parents=True)
     manifest = Manifest(days={day: Day(10, 11) for day in days}, rows_read=33)
     after, removed = _without_old(Staged(tmp_path, None), manifest, 2)

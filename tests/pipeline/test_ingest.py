@@ -102,8 +102,9 @@ def test_bronze_keeps_every_row_with_its_source_and_quarantine_every_raw_text(
 ) -> None:
     made = metrics("XS", 7)
     assert query(
-        f"select count(*), count(distinct file) from read_parquet('{tables}/bronze/**/*.parquet')"
-    ) == [(made.expected["rows_total"], made.expected["files"])]
+        "select count(*), count(distinct file), min(source), count(distinct run_id) "
+        f"from read_parquet('{tables}/bronze/**/*.parquet')"
+    ) == [(made.expected["rows_total"], made.expected["files"], "parquet", 1)]
     refused = rows(tables, "quarantine", "reason, raw, source, file")
     assert len(refused) == made.expected["malformed"]
     assert all(raw.startswith("{") and source == "parquet" for _, raw, source, _ in refused)

@@ -11,7 +11,17 @@ from pyspark.sql import functions as F
 from pyspark.testing import assertDataFrameEqual
 
 from kedge.pipeline.schemas import BROKERS, RAW_TEXT, REPLICAS, SAMPLE, SAMPLE_COLUMNS
-from kedge.pipeline.transforms import Rules, dedupe, each_copy, judge, roll_up, with_replica
+from kedge.pipeline.transforms import (
+    ROLLED,
+    Rules,
+    dedupe,
+    each_copy,
+    good,
+    refused,
+    roll_up,
+    with_known,
+    with_replica,
+)
 from kedge.pipeline.transforms.parse import parse_json
 from kedge.pipeline.transforms.robust import at_rank, ewma, middle, slopes
 
@@ -78,15 +88,31 @@ def test_each_fault_has_its_reason_and_the_edges_are_good(spark: SparkSession) -
         "just in time": {"ingest_ts": NOON + timedelta(seconds=1800)},
         "just behind": {"ingest_ts": NOON + timedelta(seconds=1800, microseconds=1)},
         "just ahead": {"ts": NOON + timedelta(seconds=305)},
+        "of another replica": {"topic": "elsewhere"},
     }
     rows = samples(spark, *FAULTS.values(), *edges.values())
     rows = rows.withColumn(RAW_TEXT, F.lit(None).cast("string"))
     brokers = spark.createDataFrame([("c", 1, "a", 10)], BROKERS)
-    judged = judge(rows, brokers=brokers, rules=Rules()).select("reason", "verdict").collect()
-    assert sorted(str(row.reason) for row in judged) == sorted([*FAULTS, *["None"] * 4])
-    assert sorted(row.verdict for row in judged if row.reason is None) == [
-        *("good", "good", "good", "late"),
+    known = with_known(with_replica(rows, replicas=replicas(spark)), brokers=brokers)
+    others = refused(known, rules=Rules()).select("reason", "verdict").collect()
+    assert sorted(str(row.reason) for row in others) == sorted([*FAULTS, "None"])
+    assert [row.verdict for row in others if row.reason is None] == ["late"]
+    assert {row.verdict for row in others if row.reason is not None} == {"quarantined"}
+    kept = good(known, rules=Rules()).select("topic", "ts").collect()
+    assert sorted((row.topic, seconds(row.ts) - seconds(NOON)) for row in kept) == [
+        *(("elsewhere", 0), ("t", 0), ("t", 0), ("t", 305)),
     ]
+
+
+def test_replicas_of_the_assignment_have_its_numbers_and_others_one_below_zero(
+    spark: SparkSession,
+) -> None:
+    changes = [{}, {"broker": 2}, {"broker": 3}, {"topic": "u"}, {"cluster": None}]
+    numbered = with_replica(samples(spark, *changes), replicas=replicas(spark)).collect()
+    numbers = [row.replica for row in numbered]
+    assert numbers[:2] == [0, 1]
+    assert all(number < 0 for number in numbers[2:])
+    assert len(set(numbers)) == len(changes)
 
 
 def test_texts_that_are_no_samples_are_kept_whole(spark: SparkSession) -> None:
@@ -177,9 +203,27 @@ def test_slopes_and_forgetful_means_are_those_of_a_plain_computation(spark: Spar
     assert row.ewma == pytest.approx(mean)
 
 
+def test_rows_of_one_seq_that_differ_have_one_winner_however_narrow_they_are(
+    spark: SparkSession,
+) -> None:
+    changes: list[dict[str, Any]] = [
+        {"bytes_in": 7, "ingest_ts": NOON},
+        {"bytes_in": 9, "ingest_ts": NOON + timedelta(seconds=8)},
+        {"bytes_in": 9, "ingest_ts": NOON + timedelta(seconds=3)},
+    ]
+    for order in (changes, changes[::-1]):
+        wide = with_replica(samples(spark, *order), replicas=replicas(spark))
+        narrow = wide.select("replica", "ts", "seq", *ROLLED)
+        assert [row.bytes_in for row in dedupe(narrow, partitions=2).collect()] == [9]
+        won = dedupe(wide, partitions=2).collect()
+        assert [(row.bytes_in, row.ingest_ts.second, row.copies) for row in won] == [(9, 3, 3)]
+
+
 def test_the_hot_path_has_one_shuffle_and_no_python(spark: SparkSession) -> None:
-    numbered = with_replica(samples(spark, {}), replicas=replicas(spark))
-    unique = dedupe(numbered, partitions=2)
+    rows = samples(spark, {}).withColumn(RAW_TEXT, F.lit(None).cast("string"))
+    brokers = spark.createDataFrame([("c", 1, "a", 10)], BROKERS).coalesce(1)
+    known = with_known(with_replica(rows, replicas=replicas(spark)), brokers=brokers)
+    unique = dedupe(good(known, rules=Rules()), partitions=2)
     plan = plan_of(unique)
     assert plan.count("Exchange hashpartitioning(replica") == 1
     assert plan.count("Exchange ") - plan.count("BroadcastExchange ") == 1

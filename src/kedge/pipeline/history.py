@@ -2,8 +2,8 @@
 
 Compaction rewrites the files of a day, sorted as they are, into one; it needs no Spark. Retention
 removes days that lie further back from the last one than asked, and bronze, late and quarantined
-rows of runs whose last row does. The counts of what was removed stay in the accounts. Gold is then
-made anew from the days that remain.
+rows of runs whose last row arrived before those that stay. The counts of what was removed stay in
+the accounts. Gold is then made anew from the days that remain.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -87,17 +87,13 @@ def _without_old(
 
 
 def _drop_old_runs(staged: Staged, first: date) -> None:
-    """A run goes when its last good row is older; what it refused goes with it."""
-    cut = datetime.combine(first, time(), UTC)
+    """A run goes when its last row arrived earlier; what it refused goes with it."""
+    cut = datetime.combine(first, time())
     for run in sorted(staged.path("bronze").glob("run_id=*")):
-        span = sinks.range_of(run / "verdict=good", "ts")
-        if span is not None and _utc(span[1]) < cut:
+        span = sinks.range_of(run, "ingest_ts")
+        if span is not None and span[1] < cut:
             for table in BY_RUN:
                 shutil.rmtree(staged.path(table, run.name), ignore_errors=True)
-
-
-def _utc(moment: datetime) -> datetime:
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _remake_gold(

@@ -41,7 +41,7 @@ class SessionSettings:
     partitions: int = 8
     jars: tuple[Path, ...] = ()
     kafka: bool = False
-    java_options: tuple[str, ...] = ()
+    java_options: tuple[str, ...] | None = None  # None: the collector that suits batches best
     more: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
@@ -116,7 +116,8 @@ def _reason(log: str, error: Exception) -> str:
 def _configuration(settings: SessionSettings) -> dict[str, str]:
     if settings.master.startswith("sc://"):
         return {"spark.sql.session.timeZone": "UTC", **settings.more}
-    options = (f"-Dlog4j2.configurationFile={LOG_SETTINGS.as_uri()}", *settings.java_options)
+    chosen = _collector() if settings.java_options is None else settings.java_options
+    options = (f"-Dlog4j2.configurationFile={LOG_SETTINGS.as_uri()}", *chosen)
     made = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -130,8 +131,11 @@ def _configuration(settings: SessionSettings) -> dict[str, str]:
         "spark.sql.shuffle.partitions": str(settings.partitions),
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
         "spark.sql.parquet.compression.codec": "zstd",
+        "spark.sql.legacy.parquet.nanosAsLong": "true",
         # A frame that is written by verdict or by day goes to few files at once: no sort for that.
         "spark.sql.maxConcurrentOutputFileWriters": "16",
+        # Lists of a whole course per group: sorting all rows instead costs more than the lists.
+        "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "50000",
         # Pruned columns would hide from the CSV reader that a line has too few of them.
         "spark.sql.csv.parser.columnPruning.enabled": "false",
         "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
@@ -142,6 +146,12 @@ def _configuration(settings: SessionSettings) -> dict[str, str]:
     if jars:
         made["spark.jars"] = ",".join(str(jar) for jar in jars)
     return {**made, **settings.more}
+
+
+def _collector() -> tuple[str, ...]:
+    """None where the environment has named one: two would keep Java from starting."""
+    named = any("GC" in os.environ.get(name, "") for name in ("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS"))
+    return () if named else ("-XX:+UseParallelGC",)
 
 
 def connector_jars() -> tuple[Path, ...]:

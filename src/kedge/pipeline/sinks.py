@@ -32,10 +32,10 @@ def write(frame: DataFrame, path: Path, *, by: Sequence[str] = (), files: int = 
 def move_parts(source: Path, target: Path) -> None:
     """Put the parts of a table (`dt=…`) in their place; the source is gone afterwards."""
     target.mkdir(parents=True, exist_ok=True)
-    for part in sorted(source.iterdir()):
+    for part in sorted(source.iterdir()) if source.exists() else ():
         if part.is_dir():
             part.rename(target / part.name)
-    shutil.rmtree(source)
+    shutil.rmtree(source, ignore_errors=True)
 
 
 @contextmanager
@@ -93,16 +93,21 @@ def counts_by(path: Path, column: str) -> dict[str, int]:
 
 
 def range_of(path: Path, column: str) -> tuple[datetime, datetime] | None:
-    """The least and the greatest value of a column, as the footers tell; None without rows."""
+    """The least and the greatest time in a column (UTC), as the footers tell.
+
+    None where there are no rows, or a footer does not say.
+    """
     ends: list[datetime] = []
     for file in parquet_files(path):
         metadata: Any = parquet().read_metadata(file)
         for group in range(metadata.num_row_groups):
-            of_group = metadata.row_group(group)
-            found = next(
-                of_group.column(i).statistics
-                for i in range(of_group.num_columns)
-                if of_group.column(i).path_in_schema == column
-            )
-            ends += [found.min, found.max]
+            found = _statistics(metadata.row_group(group), column)
+            if found is None or not found.has_min_max:
+                return None
+            ends += [found.min.replace(tzinfo=None), found.max.replace(tzinfo=None)]
     return (min(ends), max(ends)) if ends else None
+
+
+def _statistics(group: Any, column: str) -> Any:
+    columns = (group.column(i) for i in range(group.num_columns))
+    return next((one.statistics for one in columns if one.path_in_schema == column), None)

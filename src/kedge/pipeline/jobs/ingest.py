@@ -134,13 +134,16 @@ class _Run:
     def _merge(
         self, spark: SparkSession, staged: Staged, before: Manifest, files: list[SampleFile]
     ) -> tuple[Manifest, list[str]]:
+        from kedge.pipeline.jobs.bronze import keep_files, keep_rows
         from kedge.pipeline.jobs.merge import Batch, merge
         from kedge.pipeline.sources.frames import PROVENANCE, raw_rows
 
-        raw = raw_rows(spark, files, self.order.form)
+        if self.order.form is Format.PARQUET:
+            keep = keep_files(spark, files)
+        else:
+            keep = keep_rows(raw_rows(spark, files, self.order.form), PROVENANCE)
         rows = sum(file.rows for file in files)
-        counted = rows if self.order.form is Format.PARQUET else None
-        batch = Batch(raw, PROVENANCE, rows, self.warehouse.run_id, counted)
+        batch = Batch(keep, PROVENANCE, rows, self.warehouse.run_id)
         after, days = merge(spark, staged, batch, manifest=before, progress=self.progress)
         contents = {file.content: str(file.path) for file in files}
         return replace(after, contents={**before.contents, **contents}), days

@@ -1,57 +1,57 @@
 """One batch of raw rows into bronze, silver, quarantine and late; batch and stream share it.
 
-    raw ── judge ──► bronze/run_id=…/verdict=good|late|quarantined
-    verdict=good  +  the days of silver that it touches  ── dedupe ──► those days anew
+    rows ──► bronze, as they arrived
+    rows ── refused ──► quarantine, late
+    rows ── good  +  the days of silver that they touch  ── dedupe ──► those days anew
 
-Rows are read from their source once. How many there are is told by the source (the footers of
-Parquet), or counted on the way where it cannot tell; every other count is taken from the files that
-were written. So the accounts close only if all agree.
+How many rows there are is told by the source (the footers of Parquet), or counted on the way where
+it cannot tell; good rows are counted on their way into silver, and every other count is taken from
+the files that were written. So the accounts close only if all agree.
 """
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from kedge.pipeline import sinks
+from kedge.pipeline.jobs.bronze import Keep, Kept
 from kedge.pipeline.jobs.progress import Progress, Silent
 from kedge.pipeline.manifest import Day, Manifest, Settings
 from kedge.pipeline.reference import BROKERS, REPLICAS
 from kedge.pipeline.schemas import SAMPLE_COLUMNS, SILVER, SILVER_COLUMNS
 from kedge.pipeline.transforms import (
-    GOOD,
     LATE,
     QUARANTINED,
     Rules,
     day_of,
     dedupe,
     each_copy,
-    judge,
+    good,
     quarantine,
+    refused,
+    with_known,
     with_replica,
 )
 from kedge.pipeline.warehouse import Staged
 
-ROWS_PER_PARTITION = 1_500_000  # of a shuffle: what two tasks of 2 GiB sort without spilling much
+ROWS_PER_PARTITION = 320_000  # of a shuffle: sorts of so many stay near the processor
+NUMBERED = (*SAMPLE_COLUMNS, "replica")
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Raw rows, the columns that say where they come from, and about how many they are.
+    """How its rows are kept, what says where they come from, and about how many they are."""
 
-    Where the source knows how many rows there are, `counted` is their number.
-    """
-
-    raw: DataFrame
+    keep: Keep
     provenance: Sequence[str]
     rows: int
     run_id: str
-    counted: int | None = None
 
 
 def rules_of(settings: Settings) -> Rules:
@@ -72,15 +72,18 @@ def merge(
     The reference tables are staged already. The caller publishes, or does not.
     """
     told = progress or Silent()
+    for table in ("bronze", "quarantine", "late"):
+        staged.carry(table)
     told.stage("bronze", batch.rows)
-    read, span = _write_bronze(session, staged, batch, manifest.settings)
+    merging = _Merging(session, staged, batch, manifest)
     bronze = staged.path("bronze", f"run_id={batch.run_id}")
-    told.stage("quarantine, late", batch.rows)
-    late, by_reason = _write_refused(session, staged, batch, bronze)
-    told.stage("silver", batch.rows)
-    superseded, days = _write_silver(session, staged, bronze, span=span, before=manifest)
+    kept = batch.keep(bronze)
+    told.stage("quarantine, late", kept.read)
+    late, by_reason = merging.write_refused(kept)
+    told.stage("silver", kept.read)
+    superseded, days = merging.write_silver(kept, sinks.range_of(bronze, "ts"))
     counted = manifest.plus(
-        rows_read=read, superseded=superseded, late=late, by_reason=by_reason, days=days
+        rows_read=kept.read, superseded=superseded, late=late, by_reason=by_reason, days=days
     )
     counted.accounts.check()
     return counted, sorted(days)
@@ -89,83 +92,75 @@ def merge(
 Span = tuple[datetime, datetime] | None
 
 
-def _write_bronze(
-    session: SparkSession, staged: Staged, batch: Batch, settings: Settings
-) -> tuple[int, Span]:
-    """The rows with their verdict; how many were read, and the times of the good ones."""
-    staged.carry("bronze")
-    brokers = session.read.parquet(str(staged.path("reference", BROKERS)))
-    path, seen = staged.path("bronze", f"run_id={batch.run_id}"), Observation("read")
-    raw = batch.raw
-    if batch.counted is None:
-        raw = raw.observe(seen, F.count(F.lit(1)).alias("rows"))
-    sinks.write(judge(raw, brokers=brokers, rules=rules_of(settings)), path, by=("verdict",))
-    read = int(seen.get["rows"]) if batch.counted is None else batch.counted
-    return read, sinks.range_of(path / f"verdict={GOOD}", "ts")
+@dataclass(frozen=True, slots=True)
+class _Merging:
+    session: SparkSession
+    staged: Staged
+    batch: Batch
+    before: Manifest
 
+    def write_refused(self, kept: Kept) -> tuple[int, dict[str, int]]:
+        """The rows that are late, and those in quarantine by their reason."""
+        rows = refused(self._known(kept.traced), rules=rules_of(self.before.settings))
+        scratch = self.staged.path("scratch")
+        sinks.write(rows.drop("replica", "known"), scratch, by=("verdict",))
+        quarantined = self.session.read.schema(rows.schema).parquet(str(scratch))
+        behind = quarantined.where(F.col("verdict") == LATE)
+        behind = behind.select(*SAMPLE_COLUMNS, *self.batch.provenance)
+        quarantined = quarantined.where(F.col("verdict") == QUARANTINED)
+        tables = {"late": behind, "quarantine": quarantine(quarantined, *self.batch.provenance)}
+        paths = {name: self.staged.path(name, f"run_id={self.batch.run_id}") for name in tables}
+        for name, frame in tables.items():
+            sinks.write(frame, paths[name], files=1)
+        shutil.rmtree(scratch)
+        return sinks.rows_in(paths["late"]), sinks.counts_by(paths["quarantine"], "reason")
 
-def _write_refused(
-    session: SparkSession, staged: Staged, batch: Batch, bronze: Path
-) -> tuple[int, dict[str, int]]:
-    """The rows that are late, and those in quarantine by their reason."""
-    staged.carry("quarantine")
-    staged.carry("late")
-    refused = bronze / f"verdict={QUARANTINED}"
-    by_reason: dict[str, int] = {}
-    if refused.exists():
-        rows = session.read.parquet(str(refused)).withColumn("verdict", F.lit(QUARANTINED))
-        path = staged.path("quarantine", f"run_id={batch.run_id}")
-        sinks.write(quarantine(rows, *batch.provenance), path, files=1)
-        by_reason = sinks.counts_by(path, "reason")
-    behind = bronze / f"verdict={LATE}"
-    if not behind.exists():
-        return 0, by_reason
-    path = staged.path("late", f"run_id={batch.run_id}")
-    rows = session.read.parquet(str(behind)).select(*SAMPLE_COLUMNS, *batch.provenance)
-    sinks.write(rows, path, files=1)
-    return sinks.rows_in(path), by_reason
+    def write_silver(self, kept: Kept, span: Span) -> tuple[int, dict[str, Day]]:
+        """The days that the rows may fall on, anew; how many rows of theirs were superseded."""
+        touched = _touched(self.before, span)
+        for day in self.before.days:
+            if day not in touched:
+                self.staged.carry("silver", f"dt={day}")
+        seen = Observation("good")
+        fresh = good(self._known(kept.bare), rules=rules_of(self.before.settings))
+        fresh = fresh.select(*NUMBERED).observe(seen, F.count(F.lit(1)).alias("rows"))
+        there, count = self._there(touched), kept.read
+        if there is not None:
+            fresh = there.unionByName(fresh)
+            count += sum(self.before.days[day].copies for day in touched)
+        unique = dedupe(fresh, partitions=shuffle_width(count))
+        days = self._write_days(unique)
+        entered = int(seen.get["rows"]) + sum(self.before.days[day].copies for day in touched)
+        return entered - sum(day.copies for day in days.values()), days
 
+    def _write_days(self, unique: DataFrame) -> dict[str, Day]:
+        scratch = self.staged.path("scratch")
+        sinks.write(unique.select(*SILVER_COLUMNS, day_of().alias("dt")), scratch, by=("dt",))
+        days = sinks.days_in(scratch)
+        sinks.move_parts(scratch, self.staged.path("silver"))
+        return days
 
-def _write_silver(
-    session: SparkSession, staged: Staged, bronze: Path, *, span: Span, before: Manifest
-) -> tuple[int, dict[str, Day]]:
-    """The days that the good rows fall on, anew; how many rows of theirs were superseded."""
-    touched = _touched(before, span)
-    for day in before.days:
-        if day not in touched:
-            staged.carry("silver", f"dt={day}")
-    if span is None:
-        return 0, {}
-    rows, count = _with_days_before(session, staged, bronze / f"verdict={GOOD}", touched)
-    replicas = session.read.parquet(str(staged.path("reference", REPLICAS)))
-    unique = dedupe(with_replica(rows, replicas=replicas), partitions=shuffle_width(count))
-    fresh = staged.path("scratch")
-    sinks.write(unique.select(*SILVER_COLUMNS, day_of().alias("dt")), fresh, by=("dt",))
-    days = sinks.days_in(fresh)
-    sinks.move_parts(fresh, staged.path("silver"))
-    entered = sinks.rows_in(bronze / f"verdict={GOOD}")
-    entered += sum(before.days[day].copies for day in touched)
-    return entered - sum(day.copies for day in days.values()), days
+    def _there(self, touched: Sequence[str]) -> DataFrame | None:
+        """The rows that silver has of these days, each as often as it was seen."""
+        paths = [self.staged.before("silver", f"dt={day}") for day in touched]
+        found = [str(path) for path in paths if path is not None]
+        if not found:
+            return None
+        old = self.session.read.schema(SILVER).parquet(*found).transform(each_copy)
+        return with_replica(old, replicas=self._reference(REPLICAS)).select(*NUMBERED)
 
+    def _known(self, rows: DataFrame) -> DataFrame:
+        numbered = with_replica(rows, replicas=self._reference(REPLICAS))
+        return with_known(numbered, brokers=self._reference(BROKERS))
 
-def _with_days_before(
-    session: SparkSession, staged: Staged, good: Path, touched: Sequence[str]
-) -> tuple[DataFrame, int]:
-    """The new rows together with those that silver has of the same days, and their count."""
-    fresh = session.read.parquet(str(good)).select(*SAMPLE_COLUMNS)
-    count = sinks.rows_in(good)
-    if not touched:
-        return fresh, count
-    paths = [staged.before("silver", f"dt={day}") for day in touched]
-    there = [path for path in paths if path is not None]
-    old = session.read.schema(SILVER).parquet(*map(str, there)).transform(each_copy)
-    return old.unionByName(fresh), count + sum(map(sinks.rows_in, there))
+    def _reference(self, name: str) -> DataFrame:
+        return self.session.read.parquet(str(self.staged.path("reference", name)))
 
 
 def _touched(before: Manifest, span: Span) -> list[str]:
-    """The days of silver from the first to the last good row."""
+    """The days of silver from the first to the last row; all of them where nobody knows."""
     if span is None:
-        return []
+        return sorted(before.days)
     first, last = (time.date().isoformat() for time in span)
     return sorted(day for day in before.days if first <= day <= last)
 

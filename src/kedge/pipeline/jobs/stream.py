@@ -156,6 +156,7 @@ class _Sink:
             self.closed = True
 
     def _into_tables(self, rows: DataFrame, number: int) -> StreamedBatch:
+        from kedge.pipeline.jobs.bronze import keep_rows
         from kedge.pipeline.jobs.gold import refresh_gold
         from kedge.pipeline.jobs.merge import Batch, merge
         from kedge.pipeline.sources.kafka import PROVENANCE
@@ -169,7 +170,7 @@ class _Sink:
         session = rows.sparkSession
         with self.warehouse.change() as staged:
             write_reference(self.reference, staged.path("reference"))
-            batch = Batch(rows, PROVENANCE, count, run_id)
+            batch = Batch(keep_rows(rows, PROVENANCE), PROVENANCE, count, run_id)
             after, days = merge(session, staged, batch, manifest=settled)
             after = replace(after, streams={**before.streams, name: number})
             refresh_gold(session, staged, manifest=after, changed=days)

@@ -123,8 +123,8 @@ def _kind(name: str, given: Any) -> str:
         "truth": {"bool": "boolean"},
         "whole": {"int8": "tinyint", "int16": "smallint", "int32": "int", "int64": "bigint"},
         "time": {
-            f"timestamp[{unit}{zone}]": "timestamp" if zone else "timestamp_ntz"
-            for unit in ("ms", "us")
+            f"timestamp[{unit}{zone}]": _time_kind(unit, zone)
+            for unit in ("ms", "us", "ns")
             for zone in ("", ", tz=UTC")
         },
     }[WANTED.get(name, "whole")]
@@ -133,6 +133,13 @@ def _kind(name: str, given: Any) -> str:
         wanted = " or ".join(kinds)
         raise MalformedInput(f"column {name} is {given}", hint=f"it should be {wanted}")
     return kind
+
+
+def _time_kind(unit: str, zone: str) -> str:
+    """Spark has no nanoseconds: they are read as whole numbers."""
+    if unit == "ns":
+        return "bigint"
+    return "timestamp" if zone else "timestamp_ntz"
 
 
 WANTED = {"cluster": "text", "topic": "text", "is_leader": "truth", "ts": "time"} | {

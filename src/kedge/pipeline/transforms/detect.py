@@ -12,7 +12,8 @@
 Why the *typical* leader (the geometric mean): traffic is so uneven that the sum of a broker hangs
 on its largest partition. One giant makes a skewed topic; a hot broker is one whose leaders are
 busy as a whole. A broker counts as hot only if it is near the hottest of its cluster, too: where
-one stands far out, the rest of the spread is chance.
+one stands far out, the rest of the spread is chance. With a handful of leaders per broker chance
+can still hide a hot one: no rule on traffic alone is free of that.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Thresholds:
     """From where on something stands out."""
 
     hot_ratio: float = 1.8
-    hot_near_hottest: float = 0.8  # in logarithms
+    hot_near_hottest: float = 0.95  # in logarithms
     skew_ratio: float = 5.0
     skew_partitions_min: int = 4
     flapping_windows: int = 3

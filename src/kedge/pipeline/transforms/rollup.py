@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from kedge.pipeline.schemas import REPLICA_KEY
 
 WINDOW_S = 300
+ROLLED = ("is_leader", "size_bytes", "bytes_in", "bytes_out", "isr")  # what is summed, by `ts`
 
 
 def window_start(ts: str = "ts", window_s: int = WINDOW_S) -> Column:

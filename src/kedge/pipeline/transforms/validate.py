@@ -19,9 +19,8 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kedge.pipeline.schemas import BROKER_KEY, RAW_TEXT, SAMPLE_COLUMNS
+from kedge.pipeline.schemas import RAW_TEXT, SAMPLE_COLUMNS
 
-GOOD: Final = "good"
 LATE: Final = "late"
 QUARANTINED: Final = "quarantined"
 
@@ -39,22 +38,41 @@ class Rules:
     future_tolerance_s: int = 300
 
 
-def judge(rows: DataFrame, *, brokers: DataFrame, rules: Rules) -> DataFrame:
-    """The rows with their `verdict`, and a `reason` where that is quarantine.
+def good(rows: DataFrame, *, rules: Rules) -> DataFrame:
+    """The rows that are samples to count with.
 
-    Raw rows have the columns of a sample, `raw`, and any others, which are kept.
+    Raw rows have the columns of a sample, `raw`, `known` (whether their broker is), and any
+    others, which are kept.
     """
-    known = brokers.select(*BROKER_KEY).distinct().withColumn("known", F.lit(True))
-    joined = rows.join(F.broadcast(known), list(BROKER_KEY), "left")
+    return rows.where(is_good(rules))
+
+
+def refused(rows: DataFrame, *, rules: Rules) -> DataFrame:
+    """All other rows with their `verdict`, and a `reason` where that is quarantine."""
     reason = reason_of(rules)
-    verdict = F.when(F.col("reason").isNotNull(), QUARANTINED)
-    verdict = verdict.when(is_late(rules), LATE).otherwise(GOOD)
-    judged = joined.select(*(F.col(name) for name in rows.columns), reason.alias("reason"))
-    return judged.withColumn("verdict", verdict)
+    verdict = F.when(F.col("reason").isNotNull(), QUARANTINED).otherwise(LATE)
+    others = rows.where(~F.coalesce(is_good(rules), F.lit(False)))
+    return others.withColumn("reason", reason).withColumn("verdict", verdict)
+
+
+def is_good(rules: Rules) -> Column:
+    """Whether a row has no fault and is not late; null is no.
+
+    It says what `reason_of` says, but in a form that a scan can use: most rows are good.
+    """
+    told = [F.col(name).isNotNull() for name in (*NEEDED, "ts", "broker")]
+    lag_us = F.unix_micros("ingest_ts") - F.unix_micros("ts")
+    figures = [F.col(name) >= 0 for name in ("size_bytes", "bytes_in", "bytes_out")]
+    in_time = [
+        lag_us >= -rules.future_tolerance_s * MICROS,
+        lag_us <= rules.allowed_lateness_s * MICROS,
+    ]
+    text = [F.col(RAW_TEXT).isNull(), F.col("topic") != ""]
+    return all_of(*text, *told, *figures, *in_time, F.col("isr") <= F.col("rf"), F.col("known"))
 
 
 def reason_of(rules: Rules) -> Column:
-    """The first fault of a row, null if it has none; `known` tells whether its broker is."""
+    """The first fault of a row, null if it has none."""
     unreadable = F.col(RAW_TEXT).isNotNull() | any_of(*(F.col(c).isNull() for c in NEEDED))
     ahead_us = F.unix_micros("ts") - F.unix_micros("ingest_ts")
     faults = {
@@ -64,7 +82,7 @@ def reason_of(rules: Rules) -> Column:
         "empty_topic": F.col("topic").isNull() | (F.col("topic") == ""),
         "negative_size": F.col("size_bytes") < 0,
         "negative_bytes": (F.col("bytes_in") < 0) | (F.col("bytes_out") < 0),
-        "unknown_broker": F.col("known").isNull(),
+        "unknown_broker": ~F.col("known"),
         "future_ts": ahead_us > rules.future_tolerance_s * MICROS,
         "isr_gt_rf": F.col("isr") > F.col("rf"),
     }
@@ -77,18 +95,16 @@ REASONS: Final = (
 )
 
 
-def is_late(rules: Rules) -> Column:
-    """Whether a row came after more than the allowed lateness."""
-    behind_us = F.unix_micros("ingest_ts") - F.unix_micros("ts")
-    return behind_us > rules.allowed_lateness_s * MICROS
-
-
-def quarantine(judged: DataFrame, *provenance: str) -> DataFrame:
-    """The rows that are no samples: reason, raw text, and where they came from."""
-    kept = judged.where(F.col("verdict") == QUARANTINED)
+def quarantine(rows: DataFrame, *provenance: str) -> DataFrame:
+    """Refused rows as quarantine keeps them: reason, raw text, and where they came from."""
     as_json = F.to_json(F.struct(*SAMPLE_COLUMNS))
     raw = F.coalesce(F.col(RAW_TEXT), as_json).alias(RAW_TEXT)
-    return kept.select("reason", raw, *provenance)
+    return rows.select("reason", raw, *provenance)
+
+
+def all_of(*conditions: Column) -> Column:
+    """Whether all of these hold."""
+    return reduce(lambda a, b: a & b, conditions)
 
 
 def any_of(*conditions: Column) -> Column:
