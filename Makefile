@@ -26,8 +26,10 @@ jars: .cache/jars/.complete ## only the JVM parts (what tests and benchmarks com
 demo: python ## the story so far, on this machine alone
 	@.venv/bin/kedge demo
 
-test: install check ## all checks and all tests but those that take minutes each
-	@$(PY) -m pytest -q
+test: install ## all checks and all tests but those that take minutes each
+	@$(MAKE) -s check >.cache/check.log 2>&1 & checking=$$!; \
+	$(PY) -m pytest -q; tested=$$?; \
+	wait $$checking; checked=$$?; cat .cache/check.log; exit $$((tested || checked))
 
 test-all: install check ## the same and the tests that take minutes each
 	@$(PY) -m pytest -q -m "slow or not slow"

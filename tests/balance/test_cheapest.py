@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +16,7 @@ from kedge.balance.check_placements import least_costs
 from kedge.balance.mixing import mixed
 from kedge.balance.prices import joint_prices, near_placements
 from kedge.balance.problem import Problem
+from kedge.balance.search import search
 from tests.balance.problems import problem_of, problems
 
 
@@ -21,10 +24,14 @@ def by_trying(problem: Problem, row: int, prices: np.ndarray) -> float:
     """The cheapest of all sets of brokers with all leaders."""
     home = set(problem.home[row].tolist()) - {-1}
     limit, wanted = rack_limits(problem)[row], int(problem.wanted[row])
-    gets = problem.may_receive & ~problem.must_empty & problem.movable[row]
+    stays = [b for b in home if not problem.must_empty[b]]
+    asks = problem.movable[row] or len(stays) < wanted
+    gets = problem.may_receive & ~problem.must_empty & asks
     usable = [
         b for b in range(problem.brokers) if gets[b] or (b in home and not problem.must_empty[b])
     ]
+    crowded = np.bincount(problem.rack[sorted(home)]).max(initial=0) > problem.rack_limit[row]
+    stuck = not problem.leader_movable[row] and not crowded
     best = np.inf
     for chosen in combinations(usable, wanted):
         racks = np.bincount(problem.rack[list(chosen)])
@@ -33,7 +40,7 @@ def by_trying(problem: Problem, row: int, prices: np.ndarray) -> float:
         copied = problem.size[row] * len(set(chosen) - home)
         follow = sum(float(prices[b] @ problem.follower_load[row]) for b in chosen)
         for leader in chosen:
-            if not problem.leader_movable[row] and leader != problem.home[row, 0]:
+            if stuck and leader != problem.home[row, 0]:
                 continue
             extra = prices[leader] @ (problem.leader_load - problem.follower_load)[row]
             best = min(best, copied + follow + float(extra))
@@ -65,6 +72,15 @@ def test_weighing_all_placements_never_proves_less(problem: Problem) -> None:
     bounds = bounds_of(problem)
     assert bounds.bytes_lower_bound >= bounds.by_brokers * (1 - 1e-12)
     assert (bounds.proof.prices >= 0).all()
+
+
+def test_a_missing_replica_of_a_partition_that_stays_may_be_put_anywhere() -> None:
+    problem = problem_of([[0, -1]] * 3, brokers=3, rack=[0, 1, 1], tolerance=np.full(4, 0.5))
+    held = replace(problem, wanted=np.full(3, 2, np.int32), movable=np.array([True, True, False]))
+    found = search(held, bounds_of(held))
+    assert found.balanced
+    assert found.replica_moves == 3
+    assert bounds_of(held).bytes_lower_bound == pytest.approx(found.bytes_moved)
 
 
 def test_a_rack_that_is_too_full_as_a_whole_costs_more_than_its_brokers_tell() -> None:

@@ -58,7 +58,14 @@ def market_of(problem: Problem, target: Floats, unit: Floats, copy: float = 1.0)
         home=np.ascontiguousarray(problem.home),
         wanted=np.ascontiguousarray(problem.wanted),
         limit=rack_limits(problem),
-        free=np.stack([problem.movable, problem.leader_movable], axis=1),
+        free=np.stack(
+            [
+                problem.movable | lacking(problem),
+                # a rack that must give a replica up may have to give the leader up
+                problem.leader_movable | (crowds(problem) > problem.rack_limit),
+            ],
+            axis=1,
+        ),
         rack=np.ascontiguousarray(problem.rack),
         open=np.ascontiguousarray(problem.may_receive & ~problem.must_empty),
         closed=np.ascontiguousarray(problem.must_empty),
@@ -66,18 +73,30 @@ def market_of(problem: Problem, target: Floats, unit: Floats, copy: float = 1.0)
     )
 
 
+def lacking(problem: Problem) -> Bools:
+    """bool[P]: partitions with fewer replicas than they are to have. What is missing is placed even
+    where nothing else may change, so a bound must let all brokers be asked."""
+    stays = (problem.home >= 0) & ~problem.must_empty[problem.home]
+    return stays.sum(axis=1) < problem.wanted
+
+
 def rack_limits(problem: Problem, *, strict: bool = False) -> Int32s:
     """Replicas in one rack: what is wanted, or what is there and nobody can be made to take.
 
     A bound must allow for the latter; who looks for placements to use is strict.
     """
-    there = problem.home >= 0
-    nowhere = -1 - np.arange(problem.home.shape[1], dtype=np.int32)
-    racks = np.where(there, problem.rack[problem.home], nowhere)
-    crowd = (racks[:, :, None] == racks[:, None, :]).sum(axis=2).max(axis=1, initial=0)
+    crowd = crowds(problem)
     forced = problem.movable & (strict or open_to_all(problem))
     limit = np.where(forced, problem.rack_limit, np.maximum(problem.rack_limit, crowd))
     return limit.astype(np.int32)
+
+
+def crowds(problem: Problem) -> Int32s:
+    """int32[P]: the most replicas of a partition that are in one rack now."""
+    nowhere = -1 - np.arange(problem.home.shape[1], dtype=np.int32)
+    racks = np.where(problem.home >= 0, problem.rack[problem.home], nowhere)
+    same = (racks[:, :, None] == racks[:, None, :]).sum(axis=2)
+    return same.max(axis=1, initial=0).astype(np.int32)
 
 
 @compiled

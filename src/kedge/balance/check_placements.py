@@ -32,11 +32,15 @@ def _quotes(problem: Problem, prices: Floats, copy: float) -> tuple[Floats, Floa
     here = np.zeros((len(problem.home), problem.brokers), np.bool_)
     row, column = np.nonzero(problem.home >= 0)
     here[row, problem.home[row, column]] = True
-    gets = problem.may_receive & ~problem.must_empty & problem.movable[:, None]
+    stays = (here & ~problem.must_empty).sum(axis=1)
+    # what is missing may be put anywhere, even where nothing else may change
+    asks = problem.movable | (stays < problem.wanted)
+    gets = problem.may_receive & ~problem.must_empty & asks[:, None]
     copies = np.where(here, 0.0, np.where(gets, copy * problem.size[:, None], NOT_ALLOWED))
     copies[:, problem.must_empty] = NOT_ALLOWED
     lead = problem.leader_load @ prices.T + copies
-    kept = np.flatnonzero(~problem.leader_movable)
+    # a rack that must give a replica up may have to give the leader up
+    kept = np.flatnonzero(~problem.leader_movable & (_crowds(problem) <= problem.rack_limit))
     first = lead[kept, problem.home[kept, 0]].copy()
     lead[kept] = NOT_ALLOWED
     lead[kept, problem.home[kept, 0]] = first
@@ -48,11 +52,16 @@ def _limits(problem: Problem) -> Int32s:
     stays = ~problem.must_empty
     roomy = (problem.may_receive & (problem.room >= len(problem.home)))[stays].all()
     forced = problem.movable & bool(roomy and np.isinf(problem.hard_limit).all())
+    return np.where(forced, problem.rack_limit, np.maximum(problem.rack_limit, _crowds(problem)))
+
+
+def _crowds(problem: Problem) -> Int32s:
+    """int32[P]: the most replicas of a partition in one rack."""
     crowd = np.zeros(len(problem.home), np.int32)
     racks = np.where(problem.home >= 0, problem.rack[problem.home], -1)
     for rack in range(int(problem.rack.max(initial=-1)) + 1):
         crowd = np.maximum(crowd, (racks == rack).sum(axis=1))
-    return np.where(forced, problem.rack_limit, np.maximum(problem.rack_limit, crowd))
+    return crowd
 
 
 def _followers(

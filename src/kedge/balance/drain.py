@@ -22,6 +22,7 @@ from kedge.balance.layout import (
     LEADER,
     LOAD,
     MOVABLE,
+    NO_HARM,
     PRICE,
     RECEIVES,
     SIZE,
@@ -185,8 +186,12 @@ def best_place(
     broker, holder = st.broker, st.holder
     x0, x1, x2, x3 = follower_or_leader(st, p, leads)
     nu, harm, toll = how[NU], how[HARMFUL], how[TOLL]
+    strict = harm >= NO_HARM
     best, least = -1, 1e300
     for to in range(len(holder)):
+        # most brokers are full of something: they are passed over before anything is weighed
+        if strict and _overfills(broker[to], x0, x1, x2, x3):
+            continue
         if not holder[to, RECEIVES]:
             continue
         fill, pushed, priced = 0.0, 0.0, 0.0
@@ -213,6 +218,17 @@ def best_place(
         ):
             best, least = to, fill
     return best, least
+
+
+@within_kernels
+def _overfills(broker: Floats, x0: float, x1: float, x2: float, x3: float) -> bool:
+    """Whether a load would push a broker beyond its target in anything that it brings."""
+    return (
+        (x0 > 0 and (broker[LOAD] + x0 - broker[TARGET]) * broker[INVERSE] > 0)
+        or (x1 > 0 and (broker[LOAD + 1] + x1 - broker[TARGET + 1]) * broker[INVERSE + 1] > 0)
+        or (x2 > 0 and (broker[LOAD + 2] + x2 - broker[TARGET + 2]) * broker[INVERSE + 2] > 0)
+        or (x3 > 0 and (broker[LOAD + 3] + x3 - broker[TARGET + 3]) * broker[INVERSE + 3] > 0)
+    )
 
 
 @within_kernels

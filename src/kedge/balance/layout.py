@@ -23,6 +23,7 @@ LIMIT, MOVABLE, ELECTABLE = 0, 1, 2
 # what `tally` holds: so far, and at most
 BYTES, MOVES, MAX_BYTES, MAX_MOVES, MAX_PER_BROKER = 0, 1, 2, 3, 4
 
+NO_HARM = 1e9  # as the price of harm: nobody is pushed beyond a target
 HUGE = 1e300  # a target that nothing passes
 HAIR = 1e-9  # rounding of sums is no violation
 

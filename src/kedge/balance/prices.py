@@ -49,7 +49,10 @@ def near_placements(
     problem: Problem, target: Floats, unit: Floats, prices: Floats
 ) -> tuple[Market, Int32s]:
     """Cheapest placements around prices: int32[N, P, K], the leader first."""
-    market = market_of(problem, target, unit)._replace(limit=rack_limits(problem, strict=True))
+    market = market_of(problem, target, unit)._replace(
+        limit=rack_limits(problem, strict=True),
+        free=np.stack([problem.movable, problem.leader_movable], axis=1),
+    )
     width = int(problem.wanted.max(initial=1))
     kept = np.full((NEAR_STEPS // EVERY, len(problem.home), width), -1, np.int32)
     best = np.ascontiguousarray(prices * unit / unit[0])

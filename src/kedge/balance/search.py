@@ -27,6 +27,7 @@ from kedge.balance.layout import (
     MAX_BYTES,
     MOVABLE,
     MOVES,
+    NO_HARM,
     SIZE,
     TARGET,
     State,
@@ -38,7 +39,6 @@ STEPS = (0.5, 0.3, 0.18, 0.1, 0.07, 0.05, 0.04, 0.03, 0.025, 0.02, 0.015, 0.0125
 
 # what `how` holds, see `drain`
 MOVE, SHAPE, PLACE, CANDIDATES, HARM, TOLL = 0, 1, 2, 3, 4, 5
-NO_HARM = 1e9
 SOME_HARM = 2.0  # a broker may be pushed beyond its target by less than half of what is relieved
 BASE = 0.1  # relief that the multipliers give no price for is worth this much
 MOVE_PRICE = 3e-4  # a move less is worth this share of a broker's bytes
