@@ -56,6 +56,14 @@ def test_it_is_refused(asked: dict[str, Any], said: str) -> None:
     assert str(refused.value) == said
 
 
+def test_a_budget_that_forced_work_passes_is_refused() -> None:
+    leaving = Goals(remove_brokers=frozenset({0}), max_moves=3)
+    with pytest.raises(InfeasibleGoals, match="moves: 16 replicas must move, 3 may; allow 16"):
+        plan_of(lopsided(), leaving)
+    with pytest.raises(InfeasibleGoals, match=r"bytes: .* bytes must move, 5 may"):
+        plan_of(lopsided(), Goals(remove_brokers=frozenset({0}), max_bytes=5))
+
+
 @pytest.mark.parametrize(
     ("asked", "helped"),
     [

@@ -130,6 +130,7 @@ def solve(
         progress=progress,
     )
     _refuse_unmet(task, found)
+    _refuse_spent(task, found)
     after = final_lists(task.problem.home, found.replicas)
     return Solved(task, bounds, found, after)
 
@@ -201,6 +202,20 @@ def _refuse_unmet(task: Task, found: Solution) -> None:
         f"at most {most} replicas per broker: {found.over_room} brokers cannot come under it",
         hint="allow more replicas per broker",
     )
+
+
+def _refuse_spent(task: Task, found: Solution) -> None:
+    """Budgets that what must be done already passes."""
+    moves, most = found.replica_moves, task.goals.max_moves
+    if most is not None and moves > most:
+        raise InfeasibleGoals(
+            f"moves: {moves} replicas must move, {most} may", hint=f"allow {moves} moves"
+        )
+    size, room = ceil(found.bytes_moved), task.goals.max_bytes
+    if room is not None and task.columns[0] == "disk" and size > room * (1 + 1e-9):
+        raise InfeasibleGoals(
+            f"bytes: {size} bytes must move, {room} may", hint=f"allow {size} bytes"
+        )
 
 
 # ---- from what was found to a plan --------------------------------------------------------------
