@@ -49,13 +49,19 @@ def views(bootstrap: str) -> list[View]:
 
 def of_one_mind(bootstrap: str) -> bool:
     """Whether all brokers know the same."""
-    first, *others = views(bootstrap)
-    return all(other == first for other in others)
+    return _shared(bootstrap) is not None
 
 
 def at_rest(bootstrap: str) -> bool:
     """Whether all brokers know the same, and every replica that can be in sync is."""
-    return of_one_mind(bootstrap) and views(bootstrap)[0].in_sync
+    shared = _shared(bootstrap)
+    return shared is not None and shared.in_sync
+
+
+def _shared(bootstrap: str) -> View | None:
+    """What all brokers know, if that is one thing."""
+    first, *others = views(bootstrap)
+    return first if all(other == first for other in others) else None
 
 
 def _view(client: Client) -> View:

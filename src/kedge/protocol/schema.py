@@ -192,6 +192,9 @@ class ArrayOf:
         return read
 
 
+INT32S = ArrayOf(INT32)
+
+
 def _fixed_array(kind: Fixed, length: Callable[[int], bytes]) -> Write:
     @cache
     def pack(count: int) -> Callable[..., bytes]:

@@ -8,6 +8,7 @@ from kedge.protocol.schema import (
     INT8,
     INT16,
     INT32,
+    INT32S,
     INT64,
     STRING,
     TOPIC_ID,
@@ -15,8 +16,6 @@ from kedge.protocol.schema import (
     Field,
     Struct,
 )
-
-INT32S = ArrayOf(INT32)
 
 
 class IsrMember(NamedTuple):

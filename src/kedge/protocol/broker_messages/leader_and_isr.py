@@ -9,6 +9,7 @@ from kedge.protocol.schema import (
     INT8,
     INT16,
     INT32,
+    INT32S,
     INT64,
     STRING,
     TOPIC_ID,
@@ -16,8 +17,6 @@ from kedge.protocol.schema import (
     Field,
     Struct,
 )
-
-INT32S = ArrayOf(INT32)
 
 
 class LeadPartition(NamedTuple):

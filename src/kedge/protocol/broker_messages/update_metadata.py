@@ -8,6 +8,7 @@ from kedge.protocol.schema import (
     BOOL,
     INT16,
     INT32,
+    INT32S,
     INT64,
     NULLABLE_STRING,
     STRING,
@@ -16,8 +17,6 @@ from kedge.protocol.schema import (
     Field,
     Struct,
 )
-
-INT32S = ArrayOf(INT32)
 
 
 class KnownPartition(NamedTuple):
