@@ -111,6 +111,6 @@ def test_a_mixture_places_every_partition_once() -> None:
     bounds = bounds_of(problem)
     unit = load_units(problem, bounds.level)
     market, kept = near_placements(problem, bounds.target, unit, bounds.proof.prices)
-    chosen = mixed(market, kept, 1e-4)
+    chosen = mixed(market, kept, bounds.proof.prices * unit / unit[0], 1e-4)
     assert chosen.shape == (40, 2)
     assert all(len(set(row)) == 2 and min(row) >= 0 for row in chosen.tolist())

@@ -11,26 +11,26 @@ from __future__ import annotations
 import numpy as np
 
 from kedge.balance.layout import (
+    CARRIES,
+    COPY,
     COUNT,
     ELECTABLE,
     EMPTY,
     FOLLOWER,
-    GIVES,
     HAIR,
     HARD,
+    HUGE,
     INVERSE,
     LEADER,
     LOAD,
-    MOVABLE,
     NO_HARM,
     PRICE,
     RECEIVES,
-    SIZE,
     TARGET,
     State,
 )
 from kedge.balance.problem import Floats
-from kedge.balance.state import affordable, allowed, excess, is_home, put_first, shift
+from kedge.balance.state import affordable, allowed, excess, put_first, shift
 from kedge.jit import compiled, within_kernels
 
 KAPPA, MU, NU, TOP, HARMFUL, TOLL = 0, 1, 2, 3, 4, 5  # what `how` holds
@@ -40,18 +40,23 @@ KAPPA, MU, NU, TOP, HARMFUL, TOLL = 0, 1, 2, 3, 4, 5  # what `how` holds
 def drain(st: State, weight: Floats, how: Floats, rounds: int) -> int:
     """Relieve brokers, the worst first; says how many are still beyond their targets."""
     brokers = len(st.holder)
-    stuck = np.zeros(brokers, np.bool_)
+    beyond = np.full(brokers, -1.0)  # −1: no need to look at it (again)
+    for b in range(brokers):
+        if not st.holder[b, EMPTY]:
+            beyond[b] = excess(st, b)
     for _ in range(rounds):
-        worst, most = -1, 0.0
-        for b in range(brokers):
-            if not stuck[b] and not st.holder[b, EMPTY]:
-                over = excess(st, b)
-                if over > most:
-                    worst, most = b, over
-        if worst < 0:
+        worst = int(np.argmax(beyond))
+        if beyond[worst] <= 0:
             break
-        if not _hand_over(st, worst) and not _send_away(st, worst, weight, how):
-            stuck[worst] = True
+        to = _hand_over(st, worst)
+        if to < 0:
+            to = _send_away(st, worst, weight, how)
+        if to < 0:
+            beyond[worst] = -1.0
+            continue
+        beyond[worst] = excess(st, worst)
+        if beyond[to] >= 0:
+            beyond[to] = excess(st, to)
     left = 0
     for b in range(brokers):
         if excess(st, b) > 0 and not st.holder[b, EMPTY]:
@@ -60,25 +65,35 @@ def drain(st: State, weight: Floats, how: Floats, rounds: int) -> int:
 
 
 @within_kernels
-def _hand_over(st: State, b: int) -> bool:
-    """Let another replica lead where that relieves the broker and overloads nobody."""
+def _hand_over(st: State, b: int) -> int:
+    """Let another replica lead where that relieves the broker and overloads nobody.
+
+    Says which broker leads in its stead, -1 for none.
+    """
     width = st.now.shape[1]
+    cargo = st.cargo[b]
     best_p, best_k, best = -1, -1, 0.0
-    if (st.broker[b, LOAD + 2] - st.broker[b, TARGET + 2]) * st.broker[b, INVERSE + 2] <= HAIR and (
-        st.broker[b, LOAD + 3] - st.broker[b, TARGET + 3]
-    ) * st.broker[b, INVERSE + 3] <= HAIR:
-        return False
+    over = np.zeros(4)
+    for r in range(4):
+        gap = (st.broker[b, LOAD + r] - st.broker[b, TARGET + r]) * st.broker[b, INVERSE + r]
+        over[r] = max(0.0, gap)
+    if over[2] <= HAIR and over[3] <= HAIR:
+        return -1
     for i in range(st.holder[b, COUNT]):
         slot = st.items[b, i]
         p = slot // width
-        if slot != p * width or not st.rule[p, ELECTABLE]:
+        if slot != p * width:
+            continue
+        most = 0.0  # leading is a part of what it carries: few have to be looked up
+        for r in range(4):
+            most += min(cargo[i, CARRIES + r] * st.broker[b, INVERSE + r], over[r])
+        if most <= best * 0.5 or not st.rule[p, ELECTABLE]:
             continue
         relief = 0.0
         for r in range(4):
-            extra = (st.part[p, LEADER + r] - st.part[p, FOLLOWER + r]) * st.broker[b, INVERSE + r]
-            over = (st.broker[b, LOAD + r] - st.broker[b, TARGET + r]) * st.broker[b, INVERSE + r]
-            if over > 0:
-                relief += min(extra, over)
+            if over[r] > 0:
+                extra = st.part[p, LEADER + r] - st.part[p, FOLLOWER + r]
+                relief += min(extra * st.broker[b, INVERSE + r], over[r])
         if relief <= best * 0.5:
             continue
         for k in range(1, width):
@@ -106,73 +121,68 @@ def _hand_over(st: State, b: int) -> bool:
             if fits and relief - fill > best:
                 best_p, best_k, best = p, k, relief - fill
     if best_p < 0:
-        return False
+        return -1
+    to = st.now[best_p, best_k]
     put_first(st, best_p, best_k)
-    return True
+    return to
 
 
 @within_kernels
-def _send_away(st: State, b: int, weight: Floats, how: Floats) -> bool:
-    """Move the replica whose leaving is worth most for its bytes to where it fits best."""
+def _send_away(st: State, b: int, weight: Floats, how: Floats) -> int:
+    """Move the replica whose leaving is worth most for its bytes to where it fits best.
+
+    Says where it went, -1 for nowhere.
+    """
     width = st.now.shape[1]
-    broker, part, items, rule = st.broker, st.part, st.items, st.rule
-    mu, gives = how[MU], st.holder[b, GIVES]
+    broker, cargo = st.broker, st.cargo[b]
+    mu = how[MU]
     kappa = how[KAPPA] * max(0.1, min(1.0, weight[b, 0]))
     top = int(how[TOP])
-    slots = np.full(top, -1, np.int64)
+    rows = np.full(top, -1, np.int64)
     scores = np.full(top, -1e300)
     gains = np.zeros(top)
     reliefs = np.zeros(top)
-    over, away, scale = np.zeros(4), np.zeros(4), np.zeros(4)
+    over, paid, away, scale = np.zeros(4), np.zeros(4), np.zeros(4), np.zeros(4)
     for r in range(4):
         scale[r] = broker[b, INVERSE + r]
         gap = (broker[b, LOAD + r] - broker[b, TARGET + r]) * scale[r]
         over[r] = max(0.0, gap)
+        paid[r] = weight[b, r]
         away[r] = mu * max(-0.3, gap) + broker[b, PRICE + r]
     for i in range(st.holder[b, COUNT]):
-        slot = items[b, i]
-        p = slot // width
-        leads = slot == p * width
-        if not rule[p, MOVABLE] or (leads and not rule[p, ELECTABLE]):
+        price = kappa + cargo[i, COPY]
+        if price >= HUGE:
             continue
-        role = LEADER if leads else FOLLOWER
         gain, relief = 0.0, 0.0
         for r in range(4):
-            x = part[p, role + r] * scale[r]
+            x = cargo[i, CARRIES + r] * scale[r]
             spared = min(x, over[r])
             relief += spared
-            gain += weight[b, r] * spared + x * away[r]
-        if relief <= 0:
+            gain += paid[r] * spared + x * away[r]
+        if relief <= 0 or gain <= scores[top - 1] * price:
             continue
-        paid = is_home(st, p, b)
-        if paid and not gives:
-            continue
-        score = gain / (kappa + (part[p, SIZE] if paid else 0.0))
-        if score <= scores[top - 1]:
-            continue
+        score = gain / price
         at = top - 1
         while at > 0 and scores[at - 1] < score:
-            scores[at], slots[at] = scores[at - 1], slots[at - 1]
+            scores[at], rows[at] = scores[at - 1], rows[at - 1]
             gains[at], reliefs[at] = gains[at - 1], reliefs[at - 1]
             at -= 1
-        scores[at], slots[at], gains[at], reliefs[at] = score, slot, gain, relief
+        scores[at], rows[at], gains[at], reliefs[at] = score, i, gain, relief
     best_slot, best_to, best = -1, -1, -1e300
     for i in range(top):
-        slot = slots[i]
-        if slot < 0:
+        if rows[i] < 0:
             break
+        slot = st.items[b, rows[i]]
         p = slot // width
         to, fill = best_place(st, p, slot == p * width, b, reliefs[i], weight, how)
         if to < 0:
             continue
-        paid = part[p, SIZE] if is_home(st, p, b) else 0.0
-        score = (gains[i] - fill) / (kappa + paid)
+        score = (gains[i] - fill) / (kappa + cargo[rows[i], COPY])
         if score > best:
             best_slot, best_to, best = slot, to, score
-    if best_slot < 0:
-        return False
-    shift(st, best_slot // width, best_slot % width, best_to)
-    return True
+    if best_slot >= 0:
+        shift(st, best_slot // width, best_slot % width, best_to)
+    return best_to
 
 
 @within_kernels
@@ -183,16 +193,17 @@ def best_place(
 
     It may be pushed a little beyond its own target, if that is less than what is relieved.
     """
-    broker, holder = st.broker, st.holder
+    broker, holder, spare = st.broker, st.holder, st.spare
     x0, x1, x2, x3 = follower_or_leader(st, p, leads)
     nu, harm, toll = how[NU], how[HARMFUL], how[TOLL]
     strict = harm >= NO_HARM
     best, least = -1, 1e300
     for to in range(len(holder)):
         # most brokers are full of something: they are passed over before anything is weighed
-        if strict and _overfills(broker[to], x0, x1, x2, x3):
-            continue
-        if not holder[to, RECEIVES]:
+        if strict:
+            if x0 > spare[to, 0] or x1 > spare[to, 1] or x2 > spare[to, 2] or x3 > spare[to, 3]:
+                continue
+        elif not holder[to, RECEIVES]:
             continue
         fill, pushed, priced = 0.0, 0.0, 0.0
         for r in range(4):
@@ -203,9 +214,9 @@ def best_place(
             pushed += max(0.0, min(gap + x, x))
             fill += x * (2 * gap + x)
             priced += x * (toll * weight[to, r] + broker[to, PRICE + r])
-        if pushed * harm > relief:
+        if not strict and pushed * harm > relief:
             continue
-        fill = nu * fill + harm * pushed + priced
+        fill = nu * fill + priced + (0.0 if strict else harm * pushed)
         if fill >= least:
             continue
         if not allowed(st, p, b, to) or not affordable(st, p, b, to):
@@ -218,17 +229,6 @@ def best_place(
         ):
             best, least = to, fill
     return best, least
-
-
-@within_kernels
-def _overfills(broker: Floats, x0: float, x1: float, x2: float, x3: float) -> bool:
-    """Whether a load would push a broker beyond its target in anything that it brings."""
-    return (
-        (x0 > 0 and (broker[LOAD] + x0 - broker[TARGET]) * broker[INVERSE] > 0)
-        or (x1 > 0 and (broker[LOAD + 1] + x1 - broker[TARGET + 1]) * broker[INVERSE + 1] > 0)
-        or (x2 > 0 and (broker[LOAD + 2] + x2 - broker[TARGET + 2]) * broker[INVERSE + 2] > 0)
-        or (x3 > 0 and (broker[LOAD + 3] + x3 - broker[TARGET + 3]) * broker[INVERSE + 3] > 0)
-    )
 
 
 @within_kernels

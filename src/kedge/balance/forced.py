@@ -7,6 +7,8 @@ than it has room for sheds its smallest.
 
 from __future__ import annotations
 
+import numpy as np
+
 from kedge.balance.drain import best_place
 from kedge.balance.layout import (
     COUNT,
@@ -140,7 +142,17 @@ def place_misfits(st: State) -> int:
     """
     width = st.now.shape[1]
     placed = 0
+    least = np.full(4, HUGE)
+    for b in range(len(st.holder)):
+        for r in range(4):
+            if st.holder[b, COUNT] > 0 and st.broker[b, INVERSE + r] > 0:
+                least[r] = min(least[r], st.broker[b, TARGET + r])
     for p in range(len(st.now)):
+        fits = True  # everywhere: so do nearly all
+        for r in range(4):
+            fits = fits and max(st.part[p, LEADER + r], st.part[p, FOLLOWER + r]) <= least[r]
+        if fits:
+            continue
         for k in range(width):
             b = st.now[p, k]
             if (

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 from kedge.balance.drain import best_place, follower_or_leader
 from kedge.balance.layout import (
+    COPY,
     COUNT,
-    ELECTABLE,
     EMPTY,
-    GIVES,
     HAIR,
     HARD,
     INVERSE,
     LOAD,
-    MOVABLE,
     SIZE,
     TARGET,
     State,
@@ -63,25 +61,19 @@ def _return(
         shift(st, p, k, h)
         return True
     width = st.now.shape[1]
-    items = st.items
+    items, cargo = st.items, st.cargo[h]
     best, cost = -1, st.part[p, SIZE] + price
     spares = 0
     second, second_cost = -1, cost
     for i in range(st.holder[h, COUNT]):
-        slot = items[h, i]
-        q = slot // width
-        leads = slot == q * width
-        if not st.rule[q, MOVABLE] or (leads and not st.rule[q, ELECTABLE]):
-            continue
-        own = is_home(st, q, h)
-        paid = st.part[q, SIZE] + price if own else 0.0
+        paid = cargo[i, COPY] + (price if cargo[i, COPY] > 0 else 0.0)
         if paid > 0.98 * cost or paid >= second_cost:
             continue
-        y0, y1, y2, y3 = follower_or_leader(st, q, leads)
+        y0, y1, y2, y3 = cargo[i, 0], cargo[i, 1], cargo[i, 2], cargo[i, 3]
         if not _fits(st, h, x0 - y0, x1 - y1, x2 - y2, x3 - y3):
             continue
-        if own and not st.holder[h, GIVES]:
-            continue
+        slot = items[h, i]
+        q = slot // width
         if (
             paid < cost
             and _fits(st, b, y0 - x0, y1 - x1, y2 - x2, y3 - x3)
@@ -91,7 +83,7 @@ def _return(
             best, cost = slot, paid
         elif paid < second_cost and spares < TRIED:
             spares += 1
-            to, _ = best_place(st, q, leads, h, 0.0, weight, how)
+            to, _ = best_place(st, q, slot == q * width, h, 0.0, weight, how)
             if to >= 0 and to != b:
                 second, second_cost = slot, paid
     if best < 0 and second < 0:

@@ -93,12 +93,16 @@ def _limits(problem: Problem) -> Int32s:
     return limit
 
 
-def water_level(problem: Problem, floor: Floats, ceiling: Floats, resource: int) -> float:
+def water_level(
+    problem: Problem,
+    capacity: Floats,
+    low_b: Floats,
+    high_b: Floats,
+    total: float,
+    rack_most: float,
+) -> float:
     """The least level at which brokers filled to it, or to their floor, can hold everything."""
     racks = int(problem.rack.max()) + 1
-    capacity = problem.capacity[:, resource]
-    low_b, high_b = floor[:, resource], ceiling[:, resource]
-    total, rack_most = total_load(problem)[resource], most_in_a_rack(problem)[resource]
 
     def holds(level: float) -> bool:
         filled = np.minimum(np.maximum(level * capacity, low_b), high_b)
@@ -106,7 +110,8 @@ def water_level(problem: Problem, floor: Floats, ceiling: Floats, resource: int)
 
     low, high = 0.0, total / max(float(capacity[~problem.must_empty].min(initial=1.0)), 1e-300)
     if not holds(high):
-        return float(mean_level(problem)[resource])
+        held = float(capacity[~problem.must_empty].sum())
+        return total / held if held > 0 else 0.0
     for _ in range(STEPS):
         middle = (low + high) / 2
         low, high = (low, middle) if holds(middle) else (middle, high)
@@ -129,9 +134,15 @@ def pigeonhole_level(problem: Problem, resource: int) -> float:
 
 def best_levels(problem: Problem, floor: Floats) -> Floats:
     """float64[R]: the best possible maximum of load ÷ capacity; 0 where a resource is left out."""
-    ceiling = ceilings(problem)
+    each = zip(
+        problem.capacity.T,
+        floor.T,
+        ceilings(problem).T,
+        total_load(problem).tolist(),
+        most_in_a_rack(problem).tolist(),
+        strict=True,
+    )
     levels = [
-        max(water_level(problem, floor, ceiling, r), pigeonhole_level(problem, r))
-        for r in range(problem.capacity.shape[1])
+        max(water_level(problem, *one), pigeonhole_level(problem, r)) for r, one in enumerate(each)
     ]
     return np.where(problem.weight > 0, levels, 0.0)

@@ -18,14 +18,21 @@ from kedge.balance.cheapest import Market
 from kedge.balance.problem import Floats, Int32s
 
 BEYOND = 5.0  # what load beyond a target costs, in bytes per byte
+KEPT = 4  # placements of each partition, those that cost least at the best prices
 
 Int64s = npt.NDArray[np.int64]
 
 
-def mixed(market: Market, kept: Int32s, move: float) -> Int32s:
-    """int32[P, K]: one placement of each partition, of those in `kept` [N, P, K]."""
+def mixed(market: Market, kept: Int32s, prices: Floats, move: float) -> Int32s:
+    """int32[P, K]: one placement of each partition, of those in `kept` [N, P, K].
+
+    Load is charged `prices` [B, 4] to tell which are worth looking at, each move `move`.
+    """
     row, place = _distinct(kept, len(market.rack))
-    share = _shares(market, row, place, move)
+    cost = _bytes_copied(market, row, place, move)
+    few = _cheapest_few(row, cost + _charged(market, row, place, prices))
+    row, place, cost = row[few], place[few], cost[few]
+    share = _shares(market, row, place, cost)
     order = np.lexsort((share, row))
     last = np.searchsorted(row[order], np.arange(len(market.wanted)), side="right") - 1
     return np.ascontiguousarray(place[order[last]])
@@ -43,11 +50,32 @@ def _distinct(kept: Int32s, brokers: int) -> tuple[Int64s, Int32s]:
     return row, place.astype(np.int32)
 
 
-def _shares(market: Market, row: Int64s, place: Int32s, move: float) -> Floats:
-    """How much of each placement is in the cheapest mixture."""
+def _bytes_copied(market: Market, row: Int64s, place: Int32s, move: float) -> Floats:
+    """What it takes to get to each placement."""
     at_home = (place[:, :, None] == market.home[row][:, None, :]).any(axis=2)
     copies = ((place >= 0) & ~at_home).sum(axis=1)
-    cost = copies * (market.bytes[row] + move)
+    return np.asarray(copies * (market.bytes[row] + move))
+
+
+def _charged(market: Market, row: Int64s, place: Int32s, prices: Floats) -> Floats:
+    """What the brokers of each placement ask for the load that they get."""
+    total = np.zeros(len(row))
+    for k in range(place.shape[1]):
+        load = market.leader if k == 0 else market.follower
+        asked = (load[row] * prices[place[:, k]]).sum(axis=1)
+        total += np.where(place[:, k] >= 0, asked, 0.0)
+    return total
+
+
+def _cheapest_few(row: Int64s, cost: Floats) -> Int64s:
+    """Which placements are among the cheapest of their partition."""
+    order = np.lexsort((cost, row))
+    rank = np.arange(len(row)) - np.searchsorted(row[order], row[order])
+    return np.sort(order[rank < KEPT])
+
+
+def _shares(market: Market, row: Int64s, place: Int32s, cost: Floats) -> Floats:
+    """How much of each placement is in the cheapest mixture."""
     slot = np.argwhere(market.target > 0)
     number = np.full(market.target.shape, -1)
     number[tuple(slot.T)] = len(market.wanted) + np.arange(len(slot))

@@ -36,6 +36,8 @@ def state_of(problem: Problem, bounds: Bounds) -> State:
         home=home,
         now=home.copy(),
         items=np.zeros((problem.brokers, longest), np.int32),
+        cargo=np.zeros((problem.brokers, longest, 5)),
+        spare=np.zeros((problem.brokers, 4)),
         pos=np.zeros(home.size, np.int32),
         tally=np.array([0.0, 0.0, HUGE, HUGE, HUGE]),
     )

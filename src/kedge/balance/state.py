@@ -8,10 +8,16 @@ from __future__ import annotations
 
 from kedge.balance.layout import (
     BYTES,
+    CARRIES,
+    COPY,
     COUNT,
+    CRUMB,
+    ELECTABLE,
     EMPTY,
     FOLLOWER,
+    GIVES,
     HAIR,
+    HUGE,
     INVERSE,
     LEADER,
     LIMIT,
@@ -19,6 +25,7 @@ from kedge.balance.layout import (
     MAX_BYTES,
     MAX_MOVES,
     MAX_PER_BROKER,
+    MOVABLE,
     MOVED_IN,
     MOVED_OUT,
     MOVES,
@@ -45,21 +52,59 @@ def fill_lists(st: State) -> None:
             if b >= 0:
                 _enlist(st, b, p * width + k)
                 _carry(st, p, k, b, 1.0)
+    renew_spares(st)
+
+
+@compiled
+def renew_spares(st: State) -> None:
+    """What brokers may still be given, after a change of targets."""
+    for b in range(len(st.holder)):
+        _renew_spare(st, b)
+
+
+@within_kernels
+def _renew_spare(st: State, b: int) -> None:
+    takes = st.holder[b, RECEIVES]
+    for r in range(4):
+        left = max(0.0, st.broker[b, TARGET + r] - st.broker[b, LOAD + r])
+        counted = st.broker[b, INVERSE + r] > 0
+        st.spare[b, r] = (left if counted else HUGE) if takes else -1.0
 
 
 @within_kernels
 def _enlist(st: State, b: int, slot: int) -> None:
-    st.items[b, st.holder[b, COUNT]] = slot
-    st.pos[slot] = st.holder[b, COUNT]
+    at = st.holder[b, COUNT]
+    st.items[b, at] = slot
+    st.pos[slot] = at
     st.holder[b, COUNT] += 1
+    _describe(st, b, at)
+
+
+@within_kernels
+def _describe(st: State, b: int, at: int) -> None:
+    """Write down what a replica in a broker's list is."""
+    slot, row = st.items[b, at], st.cargo[b, at]
+    p = slot // st.now.shape[1]
+    leads = slot == p * st.now.shape[1]
+    own = is_home(st, p, b)
+    role = LEADER if leads else FOLLOWER
+    for r in range(4):
+        row[CARRIES + r] = st.part[p, role + r]
+    row[COPY] = max(CRUMB, st.part[p, SIZE]) if own else 0.0
+    may = st.rule[p, MOVABLE] and (st.rule[p, ELECTABLE] or not leads)
+    if not may or (own and not st.holder[b, GIVES]):
+        row[COPY] = HUGE
 
 
 @within_kernels
 def _strike(st: State, b: int, slot: int) -> None:
     st.holder[b, COUNT] -= 1
-    last = st.items[b, st.holder[b, COUNT]]
-    st.items[b, st.pos[slot]] = last
-    st.pos[last] = st.pos[slot]
+    end, at = st.holder[b, COUNT], st.pos[slot]
+    last = st.items[b, end]
+    st.items[b, at] = last
+    st.pos[last] = at
+    for column in range(COPY + 1):
+        st.cargo[b, at, column] = st.cargo[b, end, column]
 
 
 @within_kernels
@@ -103,6 +148,7 @@ def settle(st: State, p: int, k: int, to: int) -> None:
     st.now[p, k] = to
     _enlist(st, to, p * st.now.shape[1] + k)
     _carry(st, p, k, to, 1.0)
+    _renew_spare(st, to)
     _count_copy(st, p, to, 1)
 
 
@@ -112,6 +158,7 @@ def drop(st: State, p: int, k: int) -> None:
     b = st.now[p, k]
     _strike(st, b, p * st.now.shape[1] + k)
     _carry(st, p, k, b, -1.0)
+    _renew_spare(st, b)
     _count_copy(st, p, b, -1)
     st.now[p, k] = -1
 
@@ -126,12 +173,17 @@ def put_first(st: State, p: int, k: int) -> None:
         if old >= 0:
             st.broker[old, LOAD + r] -= extra
         st.broker[new, LOAD + r] += extra
+    _renew_spare(st, new)
+    if old >= 0:
+        _renew_spare(st, old)
     first, other = p * width, p * width + k
     st.now[p, 0], st.now[p, k] = new, old
     st.pos[first], st.pos[other] = st.pos[other], st.pos[first]
     st.items[new, st.pos[first]] = first
+    _describe(st, new, int(st.pos[first]))
     if old >= 0:
         st.items[old, st.pos[other]] = other
+        _describe(st, old, int(st.pos[other]))
 
 
 @within_kernels

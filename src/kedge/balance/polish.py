@@ -1,0 +1,151 @@
+"""Polish: more time where the cluster is small and there is something to gain.
+
+Small clusters have few replicas on each broker, and greedy choices do not fit exactly. With prices
+of the bound to go by, annealing starts from the cheapest mixture of placements (`mixing`), twice
+with different heat, each try on a core of its own; the better one is kept. Without, it starts from
+what was drained. So it does in middling clusters, if draining took more than it usually does.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from kedge.balance.layout import BYTES, HAIR, HARD, HUGE, LOAD, MAX_BYTES, MOVES, TARGET, State
+from kedge.balance.problem import is_small
+from kedge.balance.steps import MOVE_PRICE, Run, copied
+
+STEPS_EACH = 250
+STAGES = ((3e-4, 3e-5), (3e-5, 1e-6))  # how hot annealing is, from and to, half of its time each
+STEEP = 0.7  # load beyond a target costs less than the bytes that cure it: draining does the rest
+STEEPER = 1.5  # where draining could not
+COLDEST = 1e-6
+CHEAP_MOVE = 4e-4  # small clusters have few moves: one less is worth this share of a broker's bytes
+MIDDLING = 300_000  # replicas up to which a walk is worth its time
+SMOOTHING = 3_000_000  # steps of it
+CLUMSY_BYTES, CLUMSY_MOVES = 1.01, 0.06  # times the bound, of all replicas
+GOOD_ENOUGH = 1.003  # of the bytes bound: nothing to gain by annealing
+
+
+class Setting(NamedTuple):
+    """How a try goes about it."""
+
+    hot: float  # the heat to start from
+    steep: float  # what load beyond a target costs
+    each: int  # steps for each replica and broker
+
+
+GUIDED = (Setting(1e-4, 0.2, 56), Setting(4e-5, 0.3, 49))
+INSISTING = Setting(1e-5, 2.0, 25)  # where somebody is beyond a target still
+
+
+class Merit(NamedTuple):
+    """What a state is worth: the less, the better, the first figure that differs decides."""
+
+    brokers_over_limit: int
+    beyond: float
+    cost: float
+
+
+def polish(run: Run, seed: int, left: int) -> None:
+    """Leave the best state found in the run; `left` brokers are beyond their targets before."""
+    if not is_small(run.problem):
+        if left:
+            left = run.repair(run.aimed)
+        if run.state.now.size <= MIDDLING and (left or _is_clumsy(run)):
+            _smooth(run, seed)
+    elif run.ratio() < GOOD_ENOUGH and not left:
+        pass
+    elif _is_plain(run):
+        _mix(run, seed, left)
+    else:
+        _wander(run, seed)
+
+
+def _is_clumsy(run: Run) -> bool:
+    """More bytes or more moves than draining usually takes: partitions too large for brokers."""
+    moves = run.state.tally[MOVES] - run.bounds.forced_moves
+    return run.ratio() > CLUMSY_BYTES or moves > CLUMSY_MOVES * run.state.now.size
+
+
+def _smooth(run: Run, seed: int) -> None:
+    """A walk of a second or two from what was drained, load priced as the bound has it."""
+    run.aim(np.zeros(4))
+    toll = np.ascontiguousarray(run.bounds.lam * run.unit / run.unit[0])
+    run.anneal(seed, STAGES[1], STEEP, toll, MOVE_PRICE, SMOOTHING)
+    run.repair(run.aimed)
+
+
+def _wander(run: Run, seed: int) -> None:
+    """A long walk from what was drained, where there is no mixture to start from."""
+    nothing = np.zeros((run.problem.brokers, 4))
+    steps = _paces(run) * STEPS_EACH // len(STAGES)
+    for heat in STAGES:
+        run.anneal(seed, heat, STEEP, nothing, MOVE_PRICE, steps)
+    if run.repair(run.aimed):
+        run.anneal(seed, STAGES[0], STEEPER, nothing, MOVE_PRICE, steps)
+        run.repair(run.aimed)
+
+
+def _paces(run: Run) -> int:
+    """What steps are counted in: one for each replica and broker."""
+    return run.state.now.size * len(run.state.holder)
+
+
+def _is_plain(run: Run) -> bool:
+    """Every broker that stays may give what it holds, and no budget or count is in the way."""
+    problem = run.problem
+    stays = ~problem.must_empty
+    budgets = run.state.tally[MAX_BYTES:]
+    return bool(
+        (budgets >= HUGE).all()
+        and problem.may_give[stays].all()
+        and (problem.room >= len(problem.home)).all()
+    )
+
+
+def _mix(run: Run, seed: int, left: int) -> None:
+    """Start from the cheapest mixture of placements and go by its prices; keep the best."""
+    from kedge.balance.mixing import mixed
+    from kedge.balance.prices import near_placements
+    from kedge.balance.state import adopt
+
+    prices = run.bounds.proof.prices
+    market, kept = near_placements(run.problem, run.bounds.target, run.unit, prices)
+    start = mixed(market, kept, prices * run.unit / run.unit[0], CHEAP_MOVE)
+    if ((start >= 0).sum(axis=1) != run.problem.wanted).any():
+        return  # somebody's replicas have no place: what was drained is all there is
+    first = copied(run.state)
+    adopt(first, start)
+    with ThreadPoolExecutor(len(GUIDED)) as pool:
+        tries = list(pool.map(partial(_attempt, run, seed, first), GUIDED))
+    best = min((_merit(run, left), run.state), *tries, key=lambda one: one[0])
+    if best[0].beyond > 0:
+        best = min(best, _attempt(run, seed, best[1], INSISTING), key=lambda one: one[0])
+    run.state = best[1]
+    run.tell("polish", 0.0, 0)
+
+
+def _attempt(run: Run, seed: int, first: State, setting: Setting) -> tuple[Merit, State]:
+    """Anneal a copy of a state by the prices of the bound; what it is worth, and the copy."""
+    own = run.fork(first)
+    own.aim(np.zeros(4))
+    toll = np.ascontiguousarray(run.bounds.proof.prices * run.unit / run.unit[0])
+    own.anneal(
+        seed, (setting.hot, COLDEST), setting.steep, toll, CHEAP_MOVE, setting.each * _paces(run)
+    )
+    left = own.repair(run.aimed)
+    return _merit(own, left), own.state
+
+
+def _merit(run: Run, left: int) -> Merit:
+    state = run.state
+    load = state.of_brokers(LOAD)
+    passed = load > state.of_brokers(HARD) * (1 + HAIR) + HAIR
+    beyond = np.maximum(load - state.of_brokers(TARGET), 0.0)[~run.problem.must_empty]
+    cost = state.tally[BYTES] + CHEAP_MOVE * state.tally[MOVES]
+    over_limit = int(passed.any(axis=1).sum())
+    return Merit(over_limit, float(beyond.sum()) if left else 0.0, float(cost))
