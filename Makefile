@@ -9,7 +9,8 @@ export PYTHONDONTWRITEBYTECODE ?=
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
-install: python jars ## everything: the Python environment in .venv and the JVM parts in .cache/jars
+install: ## everything: the Python environment in .venv and the JVM parts in .cache/jars
+	@$(MAKE) -s -j2 python jars
 
 python: .venv/.complete ## only the Python environment (what running Kedge needs)
 
@@ -27,9 +28,7 @@ demo: python ## the story so far, on this machine alone
 	@.venv/bin/kedge demo
 
 test: install ## all checks and all tests but those that take minutes each
-	@$(MAKE) -s check >.cache/check.log 2>&1 & checking=$$!; \
-	$(PY) -m pytest -q; tested=$$?; \
-	wait $$checking; checked=$$?; cat .cache/check.log; exit $$((tested || checked))
+	@$(PY) -m tests
 
 test-all: install check ## the same and the tests that take minutes each
 	@$(PY) -m pytest -q -m "slow or not slow"

@@ -8,7 +8,10 @@ need() {
   bash -c "$probe" >/dev/null 2>&1 && return 0
   if command -v apt-get >/dev/null 2>&1 && [ "$(id -u)" = 0 ]; then
     echo "installing $* …" >&2
-    apt-get update -qq >&2 && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "$@" >&2
+    export DEBIAN_FRONTEND=noninteractive
+    mkdir -p .cache
+    # the Python and the JVM part are installed at once: one asks for system packages at a time
+    flock .cache/apt.lock -c "apt-get update -qq && apt-get install -y -qq $*" >&2
     hash -r
   fi
   bash -c "$probe" >/dev/null 2>&1 && return 0

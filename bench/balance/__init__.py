@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bench.balance.clusters import Cluster, cluster
-from bench.balance.peers import Generated, kafka_generate, kafka_tools_note
+from bench.balance.peers import INSTALL, Generated, has_kafka_tools, kafka_generate, kafka_tools
 from bench.report import BenchRow, BenchSection, Timing, readable
 from kedge.balance.bounds import Bounds, bounds_of
 from kedge.balance.problem import Problem
@@ -27,6 +27,7 @@ CASES = (
     *(("L", scenario, 0.05) for scenario in ("skew", "grow", "drain", "rf")),
     ("L", "skew", 0.01),
 )
+SIZES_FOR_TOOLS, FORCED = ("S", "M"), ("drain", "rf")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,7 +56,7 @@ def run(seed: int = SEED, *, sizes: tuple[str, ...] = ("S", "M", "L")) -> BenchS
         "peer. The peer is what `kafka-reassign-partitions --generate` of Kafka 3.9.1 computes, "
         "in a warm JVM; it looks at no load and at no present place.",
         rows,
-        (kafka_tools_note(),),
+        (_about_kafka_tools(),),
     )
 
 
@@ -86,8 +87,22 @@ def _row(case: tuple[str, str, float], one: Cluster, peer: Generated) -> BenchRo
     problem = one.problem(tolerance)
     ours = measured(problem)
     note = f"{_figures(ours)}; peer: {_peer_figures(problem, ours.bounds, peer)}"
+    if size in SIZES_FOR_TOOLS and scenario not in FORCED and has_kafka_tools():
+        tools = kafka_tools(one)
+        told = _peer_figures(problem, ours.bounds, tools)
+        note += f"; kafka-tools: {told}, {readable(tools.seconds)}"
     took, theirs = Timing(ours.seconds, ours.seconds), Timing(peer.seconds, peer.seconds)
     return BenchRow(f"{size} {scenario} {tolerance:.0%}", took, "`--generate`", theirs, note)
+
+
+def _about_kafka_tools() -> str:
+    if not has_kafka_tools():
+        return f"kafka-tools is not installed (`{INSTALL}`)."
+    return (
+        "kafka-tools is `kafka-assigner balance --types size rackaware` of 0.1.9, which knows of "
+        "disk alone. It has no single command for what drain and rf ask for, and for every broker "
+        "it looks at every partition: L is left out."
+    )
 
 
 def _figures(one: Measured) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +18,7 @@ from bench.balance.clusters import Cluster
 from jvm import KAFKA_3_9, ROOT, java
 
 DRIVER = Path(__file__).parent / "KafkaGenerate.java"
+TOOLS = Path(__file__).parent / "kafka_tools_side.py"
 PEERS = ROOT / ".cache" / "peers"
 INSTALL = "uv pip install --target .cache/peers -r requirements/peers.txt"
 
@@ -70,19 +73,42 @@ def _read(path: Path, one: Cluster) -> npt.NDArray[np.int32]:
     return replicas
 
 
-def kafka_tools_note() -> str:
-    """Whether kafka-tools runs here at all; it claims the package name `kafka`, so apart."""
-    if not PEERS.is_dir():
-        return f"kafka-tools is not installed (`{INSTALL}`)."
-    code = "import kafka.tools.assigner.__main__"
-    done = subprocess.run(
-        [sys.executable, "-S", "-c", f"import sys; sys.path.insert(0, {str(PEERS)!r}); {code}"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    version = f"Python {sys.version_info.major}.{sys.version_info.minor}"
-    if done.returncode == 0:
-        return f"kafka-tools 0.1.9 imports on {version}; it plans only against a live ZooKeeper."
-    reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
-    return f"kafka-tools 0.1.9 with the pins in requirements/peers.txt fails on {version}: {reason}"
+def has_kafka_tools() -> bool:
+    """Whether it is installed: it claims the package name `kafka`, so it has a folder of its own."""
+    return PEERS.is_dir()
+
+
+def kafka_tools(one: Cluster) -> Generated:
+    """What `kafka-assigner balance --types size rackaware` of kafka-tools 0.1.9 makes of a cluster.
+
+    It knows sizes (in KiB) and racks, and no other load; brokers that leave it would be told of
+    by another command, so a cluster has none.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        source, made = Path(folder) / "in", Path(folder) / "out"
+        source.write_text(json.dumps(_as_json(one)))
+        done = subprocess.run(
+            [sys.executable, "-S", str(TOOLS), str(PEERS), str(source), str(made)],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=600,
+        )
+        rows: dict[str, list[list[int]]] = json.loads(made.read_text())
+    replicas = np.full(one.home.shape, -1, np.int32)
+    partitions = _partition_numbers(one).tolist()
+    for row, (topic, number) in enumerate(zip(one.topic.tolist(), partitions, strict=True)):
+        listed = rows[f"t{topic}"][number]
+        replicas[row, : len(listed)] = listed
+    return Generated(float(done.stdout.split()[-1]), replicas)
+
+
+def _as_json(one: Cluster) -> dict[str, Any]:
+    racks = {b: f"r{one.rack[b]:03d}" for b in np.nonzero(~one.leaving)[0].tolist()}
+    topics: dict[str, list[Any]] = {}
+    for topic, size, home in zip(
+        one.topic.tolist(), one.disk.tolist(), one.home.tolist(), strict=True
+    ):
+        replicas = [b for b in home if b >= 0]
+        topics.setdefault(f"t{topic}", []).append([int(size) // 1024, replicas])
+    return {"racks": racks, "topics": topics}
