@@ -13,13 +13,16 @@ from pathlib import Path
 
 LOGS = Path(".cache")
 PYTEST = (sys.executable, "-m", "pytest", "-q")
+WAITING = tuple(
+    f"tests/{part}" for part in ("real", "lab", "endpoint", "oracle", "service", "soak")
+)
 PARTS = {
     "checks": ("make", "-s", "check"),
-    "tests of real brokers": (*PYTEST, "tests/real", "tests/lab", "tests/endpoint"),
+    "tests of real brokers": (*PYTEST, *WAITING),
     "all other tests": (
         *PYTEST,
         "tests",
-        *(f"--ignore=tests/{part}" for part in ("real", "lab", "endpoint")),
+        *(f"--ignore={part}" for part in WAITING),
     ),
 }
 

@@ -74,7 +74,7 @@ def _read(path: Path, one: Cluster) -> npt.NDArray[np.int32]:
 
 
 def has_kafka_tools() -> bool:
-    """Whether it is installed: it claims the package name `kafka`, so it has a folder of its own."""
+    """Whether it is installed, in a folder of its own: it claims the package name `kafka`."""
     return PEERS.is_dir()
 
 
