@@ -18,7 +18,7 @@ from kedge.balance.cheapest import Market
 from kedge.balance.problem import Floats, Int32s
 
 BEYOND = 5.0  # what load beyond a target costs, in bytes per byte
-KEPT = 4  # placements of each partition, those that cost least at the best prices
+KEPT = 8  # placements of each partition, those that cost least at the best prices
 
 Int64s = npt.NDArray[np.int64]
 
@@ -127,6 +127,8 @@ def _solved(
     solver: Any = highspy.Highs()
     solver.setOptionValue("output_flag", False)
     solver.setOptionValue("threads", 1)
+    # then crossed over to a vertex; simplex steps alone take up to five times as long
+    solver.setOptionValue("solver", "ipm")
     solver.passModel(model)
     solver.run()
     return np.array(solver.getSolution().col_value[:columns], np.float64)

@@ -23,10 +23,11 @@ STAGES = ((3e-4, 3e-5), (3e-5, 1e-6))  # how hot annealing is, from and to, half
 STEEP = 0.7  # load beyond a target costs less than the bytes that cure it: draining does the rest
 STEEPER = 1.5  # where draining could not
 COLDEST = 1e-6
-CHEAP_MOVE = 4e-4  # small clusters have few moves: one less is worth this share of a broker's bytes
+CHEAP_MOVE = 2e-4  # small clusters have few moves: one less is worth this share of a broker's bytes
 MIDDLING = 300_000  # replicas up to which a walk is worth its time
 SMOOTHING = 3_000_000  # steps of it
 CLUMSY_BYTES, CLUMSY_MOVES = 1.01, 0.06  # times the bound, of all replicas
+NEAR_ENOUGH = 1.025  # of the bytes bound: not worth two more tries
 GOOD_ENOUGH = 1.003  # of the bytes bound: nothing to gain by annealing
 
 
@@ -38,7 +39,8 @@ class Setting(NamedTuple):
     each: int  # steps for each replica and broker
 
 
-GUIDED = (Setting(1e-4, 0.2, 56), Setting(4e-5, 0.3, 49))
+GUIDED = (Setting(1e-4, 0.2, 36), Setting(4e-5, 0.3, 36))
+ONCE_MORE = (Setting(2e-4, 0.3, 28), Setting(2e-5, 0.5, 28))  # where those were not lucky
 INSISTING = Setting(1e-5, 2.0, 25)  # where somebody is beyond a target still
 
 
@@ -120,12 +122,16 @@ def _mix(run: Run, seed: int, left: int) -> None:
         return  # somebody's replicas have no place: what was drained is all there is
     first = copied(run.state)
     adopt(first, start)
+    best = _merit(run, left), run.state
     with ThreadPoolExecutor(len(GUIDED)) as pool:
-        tries = list(pool.map(partial(_attempt, run, seed, first), GUIDED))
-    best = min((_merit(run, left), run.state), *tries, key=lambda one: one[0])
+        for settings in (GUIDED, ONCE_MORE):
+            tries = pool.map(partial(_attempt, run, seed, first), settings)
+            best = min(best, *tries, key=lambda one: one[0])
+            run.state = best[1]
+            if best[0].beyond == 0 and run.ratio() < NEAR_ENOUGH:
+                break
     if best[0].beyond > 0:
-        best = min(best, _attempt(run, seed, best[1], INSISTING), key=lambda one: one[0])
-    run.state = best[1]
+        run.state = min(best, _attempt(run, seed, best[1], INSISTING), key=lambda one: one[0])[1]
     run.tell("polish", 0.0, 0)
 
 
