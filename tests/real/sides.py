@@ -25,6 +25,7 @@ from kedge.model import BrokerId
 from tests.real.story import FILES, LONG, STORY
 from tests.real.views import at_rest, of_one_mind
 
+STAYS_S = 1.5
 PATIENCE_S = 20.0
 QUIET = {"log_level": 0}
 
@@ -219,14 +220,20 @@ class Observer:
             return {p: len(replicas) for p, replicas in partitions.items()}
         return partitions
 
-    def settled(self) -> dict[str, Any]:
-        """The state once two looks see the same, with no move under way but throttled ones."""
+    def settled(self, *, unlike: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """The state once two looks see the same, with no move under way but throttled ones.
+
+        After an order that went well it should be `unlike` the one before: brokers may hear of it
+        late, all of them, so the old state is believed only if it stays.
+        """
         deadline = time.monotonic() + PATIENCE_S
+        stays = time.monotonic() + STAYS_S
         before = self.state()
         while time.monotonic() < deadline:
             time.sleep(0.05)
             now = self.state()
-            if now == before and self._at_rest(now):
+            changed = now != unlike or time.monotonic() > stays
+            if now == before and changed and self._at_rest(now):
                 return now
             before = now
         raise TimeoutError(f"the cluster does not settle: {before}")

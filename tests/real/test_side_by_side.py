@@ -36,12 +36,17 @@ class Page:
 
 def read_first(lines: list[Line], tell: Teller, observer: Observer) -> list[Page]:
     pages: list[Page] = []
+    state = observer.settled()
     for line in lines:
         if not line.is_command:
             observer.direct(line.words)
+            state = observer.settled()
             continue
         told = tell(list(line.words))
-        state = observer.settled() if line.changes else observer.state()
+        if line.changes:
+            state = observer.settled(unlike=state if told.code == 0 else None)
+        else:
+            state = observer.state()
         pages.append(Page(line, told, state))
     return pages
 

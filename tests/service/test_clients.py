@@ -21,6 +21,7 @@ from kedge.store.port import Create
 from kedge.store.znodes import BrokerRegistration, broker_path, encode_broker
 from tests.brokers.fake_broker import FakeBroker
 from tests.endpoint.client import answer_in, frame_of
+from tests.lab.labs import until
 
 NODE = BrokerId(1000)
 VERSION = 5
@@ -55,11 +56,10 @@ def clients(broker: FakeBroker) -> Iterator[Clients]:
         yield made
 
 
-def test_a_topic_ordered_while_brokers_know_nothing_yet_is_made_when_they_do(
-    clients: Clients, broker: FakeBroker
-) -> None:
+def order_while_held(clients: Clients, broker: FakeBroker, *, factor: int) -> list[tuple[str, int]]:
+    """Order a topic while a broker's answers are held, then let them go; names and error codes."""
     wanted = CreateTopicsRequest.CreatableTopic(
-        name="early", num_partitions=2, replication_factor=1, assignments=[], configs=[]
+        name="early", num_partitions=2, replication_factor=factor, assignments=[], configs=[]
     )
     request = CreateTopicsRequest(topics=[wanted], timeout_ms=10_000, validate_only=False)
     payload = frame_of(request, VERSION, 1, "test")[4:]
@@ -72,4 +72,24 @@ def test_a_topic_ordered_while_brokers_know_nothing_yet_is_made_when_they_do(
         return (await answering).frame
 
     answer = answer_in(asyncio.run(order())[4:], CreateTopicsResponse, VERSION, 1)
-    assert [(topic.name, topic.error_code) for topic in answer.topics] == [("early", 0)]
+    return [(str(topic.name), topic.error_code) for topic in answer.topics]
+
+
+def test_a_topic_ordered_while_brokers_know_nothing_yet_is_made_when_they_do(
+    clients: Clients, broker: FakeBroker
+) -> None:
+    assert order_while_held(clients, broker, factor=1) == [("early", 0)]
+
+
+def test_a_broker_that_another_has_not_heard_of_yet_is_waited_for(
+    clients: Clients, broker: FakeBroker
+) -> None:
+    broker.hold.set()
+    until(lambda: bool(clients._images.image(NODE).brokers))
+    broker.hold.clear()
+    second = FakeBroker(broker=2).listen()
+    shown = encode_broker(BrokerRegistration(second.broker))
+    clients._store.batch([Create(broker_path(second.broker.id), shown, ephemeral=True)])
+    until(lambda: len(clients._context.live) == 2)
+    assert order_while_held(clients, broker, factor=2) == [("early", 0)]
+    second.close()

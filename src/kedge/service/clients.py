@@ -4,7 +4,8 @@ A controller may begin before any broker does, and then learn from the first one
 are set to. From then on clients are answered by a backend of those settings.
 
 What exists is judged by what brokers were told. A controller that has just taken over has told
-them nothing yet, so orders about topics wait until it has: they would be refused for no reason.
+them nothing yet, and not all have heard at once of a broker that has just begun; so orders about
+topics wait until they have: they would be refused for no reason.
 """
 
 from __future__ import annotations
@@ -64,7 +65,10 @@ class Clients:
         context, told = self._context, self._images.image(self._node)
         if not context.active or not context.registered:
             return True
-        return bool(told.brokers) and (bool(told.topics) or not context.topics)
+        if not told.brokers or (context.topics and not told.topics):
+            return False
+        # whoever heard of a new broker from one that is faster may ask for replicas on it
+        return told.brokers.keys() >= context.live
 
     def close(self) -> None:
         """End the backends' threads."""
