@@ -40,7 +40,7 @@ class Setting(NamedTuple):
 
 
 GUIDED = (Setting(1e-4, 0.2, 36), Setting(4e-5, 0.3, 36))
-ONCE_MORE = (Setting(2e-4, 0.3, 28), Setting(2e-5, 0.5, 28))  # where those were not lucky
+ONCE_MORE = (Setting(2e-4, 0.3, 20), Setting(2e-5, 0.5, 20))  # where those were not lucky
 INSISTING = Setting(1e-5, 2.0, 25)  # where somebody is beyond a target still
 
 
