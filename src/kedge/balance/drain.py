@@ -19,21 +19,25 @@ from kedge.balance.layout import (
     FOLLOWER,
     HAIR,
     HARD,
+    HARMFUL,
     HUGE,
     INVERSE,
+    KAPPA,
     LEADER,
     LOAD,
+    MU,
     NO_HARM,
+    NU,
     PRICE,
     RECEIVES,
     TARGET,
+    TOLL,
+    TOP,
     State,
 )
 from kedge.balance.problem import Floats
 from kedge.balance.state import affordable, allowed, excess, put_first, shift
 from kedge.jit import compiled, within_kernels
-
-KAPPA, MU, NU, TOP, HARMFUL, TOLL = 0, 1, 2, 3, 4, 5  # what `how` holds
 
 
 @compiled

@@ -26,6 +26,9 @@ LEADER, FOLLOWER, SIZE = 0, 4, 8
 LIMIT, MOVABLE, ELECTABLE = 0, 1, 2
 # the columns of `cargo`: four, and one
 CARRIES, COPY = 0, 4
+# what `how` holds, a search's setting: what a move costs, how much shapes matter in what leaves and
+# in where it goes, replicas tried, the price of harm, and of tolls
+KAPPA, MU, NU, TOP, HARMFUL, TOLL = 0, 1, 2, 3, 4, 5
 # what `tally` holds: so far, and at most
 BYTES, MOVES, MAX_BYTES, MAX_MOVES, MAX_PER_BROKER = 0, 1, 2, 3, 4
 

@@ -24,7 +24,7 @@ STEEP = 0.7  # load beyond a target costs less than the bytes that cure it: drai
 STEEPER = 1.5  # where draining could not
 COLDEST = 1e-6
 CHEAP_MOVE = 2e-4  # small clusters have few moves: one less is worth this share of a broker's bytes
-MIDDLING = 300_000  # replicas up to which a walk is worth its time
+MIDDLING = 300_000  # replicas up to which a walk, and a second look homewards, is worth its time
 SMOOTHING = 3_000_000  # steps of it
 CLUMSY_BYTES, CLUMSY_MOVES = 1.01, 0.06  # times the bound, of all replicas
 NEAR_ENOUGH = 1.025  # of the bytes bound: not worth two more tries
@@ -76,7 +76,7 @@ def _is_clumsy(run: Run) -> bool:
 def _smooth(run: Run, seed: int) -> None:
     """A walk of a second or two from what was drained, load priced as the bound has it."""
     run.aim(np.zeros(4))
-    toll = np.ascontiguousarray(run.bounds.lam * run.unit / run.unit[0])
+    toll = run.scaled(run.bounds.lam)
     run.anneal(seed, STAGES[1], STEEP, toll, MOVE_PRICE, SMOOTHING)
     run.repair(run.aimed)
 
@@ -117,7 +117,7 @@ def _mix(run: Run, seed: int, left: int) -> None:
 
     prices = run.bounds.proof.prices
     market, kept = near_placements(run.problem, run.bounds.target, run.unit, prices)
-    start = mixed(market, kept, prices * run.unit / run.unit[0], CHEAP_MOVE)
+    start = mixed(market, kept, run.scaled(prices), CHEAP_MOVE)
     if ((start >= 0).sum(axis=1) != run.problem.wanted).any():
         return  # somebody's replicas have no place: what was drained is all there is
     first = copied(run.state)
@@ -139,7 +139,7 @@ def _attempt(run: Run, seed: int, first: State, setting: Setting) -> tuple[Merit
     """Anneal a copy of a state by the prices of the bound; what it is worth, and the copy."""
     own = run.fork(first)
     own.aim(np.zeros(4))
-    toll = np.ascontiguousarray(run.bounds.proof.prices * run.unit / run.unit[0])
+    toll = run.scaled(run.bounds.proof.prices)
     own.anneal(
         seed, (setting.hot, COLDEST), setting.steep, toll, CHEAP_MOVE, setting.each * _paces(run)
     )

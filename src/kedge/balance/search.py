@@ -22,7 +22,6 @@ from kedge.balance.solution import Solution
 from kedge.balance.steps import TRIES, Run, Watch
 
 STEPS = (0.5, 0.3, 0.18, 0.1, 0.07, 0.05, 0.04, 0.03, 0.025, 0.02, 0.015, 0.0125, 0.01)
-TWICE = MIDDLING  # replicas up to which a second look at what was moved is worth its time
 
 
 def search(
@@ -50,7 +49,7 @@ def search(
             run.drain_to(epsilon)
     left = run.drain_to(aim, tries=TRIES)
     if not leaders_only:
-        run.bring_home(2 if problem.home.size <= TWICE else 1)
+        run.bring_home(2 if problem.home.size <= MIDDLING else 1)
         polish(run, seed, left)
     run.restore_leaders()
     run.curve[-1] = run.point(aim)

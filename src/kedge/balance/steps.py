@@ -13,6 +13,7 @@ import numpy as np
 
 from kedge.balance.bounds import CONFLICT, Bounds, load_units, target_for
 from kedge.balance.layout import (
+    HARMFUL,
     INVERSE,
     LOAD,
     MAX_BYTES,
@@ -20,13 +21,12 @@ from kedge.balance.layout import (
     NO_HARM,
     SIZE,
     TARGET,
+    TOP,
     State,
 )
 from kedge.balance.problem import Floats, Problem
 from kedge.balance.solution import CurvePoint, Progress
 
-# what `how` holds, see `drain`
-MOVE, SHAPE, PLACE, CANDIDATES, HARM, TOLL = 0, 1, 2, 3, 4, 5
 SOME_HARM = 2.0  # a broker may be pushed beyond its target by less than half of what is relieved
 BASE = 0.1  # relief that the multipliers give no price for is worth this much
 MOVE_PRICE = 3e-4  # a move less is worth this share of a broker's bytes
@@ -61,12 +61,16 @@ class Run:
         self.problem, self.bounds, self.watch = problem, bounds, watch
         self.unit = load_units(problem, bounds.level)
         self.state = state_of(problem, bounds)
-        self.weight = np.ascontiguousarray(bounds.lam * self.unit / self.unit[0] + BASE)
+        self.weight = self.scaled(bounds.lam) + BASE
         self.aimed = float(problem.tolerance[problem.weight > 0].min(initial=1.0))
         self.how = how_for(self.aimed, problem.brokers)
         self.order = np.argsort(-problem.size, kind="stable").astype(np.int32)
         self.curve: list[CurvePoint] = []
         self.unplaced = 0
+
+    def scaled(self, prices: Floats) -> Floats:
+        """Bytes per unit of load [B, 4] in the units of the search."""
+        return np.ascontiguousarray(prices * self.unit / self.unit[0])
 
     def fork(self, state: State) -> Self:
         """The same search on a copy of a state, for a try on a thread of its own."""
@@ -91,7 +95,7 @@ class Run:
         """Do what must be done."""
         from kedge.balance.forced import do_forced
 
-        self.how[HARM] = 10.0
+        self.how[HARMFUL] = 10.0
         wanted = self.problem.wanted.astype(np.int32)
         self.unplaced = int(do_forced(self.state, self.order, wanted, self.weight, self.how))
         self.tell("forced", 0.0, 0)
@@ -115,9 +119,9 @@ class Run:
         for _ in range(tries):
             if not left:
                 break
-            how[HARM] = SOME_HARM
+            how[HARMFUL] = SOME_HARM
             left = int(drain(state, self.weight, how, 100 * len(state.holder)))
-            how[CANDIDATES] *= 1.5
+            how[TOP] *= 1.5
         self.curve.append(self.point(epsilon))
         self.tell("drain", epsilon, left)
         return left
@@ -147,7 +151,7 @@ class Run:
         """Undo what is not needed."""
         from kedge.balance.home import bring_home
 
-        self.how[HARM] = NO_HARM
+        self.how[HARMFUL] = NO_HARM
         for _ in range(times):
             if not bring_home(self.state, self.order, self.weight, self.how, MOVE_PRICE):
                 break
