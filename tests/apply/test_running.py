@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -11,12 +12,23 @@ from kedge.apply import Outcome, Pacing, Run, RunFiles, Runs, give_up, preview, 
 from kedge.apply.looking import present_throttles
 from kedge.cluster.memory import MemoryCluster
 from kedge.cluster.port import (
+    Answers,
+    Changes,
     ConfigChange,
+    ConfigResource,
+    Configs,
+    ResourceKind,
     TopicDescription,
     TopicOrder,
     broker_resource,
 )
-from kedge.errors import InvalidPlan, InvalidRequest, ReassignmentInProgress
+from kedge.errors import (
+    InvalidPlan,
+    InvalidRequest,
+    KedgeError,
+    ReassignmentInProgress,
+    Unavailable,
+)
 from kedge.execution import Ending, Lease, Progress
 from kedge.model import BrokerId, TopicPartition
 from kedge.plan import Plan, Reassignment
@@ -86,6 +98,65 @@ def test_a_plan_is_carried_out_under_a_throttle_that_is_gone_at_the_end(bench: B
     assert not bench.throttles()
     assert files.state().ending is Ending.FINISHED
     assert bench.told[-1].share == 1.0
+
+
+class DeafFor:
+    """Brokers that tell of their configs only when they were asked a few times."""
+
+    def __init__(self, cluster: MemoryCluster, times: float, fault: KedgeError | None) -> None:
+        self.left, self._fault, self._describe = times, fault, cluster.describe_configs
+
+    def __call__(
+        self, resources: Sequence[ConfigResource], *, synonyms: bool = False
+    ) -> dict[ConfigResource, Configs | KedgeError]:
+        told = self._describe(resources, synonyms=synonyms)
+        self.left -= 1
+        if self.left < 0:
+            return told
+        brokers = [resource for resource in told if resource.kind is ResourceKind.BROKER]
+        return {**told, **dict.fromkeys(brokers, self._fault or ())}
+
+
+@pytest.mark.parametrize("fault", [None, Unavailable("nobody answers")])
+def test_nothing_moves_before_brokers_have_heard_of_their_throttles(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, fault: KedgeError | None
+) -> None:
+    moving: list[int] = []
+
+    def wait() -> None:
+        moving.append(len(bench.cluster.reassignments()))
+        bench.cluster.finish_moves()
+
+    files = bench.begin()
+    changes, _, _ = preview(bench.cluster, files.plan())
+    deaf = DeafFor(bench.cluster, 3, fault)
+    run = Run(bench.cluster, files, Pacing(sleep=lambda _: wait()))
+    set_all = bench.cluster.alter_configs
+
+    def alter(changes: Changes, *, validate_only: bool = False) -> Answers[ConfigResource]:
+        monkeypatch.setattr(bench.cluster, "describe_configs", deaf)
+        return set_all(changes, validate_only=validate_only)
+
+    monkeypatch.setattr(bench.cluster, "alter_configs", alter)
+    assert run.carry_out(changes).complete
+    assert moving == [0, 0, 0, 1, 1]
+
+
+def test_a_broker_that_never_tells_of_its_throttle_holds_nothing_up_for_ever(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = iter(range(0, 10_000, 10))
+    pacing = Pacing(
+        sleep=lambda _: bench.cluster.finish_moves(),
+        clock=lambda: float(next(times)),
+        on_note=bench.notes.append,
+    )
+    files = bench.begin()
+    changes, _, _ = preview(bench.cluster, files.plan())
+    deaf = DeafFor(bench.cluster, math.inf, None)
+    monkeypatch.setattr(bench.cluster, "describe_configs", deaf)
+    assert Run(bench.cluster, files, pacing).carry_out(changes).complete
+    assert bench.notes == ["brokers 1, 2, 3, 4 have not taken their throttles in 30 s"]
 
 
 def test_the_replica_that_the_plan_puts_first_leads_at_the_end(bench: Bench) -> None:

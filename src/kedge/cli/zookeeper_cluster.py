@@ -10,10 +10,11 @@ directories, client quotas, unclean elections.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
-from typing import Any, NoReturn, TypeVar
+from typing import NoReturn
 
+from kedge.cli.zookeeper_reader import ZooKeeperReader, entity_of_topic
 from kedge.cluster.port import (
     BROKER_DEFAULTS,
     DONE,
@@ -50,16 +51,16 @@ from kedge.errors import (
     UnknownTopicOrPartition,
     UnsupportedByCluster,
 )
-from kedge.model import NO_LEADER, Broker, BrokerId, Leadership, ReplicaAssignment, TopicPartition
+from kedge.model import NO_LEADER, BrokerId, Leadership, ReplicaAssignment, TopicPartition
 from kedge.plan import reassign_to
 from kedge.store import znodes
-from kedge.store.port import Children, Create, GetChildren, GetData, Node, SetData, Store
+from kedge.store.port import Create, SetData, Store
 from kedge.topics import (
     Alteration,
-    ClusterView,
     CreateRequest,
     DeleteRequest,
     ExpandRequest,
+    NewTopic,
     Op,
     is_internal,
     judge_alter,
@@ -71,15 +72,13 @@ from kedge.topics import (
 PATIENCE_S = 10.0
 PAUSE_S = 0.05
 
-T = TypeVar("T")
-Topics = dict[str, znodes.TopicAssignment]
-
 
 class ZooKeeperCluster:
     """The cluster port on a metadata store."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._read = ZooKeeperReader(store)
 
     def close(self) -> None:
         self._store.close()
@@ -87,26 +86,13 @@ class ZooKeeperCluster:
     # ---- reading --------------------------------------------------------------------------------
 
     def describe(self) -> ClusterDescription:
-        identity, claim = self._store.batch(
-            [GetData(znodes.CLUSTER_ID), GetData(znodes.CONTROLLER)]
-        )
-        name = znodes.decode_cluster_id(identity.data) if isinstance(identity, Node) else ""
-        controller = (
-            znodes.decode_controller(claim.data).broker if isinstance(claim, Node) else None
-        )
-        return ClusterDescription(name, controller, self._brokers())
-
-    def _brokers(self) -> tuple[Broker, ...]:
-        ids = sorted(znodes.broker_id_of(name) for name in self._children(znodes.BROKER_IDS))
-        nodes = self._nodes(znodes.broker_path(broker) for broker in ids)
-        registered = zip(ids, nodes, strict=True)
-        return tuple(znodes.decode_broker(b, node.data).broker for b, node in registered if node)
+        return self._read.cluster()
 
     def topic_names(self) -> dict[str, bool]:
-        return {name: is_internal(name) for name in sorted(self._children(znodes.TOPICS))}
+        return {name: is_internal(name) for name in sorted(self._read.children(znodes.TOPICS))}
 
     def describe_topics(self, names: Sequence[str]) -> dict[str, TopicDescription | KedgeError]:
-        topics = self._topics(names)
+        topics = self._read.topics(names)
         unknown = UnknownTopicOrPartition
         return {
             name: self._described(name, topics[name])
@@ -116,45 +102,12 @@ class ZooKeeperCluster:
         }
 
     def _described(self, name: str, topic: znodes.TopicAssignment) -> TopicDescription:
-        states = self._states(TopicPartition(name, number) for number in topic.partitions)
+        states = self._read.states(TopicPartition(name, number) for number in topic.partitions)
         partitions = [
             _partition(number, each, states.get(TopicPartition(name, number)))
             for number, each in topic.partitions.items()
         ]
         return TopicDescription(name, topic.topic_id or "", is_internal(name), tuple(partitions))
-
-    def _topics(self, names: Iterable[str]) -> Topics:
-        listed = list(names)
-        nodes = self._nodes(map(znodes.topic_path, listed))
-        found = zip(listed, nodes, strict=True)
-        return {name: znodes.decode_topic(name, node.data) for name, node in found if node}
-
-    def _states(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Leadership]:
-        listed = list(partitions)
-        nodes = self._nodes(map(znodes.state_path, listed))
-        return {
-            tp: znodes.decode_state(tp, node.data, node.stat.version)
-            for tp, node in zip(listed, nodes, strict=True)
-            if node
-        }
-
-    def _children(self, path: str) -> tuple[str, ...]:
-        (answer,) = self._store.batch([GetChildren(path)])
-        return answer.names if isinstance(answer, Children) else ()
-
-    def _nodes(self, paths: Iterable[str]) -> list[Node | None]:
-        answers = self._store.batch([GetData(path) for path in paths])
-        return [answer if isinstance(answer, Node) else None for answer in answers]
-
-    def _view(self) -> ClusterView:
-        """What the judges need to know."""
-        topics = self._topics(self._children(znodes.TOPICS))
-        return ClusterView(
-            brokers=self._brokers(),
-            topics={name: topic.partitions for name, topic in topics.items()},
-            marked=frozenset(self._children(znodes.DELETE_TOPICS)),
-            configs={name: self._own(_entity_of_topic(name))[0] for name in topics},
-        )
 
     # ---- topics ---------------------------------------------------------------------------------
 
@@ -166,7 +119,7 @@ class ZooKeeperCluster:
             for o in orders
         ]
         judged = judge_creates(
-            requests, self._view(), draw=Random().randrange, validate_only=validate_only
+            requests, self._read.view(), draw=Random().randrange, validate_only=validate_only
         )
         answers: Answers[str] = {}
         for order, verdict in zip(orders, judged, strict=True):
@@ -178,9 +131,9 @@ class ZooKeeperCluster:
                     answers[order.name] = self._write_topic(order.name, verdict)
         return answers
 
-    def _write_topic(self, name: str, topic: Any) -> KedgeError | None:
+    def _write_topic(self, name: str, topic: NewTopic) -> KedgeError | None:
         """Configs first: the controller looks at them as soon as the topic is there."""
-        self._write_config(_entity_of_topic(name), topic.configs)
+        self._write_config(entity_of_topic(name), topic.configs)
         lists = {p: ReplicaAssignment(tuple(ids)) for p, ids in topic.assignment.items()}
         data = znodes.encode_topic(znodes.TopicAssignment(lists))
         (answer,) = self._store.batch([Create(znodes.topic_path(name), data)])
@@ -193,7 +146,7 @@ class ZooKeeperCluster:
     ) -> Answers[str]:
         requests = [ExpandRequest(o.topic, o.total, o.added) for o in orders]
         answers: Answers[str] = {}
-        for order, verdict in zip(orders, judge_expands(requests, self._view()), strict=True):
+        for order, verdict in zip(orders, judge_expands(requests, self._read.view()), strict=True):
             if isinstance(verdict, KedgeError):
                 answers[order.topic] = verdict
             else:
@@ -206,7 +159,7 @@ class ZooKeeperCluster:
         self, name: str, added: Mapping[int, Sequence[BrokerId]]
     ) -> KedgeError | None:
         path = znodes.topic_path(name)
-        (node,) = self._nodes([path])
+        node = self._read.node(path)
         if node is None:
             return UnknownTopicOrPartition(f"no topic {name!r}")
         topic = znodes.decode_topic(name, node.data)
@@ -216,7 +169,7 @@ class ZooKeeperCluster:
         return answer if isinstance(answer, Conflict) else DONE
 
     def delete_topics(self, names: Sequence[str]) -> Answers[str]:
-        judged = judge_deletes([DeleteRequest(name) for name in names], self._view())
+        judged = judge_deletes([DeleteRequest(name) for name in names], self._read.view())
         answers: Answers[str] = {}
         for name, verdict in zip(names, judged, strict=True):
             answers[name] = verdict if isinstance(verdict, KedgeError) else DONE
@@ -242,7 +195,7 @@ class ZooKeeperCluster:
         source = {ResourceKind.TOPIC: ConfigSource.TOPIC}.get(resource.kind, ConfigSource.BROKER)
         if resource == BROKER_DEFAULTS:
             source = ConfigSource.ALL_BROKERS
-        own, _ = self._own(_entity(resource))
+        own = self._read.config(_entity(resource))
         return tuple(ConfigEntry(name, value, source) for name, value in sorted(own.items()))
 
     def alter_configs(
@@ -259,9 +212,9 @@ class ZooKeeperCluster:
         entity = _entity(resource)
         if resource.kind is ResourceKind.TOPIC:
             asked = [Alteration(s.name, Op(int(s.op)), s.value) for s in steps]
-            result = dict(judge_alter(resource.name, asked, self._view()).configs)
+            result = dict(judge_alter(resource.name, asked, self._read.view()).configs)
         else:
-            result, _ = self._own(entity)
+            result = self._read.config(entity)
             for step in steps:
                 result.pop(step.name, None)
                 if step.op is not ConfigOp.DELETE:
@@ -271,12 +224,6 @@ class ZooKeeperCluster:
         self._write_config(entity, result)
         notice = znodes.encode_config_change(entity)
         self._store.batch([Create(znodes.NEW_CONFIG_CHANGE, notice, sequential=True)])
-
-    def _own(self, entity: str) -> tuple[dict[str, str], bool]:
-        """The configs set on an entity, and whether its node is there."""
-        path = znodes.config_path(entity)
-        (node,) = self._nodes([path])
-        return (znodes.decode_config(node.data, path), True) if node else ({}, False)
 
     def _write_config(self, entity: str, configs: Mapping[str, str]) -> None:
         path, data = znodes.config_path(entity), znodes.encode_config(configs)
@@ -288,9 +235,9 @@ class ZooKeeperCluster:
 
     def reassignments(self) -> dict[TopicPartition, ReplicaAssignment]:
         """What is under way, and what is ordered and has yet to begin."""
-        (node,) = self._nodes([znodes.REASSIGN_PARTITIONS])
+        node = self._read.node(znodes.REASSIGN_PARTITIONS)
         ordered = znodes.decode_reassignments(node.data) if node else {}
-        topics = self._topics(self._children(znodes.TOPICS))
+        topics = self._read.topics()
         moving: dict[TopicPartition, ReplicaAssignment] = {}
         for name, topic in topics.items():
             for number, now in topic.partitions.items():
@@ -317,15 +264,15 @@ class ZooKeeperCluster:
     ) -> Answers[TopicPartition]:
         if election is not Election.PREFERRED:
             _unsupported("only preferred leaders are elected")
-        topics = self._topics(self._children(znodes.TOPICS))
+        topics = self._read.topics()
         everything = [TopicPartition(n, p) for n, t in topics.items() for p in t.partitions]
-        before = self._states(everything)
+        before = self._read.states(everything)
         chosen = everything if partitions is None else list(partitions)
         preferred = {tp: topics[tp.topic].partitions[tp.partition].replicas[0] for tp in before}
         needed = [tp for tp in chosen if tp in before and before[tp].leader != preferred[tp]]
         if needed:
             self._order_election(needed)
-        after = self._states(needed)
+        after = self._read.states(needed)
         answers: Answers[TopicPartition] = {}
         for tp in chosen:
             if tp not in before:
@@ -347,7 +294,7 @@ class ZooKeeperCluster:
         if isinstance(answer, Conflict):
             raise StaleVersion("another election is under way", hint="try again") from answer
         deadline = time.monotonic() + PATIENCE_S
-        while self._nodes([path])[0] is not None:
+        while self._read.node(path) is not None:
             if time.monotonic() > deadline:
                 raise RequestTimedOut("no controller has taken the election up")
             time.sleep(PAUSE_S)
@@ -387,14 +334,10 @@ def _outcome(action: Callable[[], None]) -> KedgeError | None:
 
 def _entity(resource: ConfigResource) -> str:
     if resource.kind is ResourceKind.TOPIC:
-        return _entity_of_topic(resource.name)
+        return entity_of_topic(resource.name)
     if resource.kind is not ResourceKind.BROKER:
         _unsupported(f"configs of {resource} are not kept")
     return f"brokers/{resource.name or znodes.DEFAULT_ENTITY}"
-
-
-def _entity_of_topic(name: str) -> str:
-    return f"topics/{name}"
 
 
 def _partition(

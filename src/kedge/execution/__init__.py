@@ -9,7 +9,8 @@ Rules.
   (`standing`), never from memory: a run that was killed goes on by looking.
 - Moves start as soon as both ends are free (`order`); a wave is an order of preference, no barrier.
 - Throttles are leased (`leases`, `journal`): written down before they are set, removed to the
-  letter, by the run itself or by the next one. Others' throttles are never touched.
+  letter, by the run itself or by the next one. Others' throttles are never touched. Nothing moves
+  before the brokers have heard of them.
 - What no longer fits is refused before anything is changed (`judging`).
 
 Worked example, a plan of two changes with one slot each way:
@@ -25,7 +26,13 @@ Worked example, a plan of two changes with one slot each way:
 
 from kedge.execution.journal import Ending, Lease, RunState, read_journal
 from kedge.execution.judging import judge
-from kedge.execution.leases import lease_for, refuse_foreign, still_ours, throttles_in
+from kedge.execution.leases import (
+    lease_for,
+    refuse_foreign,
+    still_ours,
+    throttles_in,
+    unheard,
+)
 from kedge.execution.order import in_order, next_moves, waiting_for_brokers
 from kedge.execution.progress import Pace, Progress, Sizes, progress_of
 from kedge.execution.standing import (
@@ -59,5 +66,6 @@ __all__ = [
     "standings_of",
     "still_ours",
     "throttles_in",
+    "unheard",
     "waiting_for_brokers",
 ]
