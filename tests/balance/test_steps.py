@@ -1,15 +1,17 @@
-"""What the kernels keep beside the loads tells what it would tell if it were written anew."""
+"""Steps of the search: what kernels keep beside the loads is true; whom insisting helps."""
 
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 
 from kedge.balance.bounds import bounds_of
 from kedge.balance.layout import COUNT, LOAD, State
+from kedge.balance.polish import insist
 from kedge.balance.problem import Problem
 from kedge.balance.steps import Run, copied
-from tests.balance.problems import problems
+from tests.balance.problems import problem_of, problems
 
 
 def lists(state: State) -> list[dict[int, list[float]]]:
@@ -46,3 +48,28 @@ def test_a_fork_leaves_the_run_as_it_is(problem: Problem) -> None:
     run.fork(run.state).forced()
     for kept, now in zip(before, run.state, strict=True):
         assert (kept == now).all()
+
+
+def on_two_brokers(*sizes: float) -> Run:
+    """Replicas on two brokers in turn, which may hold a thousandth more than half each."""
+    home = [[i % 2] for i in range(len(sizes))]
+    problem = problem_of(home, size=sizes, tolerance=np.full(4, 1e-3))
+    return Run(problem, bounds_of(problem), None)
+
+
+def test_a_broker_that_is_over_by_a_hair_exchanges_what_fits() -> None:
+    run = on_two_brokers(5.02, 4.98, 5.0, 5.0)
+    insist(run, seed=1)
+    assert sorted(run.state.of_brokers(LOAD)[:, 0] * run.unit[0]) == pytest.approx([10.0, 10.0])
+
+
+def test_one_that_is_over_by_more_is_left_to_the_other_steps() -> None:
+    run = on_two_brokers(6.0, 4.0, 5.0, 5.0)
+    insist(run, seed=1)
+    assert (run.state.now == run.state.home).all()
+
+
+def test_insisting_ends_where_nothing_helps() -> None:
+    run = on_two_brokers(5.02, 4.98)
+    insist(run, seed=1)
+    assert (run.state.now == run.state.home).all()

@@ -72,6 +72,7 @@ def anneal(
     luck: UInt64s,
     racks: Int32s,
     starts: Int32s,
+    focus: Int32s,
     toll: Floats,
     steps: int,
     hot: float,
@@ -81,9 +82,10 @@ def anneal(
 ) -> int:
     """Take so many steps while the temperature falls from hot to cold; says how many were kept.
 
-    `racks` lists the brokers rack by rack, from `starts` on. `toll` [B, 4] is what load costs
-    wherever it is, `price` what a move costs beside its bytes. What lies beyond a target costs
-    `steep` at first and ten times that in the end, so that the last steps leave nothing there.
+    `racks` lists the brokers rack by rack, from `starts` on; only replicas of the brokers in
+    `focus` are drawn, or if there are none, all. `toll` [B, 4] is what load costs wherever it is,
+    `price` what a move costs beside its bytes. What lies beyond a target costs `steep` at first and
+    ten times that in the end, so that the last steps leave nothing there.
     """
     partitions, width = st.now.shape
     cooling = (cold / hot) ** (1.0 / max(1, steps // 256))
@@ -93,8 +95,13 @@ def anneal(
         if step % 256 == 255:
             heat *= cooling
             steep *= steeper
-        p = int(_draw(luck) * partitions)
-        k = int(_draw(luck) * width)
+        if len(focus) == 0:
+            p = int(_draw(luck) * partitions)
+            k = int(_draw(luck) * width)
+        else:
+            holder = focus[int(_draw(luck) * len(focus))]
+            drawn = st.items[holder, int(_draw(luck) * st.holder[holder, COUNT])]
+            p, k = drawn // width, drawn % width
         b = st.now[p, k]
         if b < 0 or not st.rule[p, MOVABLE]:
             continue

@@ -4,6 +4,7 @@ Small clusters have few replicas on each broker, and greedy choices do not fit e
 of the bound to go by, annealing starts from the cheapest mixture of placements (`mixing`), twice
 with different heat, each try on a core of its own; the better one is kept. Without, it starts from
 what was drained. So it does in middling clusters, if draining took more than it usually does.
+Whoever is beyond a target after all that, by a hair, is insisted on.
 """
 
 from __future__ import annotations
@@ -14,19 +15,33 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kedge.balance.layout import BYTES, HAIR, HARD, HUGE, LOAD, MAX_BYTES, MOVES, TARGET, State
-from kedge.balance.problem import is_small
+from kedge.balance.layout import (
+    BYTES,
+    HAIR,
+    HARD,
+    HUGE,
+    INVERSE,
+    LOAD,
+    MAX_BYTES,
+    MOVES,
+    TARGET,
+    State,
+)
+from kedge.balance.problem import Floats, is_small
 from kedge.balance.steps import MOVE_PRICE, Run, copied
 
 STEPS_EACH = 250
 STAGES = ((3e-4, 3e-5), (3e-5, 1e-6))  # how hot annealing is, from and to, half of its time each
 STEEP = 0.7  # load beyond a target costs less than the bytes that cure it: draining does the rest
 STEEPER = 1.5  # where draining could not
+STEEPEST = 1e3  # where only a hair is left
 COLDEST = 1e-6
 CHEAP_MOVE = 2e-4  # small clusters have few moves: one less is worth this share of a broker's bytes
 MIDDLING = 300_000  # replicas up to which a walk, and a second look homewards, is worth its time
 SMOOTHING = 3_000_000  # steps of it
 CLUMSY_BYTES, CLUMSY_MOVES = 1.01, 0.06  # times the bound, of all replicas
+INSIST_TURNS, INSIST_STEPS = 10, 200_000  # where somebody is beyond a target after all
+BY_A_HAIR = 5e-3  # of what a broker can bear: as much is worth any move
 NEAR_ENOUGH = 1.025  # of the bytes bound: not worth two more tries
 GOOD_ENOUGH = 1.003  # of the bytes bound: nothing to gain by annealing
 
@@ -65,6 +80,7 @@ def polish(run: Run, seed: int, left: int) -> None:
         _mix(run, seed, left)
     else:
         _wander(run, seed)
+    insist(run, seed)
 
 
 def _is_clumsy(run: Run) -> bool:
@@ -79,6 +95,34 @@ def _smooth(run: Run, seed: int) -> None:
     toll = run.scaled(run.bounds.lam)
     run.anneal(seed, STAGES[1], STEEP, toll, MOVE_PRICE, SMOOTHING)
     run.repair(run.aimed)
+
+
+def insist(run: Run, seed: int) -> None:
+    """A walk among what the brokers hold that are beyond their targets, until none is.
+
+    They are beyond by a hair, all together, or it is not for want of luck: no move relieves them,
+    but some exchange of the millions that there are does, or shifts what is left to a broker that
+    has more to choose from.
+    """
+    run.aim(np.zeros(4))
+    nothing, heat = np.zeros((run.problem.brokers, 4)), (COLDEST, COLDEST)
+    beyond = _beyond(run)
+    for turn in range(INSIST_TURNS):
+        over = np.flatnonzero((beyond > 0).any(axis=1)).astype(np.int32)
+        if not len(over) or beyond.sum() > BY_A_HAIR:
+            break
+        run.anneal(seed + turn, heat, STEEPEST, nothing, MOVE_PRICE, INSIST_STEPS, over)
+        before, beyond = beyond, _beyond(run)
+        if beyond.sum() >= before.sum():
+            break
+
+
+def _beyond(run: Run) -> Floats:
+    """float64[B, 4]: how far each broker that stays is beyond its targets, in shares of its all."""
+    load, target, inverse = map(run.state.of_brokers, (LOAD, TARGET, INVERSE))
+    beyond = np.where(load > target * (1 + HAIR) + HAIR, (load - target) * inverse, 0.0)
+    beyond[run.problem.must_empty] = 0.0
+    return beyond
 
 
 def _wander(run: Run, seed: int) -> None:

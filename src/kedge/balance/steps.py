@@ -24,7 +24,7 @@ from kedge.balance.layout import (
     TOP,
     State,
 )
-from kedge.balance.problem import Floats, Problem
+from kedge.balance.problem import Floats, Int32s, Problem
 from kedge.balance.solution import CurvePoint, Progress
 
 SOME_HARM = 2.0  # a broker may be pushed beyond its target by less than half of what is relieved
@@ -185,6 +185,7 @@ class Run:
         toll: Floats,
         price: float,
         steps: int,
+        focus: Int32s | None = None,
     ) -> None:
         """So many random steps while the heat falls from one to the other."""
         from kedge.balance.anneal import anneal
@@ -198,7 +199,8 @@ class Run:
         budget = state.tally[MAX_BYTES:].copy()
         # an exchange asks for its two moves one by one: the second needs room as well
         state.tally[MAX_BYTES:] -= [state.part[:, SIZE].max(initial=0.0), 1, 1]
-        anneal(state, luck, racks, starts, toll, steps, heat[0], heat[1], price, steep)
+        of = np.zeros(0, np.int32) if focus is None else focus
+        anneal(state, luck, racks, starts, of, toll, steps, heat[0], heat[1], price, steep)
         state.tally[MAX_BYTES:] = budget
         self.tell("polish", 0.0, 0)
 
