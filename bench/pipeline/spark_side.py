@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from bench.pipeline.cost import tell_rounds
 from kedge.pipeline.jobs.merge import shuffle_width
-from kedge.pipeline.reference import BROKERS, REPLICAS, read_reference, write_reference
+from kedge.pipeline.reference import BROKERS, read_reference, write_reference
 from kedge.pipeline.session import SessionSettings, spark_session
 from kedge.pipeline.sources.files import Format, find_files, new_files
 from kedge.pipeline.sources.frames import raw_rows
@@ -22,9 +22,9 @@ from kedge.pipeline.transforms.replica import replica_load
 def samples(session: SparkSession, directory: Path, reference: Path) -> DataFrame:
     """Valid, timely, unique samples of all files, by the number of their replica."""
     files = new_files(find_files(directory / "raw_parquet", Format.PARQUET), Format.PARQUET, ())
-    brokers, replicas = (session.read.parquet(str(reference / n)) for n in (BROKERS, REPLICAS))
+    brokers = session.read.parquet(str(reference / BROKERS))
     raw = raw_rows(session, files, Format.PARQUET, traced=False)
-    known = with_known(with_replica(raw, replicas=replicas), brokers=brokers)
+    known = with_known(with_replica(raw), brokers=brokers)
     width = shuffle_width(sum(file.rows for file in files))
     narrow = good(known, rules=Rules()).select("replica", "ts", "seq", *ROLLED)
     return dedupe(narrow, partitions=width)

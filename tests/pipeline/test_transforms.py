@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.testing import assertDataFrameEqual
 
-from kedge.pipeline.schemas import BROKERS, RAW_TEXT, REPLICAS, SAMPLE, SAMPLE_COLUMNS
+from kedge.pipeline.schemas import BROKERS, RAW_TEXT, SAMPLE, SAMPLE_COLUMNS
 from kedge.pipeline.transforms import (
     ROLLED,
     Rules,
@@ -65,10 +65,6 @@ def plan_of(frame: Any) -> str:
     return str(frame._jdf.queryExecution().executedPlan().toString())
 
 
-def replicas(spark: SparkSession) -> DataFrame:
-    return spark.createDataFrame([("c", 1, "t", 0, 0), ("c", 2, "t", 0, 1)], REPLICAS)
-
-
 FAULTS: dict[str, dict[str, Any]] = {
     "null_ts": {"ts": None},
     "null_broker": {"broker": None},
@@ -93,7 +89,7 @@ def test_each_fault_has_its_reason_and_the_edges_are_good(spark: SparkSession) -
     rows = samples(spark, *FAULTS.values(), *edges.values())
     rows = rows.withColumn(RAW_TEXT, F.lit(None).cast("string"))
     brokers = spark.createDataFrame([("c", 1, "a", 10)], BROKERS)
-    known = with_known(with_replica(rows, replicas=replicas(spark)), brokers=brokers)
+    known = with_known(with_replica(rows), brokers=brokers)
     others = refused(known, rules=Rules()).select("reason", "verdict").collect()
     assert sorted(str(row.reason) for row in others) == sorted([*FAULTS, "None"])
     assert [row.verdict for row in others if row.reason is None] == ["late"]
@@ -104,15 +100,14 @@ def test_each_fault_has_its_reason_and_the_edges_are_good(spark: SparkSession) -
     ]
 
 
-def test_replicas_of_the_assignment_have_its_numbers_and_others_one_below_zero(
+def test_every_replica_has_a_number_of_its_own_whatever_else_its_rows_say(
     spark: SparkSession,
 ) -> None:
-    changes = [{}, {"broker": 2}, {"broker": 3}, {"topic": "u"}, {"cluster": None}]
-    numbered = with_replica(samples(spark, *changes), replicas=replicas(spark)).collect()
-    numbers = [row.replica for row in numbered]
-    assert numbers[:2] == [0, 1]
-    assert all(number < 0 for number in numbers[2:])
+    changes = [{}, {"broker": 2}, {"partition": 2}, {"topic": "u"}, {"cluster": "d"}]
+    again: list[dict[str, Any]] = [{**one, "seq": 9, "bytes_in": 1} for one in changes]
+    numbers = [row.replica for row in with_replica(samples(spark, *changes, *again)).collect()]
     assert len(set(numbers)) == len(changes)
+    assert numbers[: len(changes)] == numbers[len(changes) :]
 
 
 def test_texts_that_are_no_samples_are_kept_whole(spark: SparkSession) -> None:
@@ -142,7 +137,7 @@ def test_the_highest_seq_wins_and_rows_of_it_are_its_copies(spark: SparkSession)
         *({**later, "seq": 5, "bytes_in": 11}, {**later, "seq": 4}),
         {"broker": 7, "seq": 1},  # a replica that the assignment does not have
     )
-    unique = dedupe(with_replica(rows, replicas=replicas(spark)), partitions=2)
+    unique = dedupe(with_replica(rows), partitions=2)
     kept = unique.select("broker", "ts", "seq", "bytes_in", "copies", "ingest_ts").collect()
     assert sorted((r.broker, r.ts.minute, r.seq, r.bytes_in, r.copies) for r in kept) == [
         *((1, 0, 4, 10, 2), (1, 1, 5, 11, 1), (7, 0, 1, 10, 1)),
@@ -153,10 +148,10 @@ def test_the_highest_seq_wins_and_rows_of_it_are_its_copies(spark: SparkSession)
 
 def test_rows_seen_in_two_runs_count_as_in_one(spark: SparkSession) -> None:
     rows = samples(spark, {"seq": 4}, {"seq": 4}, {"seq": 3})
-    numbered = with_replica(rows, replicas=replicas(spark))
+    numbered = with_replica(rows)
     once = dedupe(numbered.unionByName(numbered), partitions=2)
     silver = dedupe(numbered, partitions=2).drop("replica")
-    again = with_replica(each_copy(silver).unionByName(rows), replicas=replicas(spark))
+    again = with_replica(each_copy(silver).unionByName(rows))
     assertDataFrameEqual(dedupe(again, partitions=2), once)
 
 
@@ -212,7 +207,7 @@ def test_rows_of_one_seq_that_differ_have_one_winner_however_narrow_they_are(
         {"bytes_in": 9, "ingest_ts": NOON + timedelta(seconds=3)},
     ]
     for order in (changes, changes[::-1]):
-        wide = with_replica(samples(spark, *order), replicas=replicas(spark))
+        wide = with_replica(samples(spark, *order))
         narrow = wide.select("replica", "ts", "seq", *ROLLED)
         assert [row.bytes_in for row in dedupe(narrow, partitions=2).collect()] == [9]
         won = dedupe(wide, partitions=2).collect()
@@ -222,7 +217,7 @@ def test_rows_of_one_seq_that_differ_have_one_winner_however_narrow_they_are(
 def test_the_hot_path_has_one_shuffle_and_no_python(spark: SparkSession) -> None:
     rows = samples(spark, {}).withColumn(RAW_TEXT, F.lit(None).cast("string"))
     brokers = spark.createDataFrame([("c", 1, "a", 10)], BROKERS).coalesce(1)
-    known = with_known(with_replica(rows, replicas=replicas(spark)), brokers=brokers)
+    known = with_known(with_replica(rows), brokers=brokers)
     unique = dedupe(good(known, rules=Rules()), partitions=2)
     plan = plan_of(unique)
     assert plan.count("Exchange hashpartitioning(replica") == 1

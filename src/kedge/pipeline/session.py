@@ -131,6 +131,9 @@ def _configuration(settings: SessionSettings) -> dict[str, str]:
         "spark.sql.shuffle.partitions": str(settings.partitions),
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
         "spark.sql.parquet.compression.codec": "zstd",
+        "spark.hadoop.parquet.compression.codec.zstd.level": "1",
+        # It would tell tries of a task apart that gave different rows: reading files never does.
+        "spark.sql.shuffle.orderIndependentChecksum.enabled": "false",
         "spark.sql.legacy.parquet.nanosAsLong": "true",
         # A frame that is written by verdict or by day goes to few files at once: no sort for that.
         "spark.sql.maxConcurrentOutputFileWriters": "16",

@@ -23,7 +23,7 @@ from kedge.pipeline import sinks
 from kedge.pipeline.jobs.bronze import Keep, Kept
 from kedge.pipeline.jobs.progress import Progress, Silent
 from kedge.pipeline.manifest import Day, Manifest, Settings
-from kedge.pipeline.reference import BROKERS, REPLICAS
+from kedge.pipeline.reference import BROKERS
 from kedge.pipeline.schemas import SAMPLE_COLUMNS, SILVER, SILVER_COLUMNS
 from kedge.pipeline.transforms import (
     LATE,
@@ -147,14 +147,11 @@ class _Merging:
         if not found:
             return None
         old = self.session.read.schema(SILVER).parquet(*found).transform(each_copy)
-        return with_replica(old, replicas=self._reference(REPLICAS)).select(*NUMBERED)
+        return with_replica(old).select(*NUMBERED)
 
     def _known(self, rows: DataFrame) -> DataFrame:
-        numbered = with_replica(rows, replicas=self._reference(REPLICAS))
-        return with_known(numbered, brokers=self._reference(BROKERS))
-
-    def _reference(self, name: str) -> DataFrame:
-        return self.session.read.parquet(str(self.staged.path("reference", name)))
+        brokers = self.session.read.parquet(str(self.staged.path("reference", BROKERS)))
+        return with_known(with_replica(rows), brokers=brokers)
 
 
 def _touched(before: Manifest, span: Span) -> list[str]:
