@@ -19,7 +19,7 @@ from kedge.balance.problem import Problem
 from kedge.balance.search import loads_of, search, warm
 from kedge.balance.solution import Solution
 
-SEED = 90_817
+SEED = 61_409
 CASES = (
     *(("S", scenario, 0.02) for scenario in ("skew", "grow", "drain", "rf", "kafka")),
     *(("M", s, 0.02) for s in ("skew", "grow", "drain", "rf", "mixed", "jumbo", "kafka", "jbod")),

@@ -71,7 +71,8 @@ def polish(run: Run, seed: int, left: int) -> None:
     """Leave the best state found in the run; `left` brokers are beyond their targets before."""
     if not is_small(run.problem):
         if left:
-            left = run.repair(run.aimed)
+            run.repair(run.aimed)
+            left = insist(run, seed)
         if run.state.now.size <= MIDDLING and (left or _is_clumsy(run)):
             _smooth(run, seed)
     elif run.ratio() < GOOD_ENOUGH and not left:
@@ -97,8 +98,10 @@ def _smooth(run: Run, seed: int) -> None:
     run.repair(run.aimed)
 
 
-def insist(run: Run, seed: int) -> None:
+def insist(run: Run, seed: int) -> int:
     """A walk among what the brokers hold that are beyond their targets, until none is.
+
+    Says how many still are.
 
     They are beyond by a hair, all together, or it is not for want of luck: no move relieves them,
     but some exchange of the millions that there are does, or shifts what is left to a broker that
@@ -110,11 +113,12 @@ def insist(run: Run, seed: int) -> None:
     for turn in range(INSIST_TURNS):
         over = np.flatnonzero((beyond > 0).any(axis=1)).astype(np.int32)
         if not len(over) or beyond.sum() > BY_A_HAIR:
-            break
+            return len(over)
         run.anneal(seed + turn, heat, STEEPEST, nothing, MOVE_PRICE, INSIST_STEPS, over)
         before, beyond = beyond, _beyond(run)
         if beyond.sum() >= before.sum():
             break
+    return int((beyond > 0).any(axis=1).sum())
 
 
 def _beyond(run: Run) -> Floats:

@@ -1,0 +1,91 @@
+"""`python -m tests.pipeline.matrix --sizes XS,S,M --seeds 3,4`: every size, seed and form, judged.
+
+Metrics with known answers are generated and ingested as Parquet, JSON lines and CSV, with Spark as
+users run it; every account, sum, percentile and planted finding must be the one foretold. With
+`--cluster`, the largest size is also ingested on a standalone cluster of this machine, and every
+table must have the rows that it has locally.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from contextlib import nullcontext
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from kedge.pipeline.cluster import spark_cluster
+from kedge.pipeline.generator import generate
+from kedge.pipeline.jobs.ingest import ingest
+from kedge.pipeline.session import SessionSettings, spark_session
+from kedge.pipeline.sources.files import Format
+from tests.pipeline.conftest import Metrics
+from tests.pipeline.oracle import SILVER, check_all, query, scan
+
+TABLES = {
+    "silver": SILVER,
+    "late": "* exclude (file)",
+    "quarantine": "reason, raw",
+    **{
+        f"gold/{name}": "*"
+        for name in ("rollup", "broker_load", "window_load", "partition_load", "findings")
+    },
+}
+
+
+def main() -> int:
+    """Generate, ingest, judge."""
+    options = argparse.ArgumentParser(prog="python -m tests.pipeline.matrix")
+    options.add_argument("--sizes", default="XS,S,M")
+    options.add_argument("--seeds", default="3,4")
+    options.add_argument("--cluster", action="store_true", help="the largest on a cluster, too")
+    asked = options.parse_args()
+    seeds = [int(seed) for seed in asked.seeds.split(",")]
+    every: list[Metrics] = []
+    with tempfile.TemporaryDirectory(prefix="kedge-matrix-") as scratch:
+        with spark_session(SessionSettings()) as spark:
+            for size in asked.sizes.split(","):
+                for seed in seeds:
+                    every.append(_made(Path(scratch) / f"{size}-{seed}", size, seed))
+                    for form in Format:
+                        _judged(every[-1], form, spark)
+        if asked.cluster:
+            _compare(every[-1], Path(scratch))
+    return 0
+
+
+def _made(directory: Path, size: str, seed: int) -> Metrics:
+    formats = tuple(str(form) for form in Format)
+    expected = generate(directory, size=size, seed=seed, formats=formats)
+    return Metrics(directory, json.loads(json.dumps(expected)))
+
+
+def _judged(made: Metrics, form: Format, spark: SparkSession) -> None:
+    began = time.perf_counter()
+    output = made.directory / f"history-{form}"
+    done = ingest(made.order(form, output), lambda: nullcontext(spark))
+    took = time.perf_counter() - began
+    check_all(made, output, form)
+    print(f"{made.directory.name} {form}: {done.rows:,} rows as foretold, {took:.0f} s", flush=True)
+
+
+def _compare(made: Metrics, scratch: Path) -> None:
+    """The tables of a cluster beside those of one process."""
+    here, there = made.directory / f"history-{Format.PARQUET}", made.directory / "history-cluster"
+    with spark_cluster(scratch / "cluster") as cluster:
+        session = SessionSettings(master=cluster.url, driver_memory="1g")
+        ingest(made.order(Format.PARQUET, there), lambda: spark_session(session))
+    for table, columns in TABLES.items():
+        one, other = (f"select {columns} from {scan(at, table)}" for at in (here, there))
+        for first, second in ((one, other), (other, one)):
+            (count,) = query(f"select count(*) from (({first}) except all ({second}))")[0]
+            assert count == 0, f"{table}: {count} rows differ"
+    print(f"{made.directory.name}: {len(TABLES)} tables on a cluster as here", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
