@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from kedge.cluster.port import (
     Cluster,
@@ -13,8 +14,8 @@ from kedge.cluster.port import (
     broker_resource,
     topic_resource,
 )
-from kedge.errors import KedgeError, UnknownBroker, UnknownTopicOrPartition
-from kedge.execution import Lease, Observation, Sizes, still_ours, throttles_in
+from kedge.errors import KedgeError, Unavailable, UnknownBroker, UnknownTopicOrPartition
+from kedge.execution import Lease, Observation, Sizes, still_ours, throttles_in, unheard
 from kedge.execution.journal import Settings
 from kedge.model import BrokerId, TopicPartition
 from kedge.plan import Change
@@ -22,6 +23,8 @@ from kedge.plan import Change
 Steps = Mapping[str, Sequence[ConfigChange]]
 ABSENT = (UnknownBroker, UnknownTopicOrPartition)
 OWN = (ConfigSource.TOPIC, ConfigSource.BROKER)
+HEARD_S = 30.0  # longer than any broker was seen to need for the news of a config
+HEARD_PAUSE_S = 0.1
 
 
 def observe(cluster: Cluster, changes: Iterable[Change]) -> Observation:
@@ -100,6 +103,29 @@ def set_throttles(cluster: Cluster, lease: Lease) -> None:
         }
 
     _alter(cluster, steps(lease.topics), steps(lease.brokers))
+
+
+def until_heard(
+    cluster: Cluster,
+    lease: Lease,
+    *,
+    sleep: Callable[[float], None] = time.sleep,
+    clock: Callable[[], float] = time.monotonic,
+) -> list[str]:
+    """Wait until brokers tell the rates of a lease as theirs; says which did not in time.
+
+    They hear of throttles some time after these are stored, and a move could be faster. They hear
+    in the order of storing, lists first: whoever tells its rate has the lists.
+    """
+    deadline = clock() + HEARD_S
+    while True:
+        try:
+            silent = unheard(lease, present_throttles(cluster, lease))
+        except Unavailable:  # one of them is on its way down, or all are out of reach
+            silent = list(lease.brokers)
+        if not silent or clock() >= deadline:
+            return silent
+        sleep(HEARD_PAUSE_S)
 
 
 def remove_throttles(cluster: Cluster, lease: Lease) -> None:

@@ -15,11 +15,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from kedge.apply.looking import (
+    HEARD_S,
     observe,
     present_throttles,
     remove_throttles,
     set_throttles,
     sizes_of,
+    until_heard,
 )
 from kedge.apply.runs import RunFiles
 from kedge.cluster.port import Cluster, Election
@@ -28,7 +30,6 @@ from kedge.execution import (
     DRIFTED,
     SETTLED,
     Ending,
-    Lease,
     Observation,
     Pace,
     Progress,
@@ -40,7 +41,6 @@ from kedge.execution import (
     progress_of,
     refuse_foreign,
     standings_of,
-    unheard,
     waiting_for_brokers,
 )
 from kedge.execution import journal as lines
@@ -48,8 +48,6 @@ from kedge.model import TopicPartition
 from kedge.plan import Change, Plan
 
 BATCH = 1_000
-HEARD_S = 30.0  # longer than any broker was seen to need for the news of a config
-HEARD_PAUSE_S = 0.1
 
 
 def _nothing(*_: object) -> None:
@@ -130,26 +128,10 @@ class Run:
         both = wanted.and_also(state.lease)
         self._files.write(lines.leased(both))
         set_throttles(self._cluster, both)
-        self._until_heard(both)
-
-    def _until_heard(self, lease: Lease) -> None:
-        """Brokers hear of throttles some time after these are stored: no move is faster than that.
-
-        They hear in the order of storing, lists first: whoever tells its rate has the lists.
-        """
-        deadline = self._pacing.clock() + HEARD_S
-        while silent := self._unheard(lease):
-            if self._pacing.clock() >= deadline:
-                told = ", ".join(silent)
-                self._note(f"brokers {told} have not taken their throttles in {HEARD_S:g} s")
-                return
-            self._pacing.sleep(min(self._pacing.interval_s, HEARD_PAUSE_S))
-
-    def _unheard(self, lease: Lease) -> list[str]:
-        try:
-            return unheard(lease, present_throttles(self._cluster, lease))
-        except Unavailable:  # one of them is on its way down, or all are out of reach
-            return list(lease.brokers)
+        for broker in until_heard(
+            self._cluster, both, sleep=self._pacing.sleep, clock=self._pacing.clock
+        ):
+            self._note(f"broker {broker} has not taken its throttle in {HEARD_S:g} s")
 
     def give_back(self) -> None:
         """Remove the throttles that this run has set."""

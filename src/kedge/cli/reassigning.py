@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
+from kedge.apply.looking import HEARD_S, until_heard
 from kedge.cli.options import say
 from kedge.cluster.port import (
     Cluster,
@@ -28,6 +29,7 @@ from kedge.errors import (
     UnknownBroker,
     UnknownTopicOrPartition,
 )
+from kedge.execution import Lease
 from kedge.model import Broker, BrokerId, TopicPartition
 from kedge.placement import drawn, place
 from kedge.plan import (
@@ -236,6 +238,14 @@ def _set_rates(
     reachable = _only_alive(brokers, alive)
     steps = _set(list(rates), list(rates.values()))
     _alter(cluster, {broker_resource(broker): steps for broker in reachable})
+    lease = Lease({str(broker): dict(rates) for broker in reachable}, {})
+    try:
+        silent = until_heard(cluster, lease)
+    except KedgeError as refusal:  # who may alter configs need not be one who may read them
+        say(f"note: whether brokers have taken their throttles is not known: {refusal.what}")
+    else:
+        if silent:
+            say(f"note: broker {', '.join(silent)} has not taken its throttle in {HEARD_S:g} s")
 
 
 def _only_alive(brokers: Sequence[BrokerId], alive: Iterable[BrokerId]) -> list[BrokerId]:

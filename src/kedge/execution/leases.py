@@ -59,7 +59,11 @@ def refuse_foreign(present: Lease, ours: Lease) -> None:
 
 def unheard(lease: Lease, present: Lease) -> list[str]:
     """The brokers that do not tell the rates of the lease as theirs, yet."""
-    return [name for name, rates in lease.brokers.items() if present.brokers.get(name) != rates]
+    return [
+        name
+        for name, rates in lease.brokers.items()
+        if not rates.items() <= present.brokers.get(name, {}).items()
+    ]
 
 
 def still_ours(lease: Lease, present: Lease) -> dict[str, dict[str, list[str]]]:
