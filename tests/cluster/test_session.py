@@ -145,6 +145,15 @@ def test_a_change_is_not_asked_again_when_the_broker_hangs_up(
     assert len(broker.asked(CreateTopicsRequest)) == 1
 
 
+def test_a_change_goes_over_a_new_connection_where_an_idle_one_was_closed(
+    broker: ScriptedBroker, cluster: KafkaAdmin
+) -> None:
+    broker.answers[CreateTopicsRequest] = lambda _: created(0)
+    cluster.describe()
+    broker.hang_up()
+    assert cluster.create_topics([TopicOrder("t")]) == {"t": None}
+
+
 def test_after_a_fault_the_next_call_connects_anew(
     broker: ScriptedBroker, cluster: KafkaAdmin
 ) -> None:

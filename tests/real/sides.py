@@ -19,9 +19,12 @@ from confluent_kafka.admin._resource import ResourceType
 
 from jvm.clusters import BROKERS, RealCluster
 from jvm.tools import KafkaTools
+from kedge.apply.looking import set_throttles, until_heard
 from kedge.cli.app import run
 from kedge.cluster.kafka_admin import KafkaAdmin
+from kedge.execution import Lease
 from kedge.model import BrokerId
+from kedge.plan import TOPIC_THROTTLES, broker_rates
 from tests.real.story import FILES, LONG, STORY
 from tests.real.views import at_rest, of_one_mind
 
@@ -167,6 +170,8 @@ class Observer:
         match words[1:]:
             case ("fill", topic):
                 self.fill(topic)
+            case ("throttle", topic):
+                self.throttle(topic)
             case ("stop", broker):
                 self._cluster.stop_broker(int(broker))
                 self._until(lambda: len(self._admin.list_topics(timeout=20).brokers) == 2)
@@ -267,6 +272,13 @@ class Observer:
             for _ in range(60):
                 producer.produce(topic, b"x" * 100_000, partition=partition)
         assert producer.flush(30) == 0
+
+    def throttle(self, topic: str) -> None:
+        """Hold every copy of a topic back, so that none is faster than the news of a throttle."""
+        rates, lists = broker_rates(1), dict.fromkeys(TOPIC_THROTTLES, "*")
+        lease = Lease({str(broker): rates for broker in BROKERS}, {topic: lists})
+        set_throttles(self._moves, lease)
+        assert until_heard(self._moves, lease) == []
 
     def clear(self) -> None:
         """Remove every topic."""

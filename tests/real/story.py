@@ -134,6 +134,7 @@ elect --election-type preferred --all-topic-partitions
 ! elect --election-type preferred --topic orders --partition 0 --all-topic-partitions
 ! elect --election-type best --all-topic-partitions
 > fill orders
+> throttle orders
 reassign execute --reassignment-json-file {slow} --throttle 1
 reassign list
 topics describe --topic orders

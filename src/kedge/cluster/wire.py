@@ -208,6 +208,8 @@ class Connection:
         self._correlation += 1
         request.with_header(correlation_id=self._correlation, client_id=self._access.client_id)
         data = bytes(request.encode(framed=True, header=True))
+        if self._is_closed():
+            raise NothingSent(f"{self.address}: the broker has closed the idle connection")
         self._guarded(partial(self._socket.sendall, data), deadline)
         frame = io.BytesIO(self._frame(deadline))
         kind = request.header.get_response_class()
@@ -219,6 +221,17 @@ class Connection:
         if header.correlation_id != self._correlation:
             raise BrokerFailed(f"{self.address}: an answer to another question")
         return answer
+
+    def _is_closed(self) -> bool:
+        """Brokers close connections that are idle: better seen before a change is sent than after.
+
+        Below TLS, where its own messages may wait: those are no end.
+        """
+        self._socket.settimeout(0)
+        try:
+            return socket.socket.recv(self._socket, 1, socket.MSG_PEEK) == b""
+        except OSError:  # nothing to read, or a fault that sending will tell of
+            return False
 
     def _frame(self, deadline: Deadline) -> bytes:
         size = int.from_bytes(self._received(4, deadline), "big")
