@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -159,6 +160,29 @@ def test_a_broker_that_never_tells_of_its_throttle_holds_nothing_up_for_ever(
     assert bench.notes == [
         f"broker {broker} has not taken its throttle in 30 s" for broker in (1, 2, 3, 4)
     ]
+
+
+def test_a_broker_that_has_yet_to_hear_of_the_end_of_a_move_is_not_believed(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    describe, late = bench.cluster.describe_topics, iter(range(3))
+    seen: list[int] = []
+
+    def stale(names: Sequence[str]) -> dict[str, TopicDescription | KedgeError]:
+        """Replicas as they were on the way, for a few looks after the first move has ended."""
+        told = describe(names)
+        topic = told["t"]
+        assert isinstance(topic, TopicDescription)
+        if topic.partitions[0].replicas == (B4, B2) and next(late, None) is not None:
+            seen.append(len(topic.partitions))
+            first = replace(topic.partitions[0], replicas=(B4, B1, B2))
+            told["t"] = replace(topic, partitions=(first, *topic.partitions[1:]))
+        return told
+
+    monkeypatch.setattr(bench.cluster, "describe_topics", stale)
+    assert bench.run(bench.begin(), bench.cluster.finish_moves).complete
+    assert seen == [2, 2, 2]
+    assert bench.notes == []
 
 
 def test_the_replica_that_the_plan_puts_first_leads_at_the_end(bench: Bench) -> None:

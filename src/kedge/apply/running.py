@@ -48,6 +48,7 @@ from kedge.model import TopicPartition
 from kedge.plan import Change, Plan
 
 BATCH = 1_000
+DOUBTS, DOUBT_S = 20, 0.25
 
 
 def _nothing(*_: object) -> None:
@@ -106,6 +107,7 @@ class Run:
         self._refused: dict[TopicPartition, KedgeError] = {}
         self._pace = Pace()
         self._said: set[str] = set()
+        self._strayed: set[TopicPartition] = set()  # beyond doubt
 
     def carry_out(self, changes: list[Change]) -> Outcome:
         """Until all is in its place, or somebody wants to stop."""
@@ -145,8 +147,7 @@ class Run:
     def _until_settled(self, changes: list[Change]) -> dict[TopicPartition, Standing]:
         each_way = self._files.state().each_way
         while True:
-            seen = self._look(changes)
-            standings = standings_of(changes, seen)
+            seen, standings = self._look_twice(changes)
             self._tell(changes, standings, seen)
             stopping = self._pacing.stopping()
             open_ = [c for c in changes if standings[c.tp] not in SETTLED | DRIFTED]
@@ -159,6 +160,23 @@ class Run:
                 self._start(started[start : start + BATCH])
             if not started or under_way:
                 self._pacing.sleep(self._pacing.interval_s)
+
+    def _look_twice(
+        self, changes: list[Change]
+    ) -> tuple[Observation, dict[TopicPartition, Standing]]:
+        """Where all stands; what seems to have strayed is looked at again before it is believed.
+
+        The controller tells that a move has ended before every broker has heard of it.
+        """
+        for _ in range(DOUBTS):
+            seen = self._look(changes)
+            standings = standings_of(changes, seen)
+            strayed = {tp for tp, standing in standings.items() if standing in DRIFTED}
+            if strayed <= self._strayed:
+                return seen, standings
+            self._pacing.sleep(min(self._pacing.interval_s, DOUBT_S))
+        self._strayed |= strayed
+        return seen, standings
 
     def _look(self, changes: list[Change]) -> Observation:
         """Look, and look again while nobody answers."""
