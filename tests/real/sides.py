@@ -275,7 +275,7 @@ class Observer:
 
     def throttle(self, topic: str) -> None:
         """Hold every copy of a topic back, so that none is faster than the news of a throttle."""
-        rates, lists = broker_rates(1), dict.fromkeys(TOPIC_THROTTLES, "*")
+        rates, lists = broker_rates(1), dict.fromkeys(map(str, TOPIC_THROTTLES), "*")
         lease = Lease({str(broker): rates for broker in BROKERS}, {topic: lists})
         set_throttles(self._moves, lease)
         assert until_heard(self._moves, lease) == []

@@ -168,15 +168,16 @@ class Run:
 
         The controller tells that a move has ended before every broker has heard of it.
         """
-        for _ in range(DOUBTS):
+        doubts = DOUBTS
+        while True:
             seen = self._look(changes)
             standings = standings_of(changes, seen)
             strayed = {tp for tp, standing in standings.items() if standing in DRIFTED}
-            if strayed <= self._strayed:
+            doubts -= 1
+            if strayed <= self._strayed or doubts <= 0:
+                self._strayed |= strayed
                 return seen, standings
             self._pacing.sleep(min(self._pacing.interval_s, DOUBT_S))
-        self._strayed |= strayed
-        return seen, standings
 
     def _look(self, changes: list[Change]) -> Observation:
         """Look, and look again while nobody answers."""
