@@ -10,6 +10,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from bench.pipeline.cost import tell_rounds
+from kedge.pipeline import sinks
 from kedge.pipeline.jobs.merge import shuffle_width
 from kedge.pipeline.reference import BROKERS, read_reference, write_reference
 from kedge.pipeline.session import SessionSettings, spark_session
@@ -40,9 +41,9 @@ def main(directory: Path, output: Path, rounds: int, heap: str) -> None:
 
         def work() -> None:
             rolled = roll_up(samples(session, directory, reference), by=("replica",))
-            rolled.write.parquet(str(output / "rollup"))
+            sinks.write(rolled, output / "rollup")
             kept = session.read.parquet(str(output / "rollup"))
-            replica_load(kept, by=("replica",)).write.parquet(str(output / "model"))
+            sinks.write(replica_load(kept, by=("replica",)), output / "model")
 
         tell_rounds(work, output, rounds, [os.getpid(), jvm_of(session)])
 

@@ -49,6 +49,12 @@ REPLICA_KEY: Final = ("cluster", "broker", "topic", "partition")
 PARTITION_KEY: Final = ("cluster", "topic", "partition")
 BROKER_KEY: Final = ("cluster", "broker")
 
+# figures that hardly repeat: a dictionary of their values costs time and saves no room
+VARIED: Final = (
+    *("size_bytes", "bytes_in", "bytes_out", "leader_bytes_in", "leader_bytes_out"),
+    *("last_size", "max_size_bytes"),
+)
+
 # what the tables of a cluster must have; a broker or a replica list may be told more about
 BROKERS: Final = _struct(
     cluster=StringType(),
@@ -81,4 +87,5 @@ __all__ = [
     "SAMPLE_COLUMNS",
     "SILVER",
     "SILVER_COLUMNS",
+    "VARIED",
 ]

@@ -137,6 +137,10 @@ def _configuration(settings: SessionSettings) -> dict[str, str]:
         "spark.sql.legacy.parquet.nanosAsLong": "true",
         # A frame that is written by verdict or by day goes to few files at once: no sort for that.
         "spark.sql.maxConcurrentOutputFileWriters": "16",
+        # Packed samples are ten times their size in memory, and few large tasks leave cores idle.
+        "spark.sql.files.maxPartitionBytes": "32m",
+        # Groups here are many: a small table before the large one only adds a look-up to each row.
+        "spark.sql.codegen.aggregate.map.twolevel.enabled": "false",
         # Lists of a whole course per group: sorting all rows instead costs more than the lists.
         "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "50000",
         # Pruned columns would hide from the CSV reader that a line has too few of them.

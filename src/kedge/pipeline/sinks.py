@@ -23,8 +23,11 @@ def write(frame: DataFrame, path: Path, *, by: Sequence[str] = (), files: int = 
 
     With `by`, one directory for each value; with `files`, in at most so many files.
     """
+    from kedge.pipeline.schemas import VARIED
+
     placed = frame.coalesce(files) if files else frame
-    writer = placed.write.mode("overwrite")
+    plain = {f"parquet.enable.dictionary#{name}": "false" for name in VARIED}
+    writer = placed.write.mode("overwrite").options(**plain)
     with spark_faults():
         (writer.partitionBy(*by) if by else writer).parquet(str(path))
 

@@ -40,7 +40,7 @@ from kedge.pipeline.transforms import (
 )
 from kedge.pipeline.warehouse import Staged
 
-ROWS_PER_PARTITION = 320_000  # of a shuffle: sorts of so many stay near the processor
+ROWS_PER_PARTITION = 640_000  # of a shuffle: few files, and sorts that fit into small heaps
 NUMBERED = (*SAMPLE_COLUMNS, "replica")
 
 

@@ -14,25 +14,19 @@ from kedge.pipeline.transforms.robust import DAY_S, at_rank
 def replica_load(rollup: DataFrame, *, by: Sequence[str] = REPLICA_KEY) -> DataFrame:
     """One row per replica: sums, exact percentiles of its windows by nearest rank, and growth.
 
-    Growth is the slope of a straight line through the sizes, in bytes per day.
+    Growth is the slope of a straight line through the sizes, in bytes per day. Two passes, for sums
+    and for percentiles: beside a list, Spark would interpret the sums instead of compiling them.
     """
     seconds = F.unix_seconds("window_start").cast("double")
-    grouped = rollup.groupBy(*by).agg(
+    growth = F.regr_slope(F.col("last_size"), seconds) * DAY_S
+    sums = rollup.groupBy(*by).agg(
         F.count(F.lit(1)).alias("windows"),
         F.sum("rows").alias("rows"),
         F.sum("bytes_in").alias("bytes_in"),
         F.sum("bytes_out").alias("bytes_out"),
-        F.sort_array(F.collect_list("bytes_in")).alias("ordered"),
-        (F.regr_slope(F.col("last_size"), seconds) * DAY_S).alias("growth_bytes_per_day"),
+        growth.alias("growth_bytes_per_day"),
     )
-    ordered = F.col("ordered")
+    lists = rollup.groupBy(*by).agg(F.sort_array(F.collect_list("bytes_in")).alias("ordered"))
     ranks = {"p50": 0.5, "p95": 0.95, "max": 1.0}
-    return grouped.select(
-        *by,
-        "windows",
-        "rows",
-        "bytes_in",
-        "bytes_out",
-        *(at_rank(ordered, share).alias(name) for name, share in ranks.items()),
-        "growth_bytes_per_day",
-    )
+    at_ranks = [at_rank(F.col("ordered"), share).alias(name) for name, share in ranks.items()]
+    return sums.join(lists.select(*by, *at_ranks), [*by])
