@@ -82,7 +82,7 @@ def _judged(made: Metrics, form: Format, spark: SparkSession) -> None:
     check_partitions(made.expected, output)
     hot, planted = hot_brokers(output), as_set(made.expected["hot_brokers"])
     assert hot == planted or made.expected["size"] == "XS", f"hot: {hot}, not {planted}"
-    said = f"{len(hot & planted)} of {len(planted)} hot brokers found"
+    said = f"{len(hot & planted)} of {len(planted)} hot brokers and {len(hot - planted)} others"
     print(f"{made.directory.name} {form}: {done.rows:,} rows as foretold, {said}, {took:.0f} s")
     sys.stdout.flush()
 
