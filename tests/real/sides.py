@@ -19,7 +19,7 @@ from confluent_kafka.admin._resource import ResourceType
 
 from jvm.clusters import BROKERS, RealCluster
 from jvm.tools import KafkaTools
-from kedge.apply.looking import set_throttles, until_heard
+from kedge.apply.throttles import Waiting, set_throttles, until_confirmed
 from kedge.cli.app import run
 from kedge.cluster.kafka_admin import KafkaAdmin
 from kedge.execution import Lease
@@ -278,7 +278,7 @@ class Observer:
         rates, lists = broker_rates(1), dict.fromkeys(map(str, TOPIC_THROTTLES), "*")
         lease = Lease({str(broker): rates for broker in BROKERS}, {topic: lists})
         set_throttles(self._moves, lease)
-        assert until_heard(self._moves, lease) == []
+        assert until_confirmed(self._moves, lease, Waiting()) == []
 
     def clear(self) -> None:
         """Remove every topic."""

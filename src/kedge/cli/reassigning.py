@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from kedge.apply.looking import HEARD_S, until_heard
+from kedge.apply.throttles import CONFIRM_S, Waiting, until_confirmed
 from kedge.cli.options import say
 from kedge.cluster.port import (
     Cluster,
@@ -240,12 +240,12 @@ def _set_rates(
     _alter(cluster, {broker_resource(broker): steps for broker in reachable})
     lease = Lease({str(broker): dict(rates) for broker in reachable}, {})
     try:
-        silent = until_heard(cluster, lease)
+        silent = until_confirmed(cluster, lease, Waiting())
     except KedgeError as refusal:  # who may alter configs need not be one who may read them
         say(f"note: whether brokers have taken their throttles is not known: {refusal.what}")
     else:
         if silent:
-            say(f"note: broker {', '.join(silent)} has not taken its throttle in {HEARD_S:g} s")
+            say(f"note: broker {', '.join(silent)} has not taken its throttle in {CONFIRM_S:g} s")
 
 
 def _only_alive(brokers: Sequence[BrokerId], alive: Iterable[BrokerId]) -> list[BrokerId]:

@@ -82,6 +82,9 @@ class KafkaAdmin:
     ) -> Answers[TopicPartition]:
         return kafka_moves.alter_reassignments(self._session, targets)
 
+    def authorize_reassignments(self) -> KedgeError | None:
+        return kafka_moves.authorize_reassignments(self._session)
+
     def log_dirs(
         self, brokers: Sequence[BrokerId], topics: Sequence[str] | None = None
     ) -> dict[BrokerId, tuple[LogDirDescription, ...] | KedgeError]:

@@ -74,6 +74,16 @@ def alter_reassignments(session: Session, targets: Targets) -> Answers[TopicPart
     return answers
 
 
+def authorize_reassignments(session: Session) -> KedgeError | None:
+    """The refusal of a request that names no partition: rights are checked all the same."""
+    deadline = session.deadline()
+    request = AlterPartitionReassignmentsRequest(topics=[], timeout_ms=deadline.left_ms())
+    answer = session.ask_controller(
+        request, AlterPartitionReassignmentsResponse, deadline, _top_code, change=False
+    )
+    return refusal(answer.error_code, answer.error_message, "reassignments")
+
+
 def _reassignable(batch: Sequence[TopicPartition], targets: Targets) -> list[Any]:
     kind = AlterPartitionReassignmentsRequest.ReassignableTopic
 

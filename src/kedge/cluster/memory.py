@@ -64,6 +64,8 @@ class _Partition:
     leader: BrokerId | None
     isr: tuple[BrokerId, ...]
     directories: dict[BrokerId, str] = field(default_factory=dict[BrokerId, str])
+    future: dict[BrokerId, str] = field(default_factory=dict[BrokerId, str])
+    preferred: dict[BrokerId, str] = field(default_factory=dict[BrokerId, str])
 
 
 class MemoryCluster:
@@ -106,6 +108,8 @@ class MemoryCluster:
         for partition in self._partitions():
             if partition.assignment.in_progress:
                 self._finish(partition)
+            partition.directories |= partition.future
+            partition.future.clear()
 
     def _partitions(self) -> list[_Partition]:
         return [each for topic in self._topics.values() for each in topic.values()]
@@ -277,6 +281,9 @@ class MemoryCluster:
             for tp, target in targets.items()
         }
 
+    def authorize_reassignments(self) -> KedgeError | None:
+        return DONE
+
     def _move(self, tp: TopicPartition, target: Sequence[BrokerId] | None) -> None:
         partition = self._partition(tp)
         now = partition.assignment
@@ -298,7 +305,9 @@ class MemoryCluster:
         target = partition.assignment.target
         partition.assignment = ReplicaAssignment(target)
         partition.isr = tuple(b for b in target if b in self.alive)
-        partition.directories = {b: partition.directories.get(b, LOG_DIRS[0]) for b in target}
+        chosen = {b: partition.preferred.pop(b, LOG_DIRS[0]) for b in target}
+        partition.directories = {b: partition.directories.get(b, chosen[b]) for b in target}
+        partition.future = {b: path for b, path in partition.future.items() if b in target}
         if partition.leader not in target:
             partition.leader = partition.isr[0] if partition.isr else None
 
@@ -314,10 +323,11 @@ class MemoryCluster:
             raise UnknownBroker(f"broker {broker} is not alive")
         stored = {
             path: [
-                StoredReplica(TopicPartition(name, number), 0, 0)
+                StoredReplica(TopicPartition(name, number), 0, 0, future=places is each.future)
                 for name, topic in sorted(self._topics.items())
                 for number, each in sorted(topic.items())
-                if each.directories.get(broker) == path and (topics is None or name in topics)
+                for places in (each.directories, each.future)
+                if places.get(broker) == path and (topics is None or name in topics)
             ]
             for path in LOG_DIRS
         }
@@ -335,9 +345,16 @@ class MemoryCluster:
         if path not in LOG_DIRS:
             raise LogDirNotFound("the broker has no such log directory")
         partition = self._topics.get(replica.topic, {}).get(replica.partition)
+        if partition is not None:
+            partition.preferred[replica.broker] = path
         if partition is None or replica.broker not in partition.directories:
             raise ReplicaNotAvailable("the broker does not have this replica")
-        partition.directories[replica.broker] = path
+        partition.preferred.pop(replica.broker)
+        partition.future.pop(replica.broker, None)
+        if self.hold_moves and partition.directories[replica.broker] != path:
+            partition.future[replica.broker] = path
+        else:
+            partition.directories[replica.broker] = path
 
     def elect_leaders(
         self, election: Election, partitions: Sequence[TopicPartition] | None = None

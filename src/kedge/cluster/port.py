@@ -313,6 +313,10 @@ class Cluster(Protocol):
         """Start moves, change their targets, or cancel them (None)."""
         ...
 
+    def authorize_reassignments(self) -> Outcome:
+        """The refusal that starting a move would meet for lack of rights; nothing is changed."""
+        ...
+
     def log_dirs(
         self, brokers: Sequence[BrokerId], topics: Sequence[str] | None = None
     ) -> dict[BrokerId, tuple[LogDirDescription, ...] | KedgeError]:
