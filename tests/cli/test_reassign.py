@@ -38,7 +38,8 @@ def written(directory: Path, lists: dict[int, list[int]], **more: Any) -> Path:
 
 
 def on(verb: str, path: Path, *more: str) -> tuple[str, ...]:
-    return ("reassign", verb, "--reassignment-json-file", str(path), *more)
+    confirmed = ("--yes",) if verb == "execute" else ()
+    return ("reassign", verb, "--reassignment-json-file", str(path), *confirmed, *more)
 
 
 def throttles(cluster: MemoryCluster) -> dict[str, list[str | None]]:

@@ -181,7 +181,7 @@ def test_deleting_asks_nobody_where_nobody_sits(desk: Desk) -> None:
         create(desk, name)
     dry = desk.lines("topics", "delete", "--topic", "a.*", "--dry-run")
     assert dry == ["Would delete topic a1.", "Would delete topic a2."]
-    assert desk.lines("topics", "delete", "--topic", "a.*") == []
+    assert desk.lines("topics", "delete", "--topic", "a.*", "--yes") == []
     assert desk.lines("topics", "list") == ["b"]
 
 

@@ -96,10 +96,17 @@ def kedge_side(cluster: RealCluster) -> Teller:
         out, err = io.StringIO(), io.StringIO()
         verbs = 1 if words[0] == "elect" else 2
         with redirect_stdout(out), redirect_stderr(err):
-            code = run([*words[:verbs], "--bootstrap-server", cluster.bootstrap, *words[verbs:]])
+            reach = ["--bootstrap-server", cluster.bootstrap]
+            code = run([*words[:verbs], *reach, *words[verbs:], *_confirmation(words)])
         return Told(code, out.getvalue(), err.getvalue())
 
     return tell
+
+
+def _confirmation(words: list[str]) -> list[str]:
+    """Kafka's tools never ask; ours need a yes before they delete, move or elect uncleanly."""
+    asks = words[:2] in (["topics", "delete"], ["reassign", "execute"]) or "unclean" in words
+    return ["--yes"] if asks else []
 
 
 # ---- what lines say, and what may differ --------------------------------------------------------

@@ -69,7 +69,7 @@ def test_the_right_password_opens_the_door(kedge: Kedge, secured: Secured, tmp_p
     assert kedge("topics", "create", "--topic", "sealed", config=config).code == 0
     outcome = kedge("topics", "list", config=config)
     assert "sealed" in outcome.out.splitlines()
-    assert kedge("topics", "delete", "--topic", "sealed", config=config).code == 0
+    assert kedge("topics", "delete", "--topic", "sealed", "--yes", config=config).code == 0
 
 
 def test_a_password_with_odd_signs_is_read_as_kafka_reads_it(
@@ -154,9 +154,8 @@ def test_somebody_without_rights_is_told_so(
     ):
         said = sentence(kedge(*words, config=config))
         assert said.endswith("ask the cluster's administrator for the right"), said
-    assert (
-        run(["topics", "delete", "--topic", "guarded", "--bootstrap-server", kraft.bootstrap]) == 0
-    )
+    delete = ["topics", "delete", "--topic", "guarded", "--yes"]
+    assert run([*delete, "--bootstrap-server", kraft.bootstrap]) == 0
 
 
 def test_a_client_without_tls_is_told_what_the_listener_wants(

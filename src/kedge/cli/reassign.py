@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +12,9 @@ from kedge.cli.connection import (
     BootstrapOption,
     CommandConfigOption,
     DryRunOption,
+    YesOption,
     ZooKeeperOption,
+    confirm,
     connected,
     echo_json,
     echo_lines,
@@ -107,16 +110,17 @@ def execute_command(
         int, typer.Option(help="Bytes per second between directories; -1 for no change")
     ] = -1,
     timeout: TimeoutOption = 10_000,
+    yes: YesOption = False,
     dry_run: DryRunOption = False,
     bootstrap_server: BootstrapOption = "",
     zookeeper: ZooKeeperOption = "",
     command_config: CommandConfigOption = None,
     output: OutputOption = Output.TABLE,
 ) -> int:
-    """Start the moves of a file, after printing the file that brings all back
+    """Start the moves of a file: prints the file that brings all back, asks, then starts
 
     Example: kedge reassign execute --bootstrap-server localhost:9092 --reassignment-json-file
-    moves.json --throttle 50000000
+    moves.json --throttle 50000000 --yes
     """
     import json
 
@@ -133,6 +137,7 @@ def execute_command(
             limits,
             additional=additional,
             dry_run=dry_run,
+            ask=partial(confirm, yes=yes),
             tell=_teller(output),
         )
     if output is Output.JSON:

@@ -303,7 +303,7 @@ def delete_command(
     command_config: CommandConfigOption = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Delete topics and all that is in them; asks first if somebody sits at the terminal
+    """Delete topics and all their records; asks first, and needs --yes without a terminal
 
     Example: kedge topics delete --bootstrap-server localhost:9092 --topic orders --yes
     """
