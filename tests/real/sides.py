@@ -282,7 +282,7 @@ class Observer:
 
     def throttle(self, topic: str) -> None:
         """Hold every copy of a topic back, so that none is faster than the news of a throttle."""
-        rates, lists = broker_rates(1), dict.fromkeys(map(str, TOPIC_THROTTLES), "*")
+        rates, lists = broker_rates(1000), dict.fromkeys(map(str, TOPIC_THROTTLES), "*")
         lease = Lease({str(broker): rates for broker in BROKERS}, {topic: lists})
         set_throttles(self._moves, lease)
         assert until_heard(self._moves, lease) == []
@@ -311,4 +311,4 @@ def _set_by_somebody(future: Any) -> dict[str, str] | None:
 
 def _throttled(state: Mapping[str, Any]) -> bool:
     rates = [c.get("leader.replication.throttled.rate") for c in state["configs"].values()]
-    return any(rate in ("1", "2") for rate in rates)
+    return any(rate in ("1000", "2000") for rate in rates)

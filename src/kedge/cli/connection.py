@@ -40,8 +40,10 @@ def connected(
     """The cluster for the time of a `with` block."""
     if bool(bootstrap) == bool(zookeeper):
         raise InvalidRequest(
-            "which cluster is meant?" if not bootstrap else "two ways to the cluster",
-            hint="give --bootstrap-server host:port" if not bootstrap else "leave --zookeeper out",
+            "No cluster given" if not bootstrap else "Two clusters given",
+            hint="use --bootstrap-server host:port"
+            if not bootstrap
+            else "use either --bootstrap-server or --zookeeper",
         )
     if zookeeper:
         with _through_zookeeper(zookeeper) as cluster:

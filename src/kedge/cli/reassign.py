@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kedge.cli.amounts import parse_rate
 from kedge.cli.connection import (
     BootstrapOption,
     CommandConfigOption,
@@ -20,7 +21,6 @@ from kedge.cli.connection import (
     echo_lines,
 )
 from kedge.cli.options import EXIT_FAILED, Output, OutputOption, help_without_command
-from kedge.errors import InvalidRequest
 
 if TYPE_CHECKING:
     from kedge.cli.reassigning import Tell
@@ -35,6 +35,8 @@ PreserveOption = Annotated[
 TimeoutOption = Annotated[
     int, typer.Option("--timeout", help="Milliseconds to wait for moves between directories")
 ]
+
+NO_CHANGE = "-1"
 
 app = typer.Typer(name="reassign", help="Move replicas between brokers and directories")
 
@@ -104,11 +106,11 @@ def execute_command(
         bool, typer.Option("--additional", help="Although other moves are under way")
     ] = False,
     throttle: Annotated[
-        int, typer.Option(help="Bytes per second per broker between brokers; -1 for no change")
-    ] = -1,
+        str, typer.Option(help="Bytes per second per broker between brokers; -1 for no change")
+    ] = NO_CHANGE,
     replica_alter_log_dirs_throttle: Annotated[
-        int, typer.Option(help="Bytes per second between directories; -1 for no change")
-    ] = -1,
+        str, typer.Option(help="Bytes per second between directories; -1 for no change")
+    ] = NO_CHANGE,
     timeout: TimeoutOption = 10_000,
     yes: YesOption = False,
     dry_run: DryRunOption = False,
@@ -129,7 +131,11 @@ def execute_command(
     from kedge.report.moves import refused_rows
 
     file = _file(reassignment_json_file, strict=True)
-    limits = Limits(_rate(throttle), _rate(replica_alter_log_dirs_throttle), timeout)
+    limits = Limits(
+        _rate(throttle, "--throttle"),
+        _rate(replica_alter_log_dirs_throttle, "--replica-alter-log-dirs-throttle"),
+        timeout,
+    )
     with connected(bootstrap_server, command_config, zookeeper=zookeeper) as cluster:
         done = execute(
             cluster,
@@ -153,10 +159,8 @@ def execute_command(
     return EXIT_FAILED if done.refused else 0
 
 
-def _rate(given: int) -> int | None:
-    if given < -1:
-        raise InvalidRequest(f"a rate of {given} bytes per second", hint="-1 leaves it alone")
-    return None if given == -1 else given
+def _rate(given: str, option: str) -> int | None:
+    return None if given == NO_CHANGE else parse_rate(given, option)
 
 
 @app.command("verify")
