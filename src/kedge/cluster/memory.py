@@ -226,10 +226,17 @@ class MemoryCluster:
         self._judge_resource(resource)
         return self._configs.entries(resource, synonyms=synonyms)
 
+    def config_names(self, kind: ResourceKind) -> frozenset[str]:
+        return self._configs.names(kind)
+
     def _judge_resource(self, resource: ConfigResource) -> None:
         if resource.kind is ResourceKind.TOPIC:
             self._topic(resource.name)
-        elif resource != BROKER_DEFAULTS and BrokerId(int(resource.name)) not in self.alive:
+        elif (
+            resource.kind is ResourceKind.BROKER
+            and resource != BROKER_DEFAULTS
+            and BrokerId(int(resource.name)) not in self.alive
+        ):
             raise UnknownBroker(f"broker {resource.name} is not alive")
 
     def alter_configs(
