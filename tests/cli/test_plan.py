@@ -220,6 +220,19 @@ def test_a_snapshot_of_a_live_cluster_is_taken_and_planned_from(
     assert {broker for ids in after.values() for broker in ids} == {1, 2, 3, 4}
 
 
+def test_a_controller_that_is_no_broker_is_not_planned_with(kedge: Kedge, tmp_path: Path) -> None:
+    cluster = MemoryCluster(3, controller_node=BrokerId(1000))
+    lists = {p: [BrokerId(1), BrokerId(2)] for p in range(6)}
+    cluster.create_topics([TopicOrder("orders", assignment=lists)])
+    out, plan = tmp_path / "taken.json", tmp_path / "plan.json"
+    with clusters_from(lambda _address, _settings: cluster):
+        assert kedge("snapshot", "--bootstrap-server", "here:1", "--out", str(out)).code == 0
+        assert kedge("plan", "--bootstrap-server", "here:1", "--out", str(plan)).code == 0
+    assert [broker.id for broker in read_snapshot(out).brokers] == [1, 2, 3]
+    after = parse_plan(plan.read_bytes()).after
+    assert {broker for ids in after.values() for broker in ids} == {1, 2, 3}
+
+
 def test_a_broker_that_is_gone_is_dead_in_the_snapshot(kedge: Kedge, tmp_path: Path) -> None:
     out, cluster = tmp_path / "taken.json", live()
     cluster.stop_broker(BrokerId(1))
