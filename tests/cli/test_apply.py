@@ -41,11 +41,11 @@ def state(tmp_path: Path) -> tuple[str, str]:
 def test_a_file_of_kafkas_tool_is_applied_and_rolled_back(
     desk: Desk, moves: str, state: tuple[str, str]
 ) -> None:
-    done = desk.json("apply", moves, "--throttle", "1MB", *state)
+    done = desk.json("apply", moves, "--throttle", "1MB", "--yes", *state)
     assert (done["complete"], done["done"], done["left"]) == (True, 1, [])
     assert desk.json("status", *state)["ending"] == "finished"
     assert desk.lines("throttle", *state) == ["no throttles of ours are set"]
-    back = desk.json("rollback", "--no-throttle", *state)
+    back = desk.json("rollback", "--no-throttle", "--yes", *state)
     assert back["complete"]
     topic = desk.json("topics", "describe", "--topic", "t")
     assert topic["topics"][0]["partitions"][0]["replicas"] == [1, 2]

@@ -83,7 +83,7 @@ def until(holds: Callable[[], bool]) -> None:
 
 
 def test_a_run_that_is_killed_is_resumed_and_can_be_taken_back(operator: Operator) -> None:
-    slow = operator.start("apply", str(operator.file), "--throttle", "20kB")
+    slow = operator.start("apply", str(operator.file), "--throttle", "20kB", "--yes")
     until(lambda: bool(operator.admin.reassignments()))
     slow.send_signal(signal.SIGKILL)
     slow.communicate()
@@ -93,10 +93,12 @@ def test_a_run_that_is_killed_is_resumed_and_can_be_taken_back(operator: Operato
     until(lambda: operator.replicas() == (B1, B2))
     until(lambda: operator.throttles() == [])
 
-    fast = operator.run("apply", str(operator.file), "--throttle", "50MB", "--interval", "0.1")
+    fast = operator.run(
+        "apply", str(operator.file), "--throttle", "50MB", "--interval", "0.1", "--yes"
+    )
     assert fast["complete"] is True
     assert operator.replicas() == (B3, B2)
     until(lambda: operator.throttles() == [])
-    back = operator.run("rollback", "--no-throttle", "--interval", "0.1")
+    back = operator.run("rollback", "--no-throttle", "--interval", "0.1", "--yes")
     assert back["complete"] is True
     assert operator.replicas() == (B1, B2)

@@ -112,7 +112,7 @@ def run(arguments: Sequence[str]) -> int:
     except KedgeError as error:
         return _refuse(str(error), _exit_code(error))
     except typer.TyperException as error:
-        return _refuse(_sentence(error), error.exit_code)
+        return _refuse(_sentence(error, arguments), error.exit_code)
     except (KeyboardInterrupt, typer.Abort):
         return _refuse("interrupted", EXIT_INTERRUPTED)
     except (BrokenPipeError, SystemExit):
@@ -130,11 +130,16 @@ def _exit_code(error: KedgeError) -> int:
     return EXIT_BAD_REQUEST if bad_request else EXIT_FAILED
 
 
-def _sentence(error: typer.TyperException) -> str:
-    """What the parser of the command line has against it, and where to read on."""
+def _sentence(error: typer.TyperException, arguments: Sequence[str]) -> str:
+    """What is wrong with the command line, and where to read on."""
     text = " ".join(error.format_message().split()).rstrip(".")
     context = getattr(error, "ctx", None)
-    where = context.command_path if isinstance(context, typer.Context) else "kedge"
+    where = getattr(context, "command_path", "kedge")
+    known = getattr(getattr(context, "command", None), "commands", {})
+    for word in arguments:
+        if word.startswith("--") and word.removeprefix("--") in known:
+            # Kafka's tools have options for what are commands here
+            return f"no such option: {word}; use {where} {word.removeprefix('--')}"
     return f"{text[:1].lower()}{text[1:]}; see {where} --help"
 
 

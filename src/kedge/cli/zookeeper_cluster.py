@@ -312,6 +312,9 @@ class ZooKeeperCluster:
     def alter_log_dirs(self, moves: Mapping[Replica, str]) -> Answers[Replica]:
         _unsupported("log directories are not known")
 
+    def config_names(self, kind: ResourceKind) -> frozenset[str]:
+        _unsupported("Groups and client metrics are not known")
+
     def describe_quotas(
         self, entity: QuotaEntity, *, strict: bool = False
     ) -> dict[QuotaEntity, dict[str, float]]:

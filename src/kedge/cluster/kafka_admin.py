@@ -17,6 +17,7 @@ from kedge.cluster.port import (
     LogDirDescription,
     QuotaEntity,
     Replica,
+    ResourceKind,
     TopicDescription,
     TopicOrder,
 )
@@ -58,6 +59,9 @@ class KafkaAdmin:
         self, resources: Sequence[ConfigResource], *, synonyms: bool = False
     ) -> dict[ConfigResource, Configs | KedgeError]:
         return kafka_configs.describe_configs(self._session, resources, synonyms=synonyms)
+
+    def config_names(self, kind: ResourceKind) -> frozenset[str]:
+        return kafka_configs.config_names(self._session, kind)
 
     def alter_configs(
         self, changes: Changes, *, validate_only: bool = False

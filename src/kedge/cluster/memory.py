@@ -32,6 +32,7 @@ from kedge.cluster.port import (
     StoredReplica,
     TopicDescription,
     TopicOrder,
+    broker_resource,
     topic_resource,
 )
 from kedge.errors import (
@@ -71,10 +72,16 @@ class _Partition:
 class MemoryCluster:
     """The adapter of the cluster port that needs no cluster."""
 
-    def __init__(self, brokers: Sequence[Broker] | int = 3) -> None:
+    def __init__(
+        self, brokers: Sequence[Broker] | int = 3, *, controller_node: BrokerId | None = None
+    ) -> None:
+        """With a `controller_node`, that node is the controller and listed, and is no broker."""
         if isinstance(brokers, int):
             brokers = [Broker(BrokerId(i), f"r{i}") for i in range(1, brokers + 1)]
         self._brokers = {broker.id: broker for broker in brokers}
+        self._controller_node = controller_node
+        if controller_node is not None:
+            self._brokers[controller_node] = Broker(controller_node)
         self.alive = set(self._brokers)
         self.hold_moves = False
         self._topics: dict[str, dict[int, _Partition]] = {}
@@ -118,7 +125,7 @@ class MemoryCluster:
 
     def describe(self) -> ClusterDescription:
         alive = sorted(self.alive)
-        controller = alive[0] if alive else None
+        controller = self._controller_node or (alive[0] if alive else None)
         return ClusterDescription("memory", controller, tuple(self._brokers[b] for b in alive))
 
     def topic_names(self) -> dict[str, bool]:
@@ -228,12 +235,23 @@ class MemoryCluster:
 
     def _entries(self, resource: ConfigResource, synonyms: bool) -> Configs:
         self._judge_resource(resource)
+        if self._controller_node is not None and (
+            resource == broker_resource(self._controller_node)
+        ):
+            return ()
         return self._configs.entries(resource, synonyms=synonyms)
+
+    def config_names(self, kind: ResourceKind) -> frozenset[str]:
+        return self._configs.names(kind)
 
     def _judge_resource(self, resource: ConfigResource) -> None:
         if resource.kind is ResourceKind.TOPIC:
             self._topic(resource.name)
-        elif resource != BROKER_DEFAULTS and BrokerId(int(resource.name)) not in self.alive:
+        elif (
+            resource.kind is ResourceKind.BROKER
+            and resource != BROKER_DEFAULTS
+            and BrokerId(int(resource.name)) not in self.alive
+        ):
             raise UnknownBroker(f"broker {resource.name} is not alive")
 
     def alter_configs(

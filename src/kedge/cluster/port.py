@@ -281,6 +281,10 @@ class Cluster(Protocol):
         """Every config of these things, sorted by name."""
         ...
 
+    def config_names(self, kind: ResourceKind) -> frozenset[str]:
+        """The names of all groups, or of all client metrics subscriptions."""
+        ...
+
     def alter_configs(
         self, changes: Changes, *, validate_only: bool = False
     ) -> Answers[ConfigResource]:
