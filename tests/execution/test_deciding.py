@@ -222,7 +222,7 @@ def test_only_values_that_the_run_has_set_are_removed() -> None:
         ("2", "follower.replication.throttled.rate"),
     ]
     assert doomed["topic"] == []
-    assert not still_leased(lease, own(lease), Lease({"2": {list(RATE)[0]: "77"}}), ())
+    assert not still_leased(lease, own(lease), Lease({"2": {next(iter(RATE)): "77"}}), ())
 
 
 def test_a_value_that_was_journalled_and_then_replaced_is_known_as_ours() -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kedge.cli.amounts import parse_bytes
+from kedge.cli.amounts import parse_rate
 from kedge.cli.connection import (
     BootstrapOption,
     CommandConfigOption,
@@ -329,7 +329,7 @@ def _options(
     if bool(throttle) == no_throttle:
         what = "Both --throttle and --no-throttle are given" if throttle else "No throttle given"
         raise InvalidRequest(what, hint="use --throttle 50MB (per second) or --no-throttle")
-    rate = parse_bytes(throttle, "--throttle") if throttle else None
+    rate = parse_rate(throttle, "--throttle") if throttle else None
     return RunOptions(Limits(rate, each_way), skip_drifted, ignore_health)
 
 
