@@ -1,0 +1,240 @@
+"""Rounds of `kedge apply`, killed at random moments and then resumed, cancelled or rolled back.
+
+A round draws a plan, applies it, and lets accidents happen: the command is killed with SIGKILL, or
+broker 4 is killed while a command runs and is down when it ends. Verbs are repeated until the last
+run has ended. Then the cluster must show exactly what the last run says (`Goal`), no reassignment
+and no directory move may be under way, and no throttle may be left.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.real.four_brokers import KILLABLE, FourBrokers
+from tests.real.kedge_cluster import until
+from tests.real.operator import Done, Killed, Operator, ended
+from tests.real.trial_plan import Goal, Shown, TrialPlan, draw_plan
+
+THROTTLE = "400kB"
+INTERVAL_S = "0.2"
+KILLED_WITHIN_S = (0.3, 8.0)  # from the start of the process; starting takes about one second
+BROKER_KILLED_WITHIN_S = (0.0, 4.0)
+DOWN_S = 8.0  # how long a command may go on with a broker down before it is killed too
+CHANCE_OF_KILL = 0.4
+CHANCE_OF_BROKER_LOSS = 0.25
+CHANCE_OF_FIRST_KILL = 0.85
+CHANCE_OF_SECOND_ROLLBACK = 0.5
+VERBS_MAX = 12
+SETTLED_S = 60.0
+
+DONE, CANCELLED, ROLLED_BACK = "done", "cancelled", "rolled back"
+ENDED = (DONE, CANCELLED, ROLLED_BACK)
+CONTACTS = ("throttle", "status", "runs")
+# what may be called when a run of a kind was interrupted
+NEXT = {"apply": ("resume", "cancel", "rollback"), "rollback": ("rollback", "resume")}
+
+Run = dict[str, Any]
+
+
+class RoundFailed(AssertionError):
+    """A round whose end is not as it must be."""
+
+
+class Round:
+    """One plan from its apply to its end."""
+
+    def __init__(
+        self, operator: Operator, topics: Sequence[str], seed: str, *, directories: bool = True
+    ) -> None:
+        self.story: list[str] = []
+        self._operator = operator
+        self._cluster: FourBrokers = operator.cluster
+        self._topics = topics
+        self._draw = random.Random(seed)
+        self._directories = directories
+        self._plan: TrialPlan
+        self._file: Path
+
+    def play(self) -> None:
+        """Play the round; raises `RoundFailed` with what is wrong."""
+        try:
+            self._play()
+        except AssertionError as failure:
+            raise RoundFailed(str(failure)) from failure
+
+    def _play(self) -> None:
+        self._until_whole()
+        self._plan = draw_plan(
+            self._shown(), self._cluster.log_dirs, self._draw, directories=self._directories
+        )
+        self._file = self._operator.plan_file(self._plan.entries)
+        self._apply()
+        self._follow_up()
+        goal = self._judge()
+        if goal is Goal.AFTER and self._draw.random() < CHANCE_OF_SECOND_ROLLBACK:
+            self._verb("rollback")
+            self._follow_up()
+            goal = self._judge()
+        self._refuse_more(goal)
+
+    # ---- verbs ----------------------------------------------------------------------------------
+
+    def _apply(self) -> None:
+        """Apply until there is a run: a process that is killed early leaves none."""
+        words = ("apply", str(self._file), *self._pace())
+        if self._draw.random() < CHANCE_OF_FIRST_KILL:
+            self._killed(*words)
+        else:
+            self._with_broker_loss(*words)
+        for _ in range(VERBS_MAX):
+            if self._runs():
+                return
+            self._killed(*words)
+        raise RoundFailed(f"no run was begun in {VERBS_MAX} calls")
+
+    def _follow_up(self) -> None:
+        """Call verbs until the last run has ended."""
+        for _ in range(VERBS_MAX):
+            run = self._last_run()
+            if is_ended(run):
+                return
+            self._verb(self._draw.choice(NEXT[run["kind"]]))
+        raise RoundFailed(f"run {self._last_run()} has not ended after {VERBS_MAX} verbs")
+
+    def _verb(self, verb: str) -> None:
+        """Call a verb, perhaps with an accident; a killed one is repeated by `_follow_up`."""
+        words = (verb, *(() if verb == "cancel" else self._pace()))
+        chance = self._draw.random()
+        if chance < CHANCE_OF_KILL:
+            self._killed(*words)
+        elif chance < CHANCE_OF_KILL + CHANCE_OF_BROKER_LOSS:
+            self._with_broker_loss(*words)
+        else:
+            done = self._operator.attempt(*words)
+            self._tell(verb, done)
+            self._must(done.code == 0, f"kedge {verb} ended with {done.code}: {done.err}")
+
+    def _pace(self) -> tuple[str, ...]:
+        return ("--throttle", THROTTLE, "--interval", INTERVAL_S)
+
+    def _killed(self, verb: str, *words: str) -> None:
+        """Kill a verb at a random moment; where it ends before, it must have succeeded."""
+        moment = self._draw.uniform(*KILLED_WITHIN_S)
+        end = self._operator.kill_after(moment, verb, *words)
+        if isinstance(end, Killed):
+            self.story.append(f"{verb} killed after {moment:.1f} s")
+            return
+        self._tell(verb, end)
+        self._must(end.code == 0, f"kedge {verb} ended with {end.code}: {end.err}")
+
+    def _with_broker_loss(self, verb: str, *words: str) -> None:
+        """Kill broker 4 while a verb runs; start it when the verb has ended, and make contact."""
+        moment = self._draw.uniform(*BROKER_KILLED_WITHIN_S)
+        process = self._operator.start(verb, *words)
+        time.sleep(moment)
+        self._cluster.kill(KILLABLE)
+        self.story.append(f"broker {KILLABLE} killed {moment:.1f} s after the start of {verb}")
+        deadline = time.monotonic() + DOWN_S
+        while process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.05)
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
+            self.story.append(f"{verb} killed while the broker was down")
+        else:
+            self._tell(verb, ended(process))
+        self._cluster.start(KILLABLE)
+        self._until(self._is_caught_up, "replicas are not in sync after the broker's start")
+        self._contact()
+
+    def _contact(self) -> None:
+        contact = self._draw.choice(CONTACTS)
+        done = self._operator.attempt(contact)
+        self._tell(contact, done)
+        begun = bool(self._runs())
+        self._must(done.code == 0 or not begun, f"kedge {contact}: {done.code} {done.err}")
+
+    def _refuse_more(self, goal: Goal) -> None:
+        """An ended run is neither resumed nor rolled back twice; nothing moves by trying."""
+        verbs = ["resume", "rollback"] if goal is Goal.BEFORE else ["resume"]
+        for verb in verbs:
+            done = self._operator.attempt(verb, *self._pace())
+            self._tell(verb, done)
+            self._must(done.code == 2, f"kedge {verb} of an ended run ended with {done.code}")
+        self._judge()
+
+    # ---- judging --------------------------------------------------------------------------------
+
+    def _judge(self) -> Goal:
+        """Compare the cluster with what the last run says; returns what that is."""
+        goal = goal_of(self._last_run())
+        self._until_whole()
+        wrong = self._plan.differences(self._shown(), goal)
+        self._must(not wrong, f"not {goal.value}: " + "; ".join(wrong[:5]))
+        self._operator.assert_no_throttles()
+        self.story.append(f"the cluster shows {goal.value}")
+        return goal
+
+    def _shown(self) -> Shown:
+        operator = self._operator
+        return Shown(operator.replicas(self._topics), operator.directories(self._topics))
+
+    def _until_whole(self) -> None:
+        self._until(
+            lambda: not self._operator.directories(self._topics, future=True),
+            "directory moves are under way",
+        )
+        self._until(self._is_whole, "partitions are being moved or replicas are not in sync")
+
+    def _is_whole(self) -> bool:
+        return not self._operator.admin.reassignments() and self._is_caught_up()
+
+    def _is_caught_up(self) -> bool:
+        """Whether every partition that is not being moved has a leader and all replicas in sync."""
+        moving = self._operator.admin.reassignments()
+        return all(
+            each.leader is not None and set(each.isr) == set(each.replicas)
+            for tp, each in self._operator.partitions(self._topics).items()
+            if tp not in moving
+        )
+
+    def _until(self, holds: Callable[[], bool], otherwise: str) -> None:
+        try:
+            until(holds, SETTLED_S, 0.2)
+        except AssertionError:
+            raise RoundFailed(f"{otherwise} after {SETTLED_S:.0f} s") from None
+
+    # ---- runs -----------------------------------------------------------------------------------
+
+    def _runs(self) -> list[Run]:
+        return self._operator.run("runs")["runs"]
+
+    def _last_run(self) -> Run:
+        """The run that began last; runs are named by the time of their beginning."""
+        return max(self._runs(), key=lambda run: run["run"])
+
+    # ---- telling --------------------------------------------------------------------------------
+
+    def _tell(self, verb: str, done: Done) -> None:
+        self.story.append(f"{verb} ended with {done.code}")
+        self._must("Traceback" not in done.err, f"kedge {verb}: {done.err}")
+
+    def _must(self, holds: bool, otherwise: str) -> None:
+        if not holds:
+            raise RoundFailed(otherwise)
+
+
+def is_ended(run: Run) -> bool:
+    """Whether there is nothing more to do for a run."""
+    return run["state"] in ENDED
+
+
+def goal_of(run: Run) -> Goal:
+    """What the cluster must show after a run has ended."""
+    if run["state"] == CANCELLED:
+        return Goal.EITHER
+    return Goal.BEFORE if run["kind"] == "rollback" or run["state"] == ROLLED_BACK else Goal.AFTER
