@@ -8,7 +8,9 @@ and no directory move may be under way, and no throttle may be left.
 
 from __future__ import annotations
 
+import contextlib
 import random
+import subprocess
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,26 +18,28 @@ from typing import Any
 
 from tests.real.four_brokers import KILLABLE, FourBrokers
 from tests.real.kedge_cluster import until
-from tests.real.operator import Done, Killed, Operator, ended
+from tests.real.operator import Done, Killed, Operator
 from tests.real.trial_plan import Goal, Shown, TrialPlan, draw_plan
 
 THROTTLE = "400kB"
 INTERVAL_S = "0.2"
 KILLED_WITHIN_S = (0.3, 8.0)  # from the start of the process; starting takes about one second
 BROKER_KILLED_WITHIN_S = (0.0, 4.0)
-DOWN_S = 8.0  # how long a command may go on with a broker down before it is killed too
+DOWN_S = 6.0  # how long a command may go on with a broker down before it is killed too
 CHANCE_OF_KILL = 0.4
 CHANCE_OF_BROKER_LOSS = 0.25
 CHANCE_OF_FIRST_KILL = 0.85
-CHANCE_OF_SECOND_ROLLBACK = 0.5
+CHANCE_OF_ROLLBACK = 0.5  # of a run that is done
+CHANCE_OF_TIMED_KILL = 0.6  # at a random time; else when throttles are set or removed
 VERBS_MAX = 12
 SETTLED_S = 60.0
 
 DONE, CANCELLED, ROLLED_BACK = "done", "cancelled", "rolled back"
 ENDED = (DONE, CANCELLED, ROLLED_BACK)
 CONTACTS = ("throttle", "status", "runs")
-# what may be called when a run of a kind was interrupted
-NEXT = {"apply": ("resume", "cancel", "rollback"), "rollback": ("rollback", "resume")}
+# what may be called when a run was interrupted, by its state; by its kind in all other states
+BY_STATE = {"releasing": ("rollback", *CONTACTS), "cancelling": ("cancel",)}
+BY_KIND = {"apply": ("resume", "cancel", "rollback"), "rollback": ("rollback", "resume", "cancel")}
 
 Run = dict[str, Any]
 
@@ -75,7 +79,7 @@ class Round:
         self._apply()
         self._follow_up()
         goal = self._judge()
-        if goal is Goal.AFTER and self._draw.random() < CHANCE_OF_SECOND_ROLLBACK:
+        if goal is Goal.AFTER and self._draw.random() < CHANCE_OF_ROLLBACK:
             self._verb("rollback")
             self._follow_up()
             goal = self._judge()
@@ -102,7 +106,11 @@ class Round:
             run = self._last_run()
             if is_ended(run):
                 return
-            self._verb(self._draw.choice(NEXT[run["kind"]]))
+            verb = self._draw.choice(BY_STATE.get(run["state"], BY_KIND[run["kind"]]))
+            if verb in CONTACTS:
+                self._contact(verb)
+            else:
+                self._verb(verb)
         raise RoundFailed(f"run {self._last_run()} has not ended after {VERBS_MAX} verbs")
 
     def _verb(self, verb: str) -> None:
@@ -123,13 +131,33 @@ class Round:
 
     def _killed(self, verb: str, *words: str) -> None:
         """Kill a verb at a random moment; where it ends before, it must have succeeded."""
-        moment = self._draw.uniform(*KILLED_WITHIN_S)
-        end = self._operator.kill_after(moment, verb, *words)
+        when, holds = self._moment()
+        end = self._operator.kill_when(holds, verb, *words)
         if isinstance(end, Killed):
-            self.story.append(f"{verb} killed after {moment:.1f} s")
+            self.story.append(f"{verb} killed {when}")
             return
         self._tell(verb, end)
         self._must(end.code == 0, f"kedge {verb} ended with {end.code}: {end.err}")
+
+    def _moment(self) -> tuple[str, Callable[[], bool]]:
+        """When a verb is killed, in words and as a condition."""
+        if self._draw.random() < CHANCE_OF_TIMED_KILL:
+            seconds = self._draw.uniform(*KILLED_WITHIN_S)
+            end = time.monotonic() + seconds
+            return f"after {seconds:.1f} s", lambda: time.monotonic() > end
+        seen = len(self._operator.broker_throttles())
+        if self._draw.random() < 0.5 and not seen:
+            return "when throttles were set", lambda: bool(self._operator.broker_throttles())
+        return "when throttles were removed", self._removal(seen)
+
+    def _removal(self, most: int) -> Callable[[], bool]:
+        def holds() -> bool:
+            nonlocal most
+            now = len(self._operator.broker_throttles())
+            most = max(most, now)
+            return now < most
+
+        return holds
 
     def _with_broker_loss(self, verb: str, *words: str) -> None:
         """Kill broker 4 while a verb runs; start it when the verb has ended, and make contact."""
@@ -138,25 +166,36 @@ class Round:
         time.sleep(moment)
         self._cluster.kill(KILLABLE)
         self.story.append(f"broker {KILLABLE} killed {moment:.1f} s after the start of {verb}")
-        deadline = time.monotonic() + DOWN_S
-        while process.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.05)
-        if process.poll() is None:
-            process.kill()
-            process.communicate()
-            self.story.append(f"{verb} killed while the broker was down")
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(DOWN_S)
+        is_over = process.poll() is not None
+        process.kill()
+        out, err = process.communicate()
+        if is_over:
+            self._tell(verb, Done(process.returncode, out, err))
         else:
-            self._tell(verb, ended(process))
+            self.story.append(f"{verb} killed while the broker was down")
+        self._cluster.await_gone(KILLABLE)
+        self._must_be_leased()
         self._cluster.start(KILLABLE)
         self._until(self._is_caught_up, "replicas are not in sync after the broker's start")
-        self._contact()
+        self._contact(self._draw.choice(CONTACTS))
+        if is_over and process.returncode == 0:
+            self._operator.assert_no_throttles()
 
-    def _contact(self) -> None:
-        contact = self._draw.choice(CONTACTS)
-        done = self._operator.attempt(contact)
-        self._tell(contact, done)
-        begun = bool(self._runs())
-        self._must(done.code == 0 or not begun, f"kedge {contact}: {done.code} {done.err}")
+    def _must_be_leased(self) -> None:
+        """A throttle on a broker that is down is listed: it is not forgotten."""
+        down = f"broker {KILLABLE}: "
+        if any(each.startswith(down) for each in self._operator.broker_throttles()):
+            listed = self._operator.run("throttle")["throttles"]
+            self._must(bool(listed), f"throttles on broker {KILLABLE} are set and not listed")
+
+    def _contact(self, verb: str) -> None:
+        """A command that only shows; it may refuse where there is no run to show."""
+        done = self._operator.attempt(verb)
+        self._tell(verb, done)
+        may_refuse = verb == "status" and not self._runs()
+        self._must(done.code == 0 or may_refuse, f"kedge {verb}: {done.code} {done.err}")
 
     def _refuse_more(self, goal: Goal) -> None:
         """An ended run is neither resumed nor rolled back twice; nothing moves by trying."""

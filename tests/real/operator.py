@@ -7,7 +7,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,6 +35,7 @@ THROTTLED = "throttled"  # is part of the name of every replication throttle
 ASKING = ("apply", "resume", "cancel", "rollback")  # the verbs that ask before they act
 RECORD_BYTES = 10_000
 VERB_TIMEOUT_S = 120.0
+POLL_S = 0.01
 REPORTED_S = 10.0  # within which brokers report a config as it is stored
 
 Replicas = tuple[int, ...]
@@ -107,14 +109,16 @@ class Operator:
         assert done.code == 0, f"kedge {verb} ended with {done.code}: {done.err}{done.out}"
         return done.json
 
-    def kill_after(self, seconds: float, verb: str, *words: str) -> Killed | Done:
-        """SIGKILL a verb after some time, unless it has ended before."""
+    def kill_when(self, holds: Callable[[], bool], verb: str, *words: str) -> Killed | Done:
+        """SIGKILL a verb as soon as a condition holds, unless it has ended before."""
         process = self.start(verb, *words)
-        try:
-            out, err = process.communicate(timeout=seconds)
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGKILL)
-            out, err = process.communicate()
+        deadline = time.monotonic() + VERB_TIMEOUT_S
+        while process.poll() is None and not holds():
+            if time.monotonic() > deadline:
+                break
+            time.sleep(POLL_S)
+        process.send_signal(signal.SIGKILL)
+        out, err = process.communicate()
         if process.returncode == -signal.SIGKILL:
             return Killed(out, err)
         return Done(process.returncode, out, err)
@@ -204,8 +208,7 @@ class Operator:
         The configs of brokers are those that the cluster stores and those that a broker which is
         up reports; a broker reports a change a moment after it was stored.
         """
-        stored = stored_configs(self.cluster)
-        found = {f"broker {b}: {name}" for b, configs in stored.items() for name in configs}
+        found = set(self.broker_throttles())
         up = [BrokerId(each) for each in self.cluster.broker_ids if each not in self.cluster.down]
         places = [*map(broker_resource, up), *map(topic_resource, self.admin.topic_names())]
         for place, entries in self.admin.describe_configs(places).items():
@@ -214,6 +217,15 @@ class Operator:
             assert not isinstance(entries, KedgeError), f"{place}: {entries}"
             found |= {f"{place}: {e.name}" for e in entries if "DYNAMIC" in e.source}
         return sorted(each for each in found if THROTTLED in each.split(": ")[1])
+
+    def broker_throttles(self) -> list[str]:
+        """The replication throttles that the cluster stores for brokers, up or down."""
+        return [
+            f"broker {broker}: {name}"
+            for broker, configs in stored_configs(self.cluster).items()
+            for name in configs
+            if THROTTLED in name
+        ]
 
     def assert_no_throttles(self, within_s: float = REPORTED_S) -> None:
         """No throttle is stored or reported anywhere, once brokers report what is stored."""
