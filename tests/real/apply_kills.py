@@ -15,6 +15,7 @@ import secrets
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
@@ -102,12 +103,17 @@ def workload(cluster: FourBrokers, directory: Path, seed: str) -> Generator[Work
 
 def play(
     cluster: FourBrokers, directory: Path, seed: str, number: int, *, directories: bool = True
-) -> list[str]:
-    """Play one round; its story. A failure carries the seed and the story in its text."""
+) -> Round:
+    """Play one round: odd ones interrupt an apply, even ones a rollback.
+
+    A failure carries the seed and the story in its text.
+    """
     place = directory / f"round-{number}"
     place.mkdir()
     operator = Operator(cluster, place)
-    one = Round(operator, list(TOPICS), f"{seed}-{number}", directories=directories)
+    first = "apply" if number % 2 else "rollback"
+    chosen = f"{seed}-{number}"
+    one = Round(operator, list(TOPICS), chosen, first=first, directories=directories)
     try:
         one.play()
     except RoundFailed as failure:
@@ -115,7 +121,7 @@ def play(
         raise RoundFailed(f"seed {seed}, round {number}: {story}: {failure}") from failure
     finally:
         operator.close()
-    return one.story
+    return one
 
 
 def rounds(release: str, count: int, seed: str, *, directories: bool) -> bool:
@@ -125,19 +131,21 @@ def rounds(release: str, count: int, seed: str, *, directories: bool) -> bool:
         four_brokers(Path(directory), RELEASES[release]) as cluster,
         workload(cluster, Path(directory), seed) as load,
     ):
-        clean = True
+        clean, kills = True, Counter[str]()
         for number in range(1, count + 1):
             began = time.monotonic()
             try:
-                story = play(cluster, Path(directory), seed, number, directories=directories)
+                one = play(cluster, Path(directory), seed, number, directories=directories)
             except RoundFailed as failure:
                 print(f"{release}: {failure}", flush=True)
                 clean = False
                 break
             seconds = time.monotonic() - began
-            print(f"{release} round {number}: {', '.join(story)} ({seconds:.0f} s)", flush=True)
+            kills += one.kills
+            print(f"{release} round {number}: {', '.join(one.story)} ({seconds:.0f} s)", flush=True)
         written = load.finish()
-    print(f"{release}: {written}", flush=True)
+    shown = ", ".join(f"{count} of {what}" for what, count in sorted(kills.items()))
+    print(f"{release}: kills: {shown}; {written}", flush=True)
     return clean and written.is_clean
 
 

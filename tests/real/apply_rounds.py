@@ -12,17 +12,18 @@ import contextlib
 import random
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from tests.real.four_brokers import KILLABLE, FourBrokers
 from tests.real.kedge_cluster import until
-from tests.real.operator import Done, Killed, Operator
+from tests.real.operator import Done, Killed, Operator, await_moment, killed
 from tests.real.trial_plan import Goal, Shown, TrialPlan, draw_plan
 
-THROTTLE = "400kB"
-INTERVAL_S = "0.2"
+INTERVAL = ("--interval", "0.2")
+PACE = ("--throttle", "400kB", *INTERVAL)
 KILLED_WITHIN_S = (0.3, 8.0)  # from the start of the process; starting takes about one second
 BROKER_KILLED_WITHIN_S = (0.0, 4.0)
 DOWN_S = 6.0  # how long a command may go on with a broker down before it is killed too
@@ -52,9 +53,18 @@ class Round:
     """One plan from its apply to its end."""
 
     def __init__(
-        self, operator: Operator, topics: Sequence[str], seed: str, *, directories: bool = True
+        self,
+        operator: Operator,
+        topics: Sequence[str],
+        seed: str,
+        *,
+        first: str = "apply",
+        directories: bool = True,
     ) -> None:
+        """`first` is the verb that the first accident happens to: apply or rollback."""
         self.story: list[str] = []
+        self.kills: Counter[str] = Counter()
+        self._first = first
         self._operator = operator
         self._cluster: FourBrokers = operator.cluster
         self._topics = topics
@@ -76,7 +86,11 @@ class Round:
             self._shown(), self._cluster.log_dirs, self._draw, directories=self._directories
         )
         self._file = self._operator.plan_file(self._plan.entries)
-        self._apply()
+        if self._first == "apply":
+            self._until_a_run_began()
+        else:
+            self._operator.run("apply", str(self._file), "--no-throttle", *INTERVAL)
+            self._accident("rollback", *PACE)
         self._follow_up()
         goal = self._judge()
         if goal is Goal.AFTER and self._draw.random() < CHANCE_OF_ROLLBACK:
@@ -87,18 +101,21 @@ class Round:
 
     # ---- verbs ----------------------------------------------------------------------------------
 
-    def _apply(self) -> None:
+    def _until_a_run_began(self) -> None:
         """Apply until there is a run: a process that is killed early leaves none."""
-        words = ("apply", str(self._file), *self._pace())
-        if self._draw.random() < CHANCE_OF_FIRST_KILL:
-            self._killed(*words)
-        else:
-            self._with_broker_loss(*words)
+        words = ("apply", str(self._file), *PACE)
+        self._accident(*words)
         for _ in range(VERBS_MAX):
             if self._runs():
                 return
             self._killed(*words)
         raise RoundFailed(f"no run was begun in {VERBS_MAX} calls")
+
+    def _accident(self, *words: str) -> None:
+        if self._draw.random() < CHANCE_OF_FIRST_KILL:
+            self._killed(*words)
+        else:
+            self._with_broker_loss(*words)
 
     def _follow_up(self) -> None:
         """Call verbs until the last run has ended."""
@@ -115,7 +132,7 @@ class Round:
 
     def _verb(self, verb: str) -> None:
         """Call a verb, perhaps with an accident; a killed one is repeated by `_follow_up`."""
-        words = (verb, *(() if verb == "cancel" else self._pace()))
+        words = (verb, *(() if verb == "cancel" else PACE))
         chance = self._draw.random()
         if chance < CHANCE_OF_KILL:
             self._killed(*words)
@@ -126,23 +143,21 @@ class Round:
             self._tell(verb, done)
             self._must(done.code == 0, f"kedge {verb} ended with {done.code}: {done.err}")
 
-    def _pace(self) -> tuple[str, ...]:
-        return ("--throttle", THROTTLE, "--interval", INTERVAL_S)
-
     def _killed(self, verb: str, *words: str) -> None:
         """Kill a verb at a random moment; where it ends before, it must have succeeded."""
-        when, holds = self._moment()
+        when, holds = self._moment(KILLED_WITHIN_S)
         end = self._operator.kill_when(holds, verb, *words)
         if isinstance(end, Killed):
+            self.kills[verb] += 1
             self.story.append(f"{verb} killed {when}")
             return
         self._tell(verb, end)
         self._must(end.code == 0, f"kedge {verb} ended with {end.code}: {end.err}")
 
-    def _moment(self) -> tuple[str, Callable[[], bool]]:
-        """When a verb is killed, in words and as a condition."""
+    def _moment(self, within_s: tuple[float, float]) -> tuple[str, Callable[[], bool]]:
+        """When something is killed while a verb runs, in words and as a condition."""
         if self._draw.random() < CHANCE_OF_TIMED_KILL:
-            seconds = self._draw.uniform(*KILLED_WITHIN_S)
+            seconds = self._draw.uniform(*within_s)
             end = time.monotonic() + seconds
             return f"after {seconds:.1f} s", lambda: time.monotonic() > end
         seen = len(self._operator.broker_throttles())
@@ -161,18 +176,17 @@ class Round:
 
     def _with_broker_loss(self, verb: str, *words: str) -> None:
         """Kill broker 4 while a verb runs; start it when the verb has ended, and make contact."""
-        moment = self._draw.uniform(*BROKER_KILLED_WITHIN_S)
+        when, holds = self._moment(BROKER_KILLED_WITHIN_S)
         process = self._operator.start(verb, *words)
-        time.sleep(moment)
+        await_moment(process, holds)
         self._cluster.kill(KILLABLE)
-        self.story.append(f"broker {KILLABLE} killed {moment:.1f} s after the start of {verb}")
+        self.kills[f"broker {KILLABLE}"] += 1
+        self.story.append(f"broker {KILLABLE} killed {when}, during {verb}")
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(DOWN_S)
-        is_over = process.poll() is not None
-        process.kill()
-        out, err = process.communicate()
-        if is_over:
-            self._tell(verb, Done(process.returncode, out, err))
+        end = killed(process)
+        if isinstance(end, Done):
+            self._tell(verb, end)
         else:
             self.story.append(f"{verb} killed while the broker was down")
         self._cluster.await_gone(KILLABLE)
@@ -180,7 +194,7 @@ class Round:
         self._cluster.start(KILLABLE)
         self._until(self._is_caught_up, "replicas are not in sync after the broker's start")
         self._contact(self._draw.choice(CONTACTS))
-        if is_over and process.returncode == 0:
+        if isinstance(end, Done) and end.code == 0:
             self._operator.assert_no_throttles()
 
     def _must_be_leased(self) -> None:
@@ -201,7 +215,7 @@ class Round:
         """An ended run is neither resumed nor rolled back twice; nothing moves by trying."""
         verbs = ["resume", "rollback"] if goal is Goal.BEFORE else ["resume"]
         for verb in verbs:
-            done = self._operator.attempt(verb, *self._pace())
+            done = self._operator.attempt(verb, *PACE)
             self._tell(verb, done)
             self._must(done.code == 2, f"kedge {verb} of an ended run ended with {done.code}")
         self._judge()

@@ -112,16 +112,8 @@ class Operator:
     def kill_when(self, holds: Callable[[], bool], verb: str, *words: str) -> Killed | Done:
         """SIGKILL a verb as soon as a condition holds, unless it has ended before."""
         process = self.start(verb, *words)
-        deadline = time.monotonic() + VERB_TIMEOUT_S
-        while process.poll() is None and not holds():
-            if time.monotonic() > deadline:
-                break
-            time.sleep(POLL_S)
-        process.send_signal(signal.SIGKILL)
-        out, err = process.communicate()
-        if process.returncode == -signal.SIGKILL:
-            return Killed(out, err)
-        return Done(process.returncode, out, err)
+        await_moment(process, holds)
+        return killed(process)
 
     # ---- preparing ------------------------------------------------------------------------------
 
@@ -241,6 +233,22 @@ class Operator:
             and all(len(each.isr) == len(each.replicas) for each in topic.partitions)
             for topic in described
         )
+
+
+def await_moment(process: subprocess.Popen[str], holds: Callable[[], bool]) -> None:
+    """Wait until a condition holds or a command has ended, at most as long as a verb may take."""
+    deadline = time.monotonic() + VERB_TIMEOUT_S
+    while process.poll() is None and time.monotonic() < deadline and not holds():
+        time.sleep(POLL_S)
+
+
+def killed(process: subprocess.Popen[str]) -> Killed | Done:
+    """SIGKILL a command; it may have ended before."""
+    process.send_signal(signal.SIGKILL)
+    out, err = process.communicate()
+    if process.returncode == -signal.SIGKILL:
+        return Killed(out, err)
+    return Done(process.returncode, out, err)
 
 
 def ended(process: subprocess.Popen[str]) -> Done:
