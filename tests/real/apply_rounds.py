@@ -19,11 +19,11 @@ from typing import Any
 
 from tests.real.four_brokers import KILLABLE, FourBrokers
 from tests.real.kedge_cluster import until
-from tests.real.operator import Done, Killed, Operator, await_moment, killed
+from tests.real.operator import ASKING, Done, Killed, Operator, await_moment, killed
 from tests.real.trial_plan import Goal, Shown, TrialPlan, draw_plan
 
 INTERVAL = ("--interval", "0.2")
-PACE = ("--throttle", "400kB", *INTERVAL)
+PACE = ("--throttle", "600kB", *INTERVAL)
 KILLED_WITHIN_S = (0.3, 8.0)  # from the start of the process; starting takes about one second
 BROKER_KILLED_WITHIN_S = (0.0, 4.0)
 DOWN_S = 6.0  # how long a command may go on with a broker down before it is killed too
@@ -38,8 +38,6 @@ SETTLED_S = 60.0
 DONE, CANCELLED, ROLLED_BACK = "done", "cancelled", "rolled back"
 ENDED = (DONE, CANCELLED, ROLLED_BACK)
 CONTACTS = ("throttle", "status", "runs")
-# what may be called when a run was interrupted, by its state; by its kind in all other states
-BY_STATE = {"releasing": ("rollback", *CONTACTS), "cancelling": ("cancel",)}
 BY_KIND = {"apply": ("resume", "cancel", "rollback"), "rollback": ("rollback", "resume", "cancel")}
 
 Run = dict[str, Any]
@@ -65,6 +63,7 @@ class Round:
         self.story: list[str] = []
         self.kills: Counter[str] = Counter()
         self._first = first
+        self._succeeded = ""  # the last verb that ended by itself, and well
         self._operator = operator
         self._cluster: FourBrokers = operator.cluster
         self._topics = topics
@@ -97,7 +96,7 @@ class Round:
             self._verb("rollback")
             self._follow_up()
             goal = self._judge()
-        self._refuse_more(goal)
+        self._refuse_more()
 
     # ---- verbs ----------------------------------------------------------------------------------
 
@@ -123,7 +122,7 @@ class Round:
             run = self._last_run()
             if is_ended(run):
                 return
-            verb = self._draw.choice(BY_STATE.get(run["state"], BY_KIND[run["kind"]]))
+            verb = self._draw.choice(next_verbs(run))
             if verb in CONTACTS:
                 self._contact(verb)
             else:
@@ -211,9 +210,11 @@ class Round:
         may_refuse = verb == "status" and not self._runs()
         self._must(done.code == 0 or may_refuse, f"kedge {verb}: {done.code} {done.err}")
 
-    def _refuse_more(self, goal: Goal) -> None:
-        """An ended run is neither resumed nor rolled back twice; nothing moves by trying."""
-        verbs = ["resume", "rollback"] if goal is Goal.BEFORE else ["resume"]
+    def _refuse_more(self) -> None:
+        """An ended run is not resumed, and a finished rollback not undone; nothing moves by it."""
+        run = self._last_run()
+        undone = run["kind"] == "rollback" and run["state"] == DONE
+        verbs = ["resume", "rollback"] if undone else ["resume"]
         for verb in verbs:
             done = self._operator.attempt(verb, *PACE)
             self._tell(verb, done)
@@ -224,7 +225,8 @@ class Round:
 
     def _judge(self) -> Goal:
         """Compare the cluster with what the last run says; returns what that is."""
-        goal = goal_of(self._last_run())
+        # a rollback that ended well leaves `before`, also where it had nothing to undo
+        goal = Goal.BEFORE if self._succeeded == "rollback" else goal_of(self._last_run())
         self._until_whole()
         wrong = self._plan.differences(self._shown(), goal)
         self._must(not wrong, f"not {goal.value}: " + "; ".join(wrong[:5]))
@@ -274,6 +276,8 @@ class Round:
 
     def _tell(self, verb: str, done: Done) -> None:
         self.story.append(f"{verb} ended with {done.code}")
+        if done.code == 0 and verb in ASKING:
+            self._succeeded = verb
         self._must("Traceback" not in done.err, f"kedge {verb}: {done.err}")
 
     def _must(self, holds: bool, otherwise: str) -> None:
@@ -284,6 +288,20 @@ class Round:
 def is_ended(run: Run) -> bool:
     """Whether there is nothing more to do for a run."""
     return run["state"] in ENDED
+
+
+def next_verbs(run: Run) -> tuple[str, ...]:
+    """What may be called when a run was interrupted; where only its throttles are left, any
+    command removes them."""
+    match run["state"], run["kind"]:
+        case "cancelling", _:
+            return ("cancel",)
+        case "releasing", "apply":
+            return ("rollback", *CONTACTS)
+        case "releasing", _:
+            return CONTACTS
+        case _, kind:
+            return BY_KIND[kind]
 
 
 def goal_of(run: Run) -> Goal:
