@@ -330,9 +330,7 @@ def _notes(solved: Solved, crowded: int) -> list[str]:
             for column, name in enumerate(task.columns)
             if name and not found.within[column]
         ]
-        notes.append(
-            f"not within the tolerance asked for: {', '.join(missed)} above the best level"
-        )
+        notes.append(f"tolerance not reached: {', '.join(missed)} above the best possible level")
     if crowded:
-        notes.append(f"{crowded} disks pass their limit while the plan runs: see peak_disk")
+        notes.append(f"{crowded} disks exceed their limit while the plan runs: see peak_disk")
     return notes
