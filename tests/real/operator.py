@@ -31,7 +31,7 @@ from tests.real.four_brokers import FourBrokers
 from tests.real.kedge_cluster import until
 from tests.real.stored_configs import stored_configs
 
-THROTTLED = "throttled"  # is part of the name of every replication throttle
+THROTTLES = ("throttled", "replica.alter.log.dirs.io.max")  # in the names of throttles
 ASKING = ("apply", "resume", "cancel", "rollback")  # the verbs that ask before they act
 RECORD_BYTES = 10_000
 VERB_TIMEOUT_S = 120.0
@@ -208,7 +208,7 @@ class Operator:
                 continue  # deleted since it was listed
             assert not isinstance(entries, KedgeError), f"{place}: {entries}"
             found |= {f"{place}: {e.name}" for e in entries if "DYNAMIC" in e.source}
-        return sorted(each for each in found if THROTTLED in each.split(": ")[1])
+        return sorted(each for each in found if is_throttle(each.split(": ")[1]))
 
     def broker_throttles(self) -> list[str]:
         """The replication throttles that the cluster stores for brokers, up or down."""
@@ -216,7 +216,7 @@ class Operator:
             f"broker {broker}: {name}"
             for broker, configs in stored_configs(self.cluster).items()
             for name in configs
-            if THROTTLED in name
+            if is_throttle(name)
         ]
 
     def assert_no_throttles(self, within_s: float = REPORTED_S) -> None:
@@ -233,6 +233,11 @@ class Operator:
             and all(len(each.isr) == len(each.replicas) for each in topic.partitions)
             for topic in described
         )
+
+
+def is_throttle(config: str) -> bool:
+    """Whether a config limits how fast replicas are copied."""
+    return any(part in config for part in THROTTLES)
 
 
 def await_moment(process: subprocess.Popen[str], holds: Callable[[], bool]) -> None:

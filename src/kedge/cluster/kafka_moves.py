@@ -83,7 +83,7 @@ def authorize_reassignments(session: Session) -> KedgeError | None:
     answer = session.ask_controller(
         request, AlterPartitionReassignmentsResponse, deadline, _top_code, change=False
     )
-    return refusal(answer.error_code, answer.error_message, "reassignments")
+    return refusal(answer.error_code, answer.error_message, "reassignments", needs=ALTER)
 
 
 def _reassignable(batch: Sequence[TopicPartition], targets: Targets) -> list[Any]:
