@@ -45,7 +45,7 @@ from kedge.protocol.apis import (
 from kedge.protocol.decoding import decode
 from kedge.protocol.framing import FRAME_BYTES_MAX, PREFIX_BYTES, frame_length, framed
 from kedge.protocol.reader import Reader
-from kedge.protocol.refusals import CODES, code_of
+from kedge.protocol.refusals import CODES, code_of, message_of
 
 __all__ = [
     "APIS",
@@ -63,4 +63,5 @@ __all__ = [
     "encode_response",
     "frame_length",
     "framed",
+    "message_of",
 ]
