@@ -342,7 +342,7 @@ def test_a_resource_that_is_named_many_times_is_described_once() -> None:
         request = DescribeConfigsRequest(resources=named)
         (result,) = client.ask(request, DescribeConfigsResponse).results
         assert [entry.name for entry in result.configs] == ["retention.ms", "segment.bytes"]
-        everything = [*named, resource(resource_type=TOPIC, resource_name="t")]
-        request = DescribeConfigsRequest(resources=everything)
+        whole = resource(resource_type=TOPIC, resource_name="t", configuration_keys=None)
+        request = DescribeConfigsRequest(resources=[*named, whole])
         (result,) = client.ask(request, DescribeConfigsResponse).results
         assert len(result.configs) > 20
