@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from bench.endpoint_attacks.attacks import Attack, Target
@@ -37,6 +36,8 @@ class WellBehaved:
             frame_of(DescribeClusterRequest(), 1),
             frame_of(MetadataRequest(topics=[], allow_auto_topic_creation=False), 12),
         )
+        for line in self._lines:
+            exchange(line, self._frames[0])
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
@@ -77,9 +78,3 @@ def waits_at_rest(target: Target, seconds: float) -> Waits:
     with WellBehaved(target) as waits:
         time.sleep(seconds)
     return waits
-
-
-def as_percent(waits: Sequence[Waits]) -> float:
-    """The part of all questions that had an answer."""
-    answered = sum(len(each.seconds) for each in waits)
-    return 100 * answered / (answered + sum(len(each.errors) for each in waits))

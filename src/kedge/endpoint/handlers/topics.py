@@ -32,6 +32,8 @@ _CREATE_STRICT, _EXPAND_STRICT, _DELETE_STRICT = 6, 3, 5
 _DISABLED_SINCE = 3  # before, there was no error for deletion switched off
 _IDS_SINCE = 6
 
+CONFIGS_TOPICS_MAX = 5_000  # the answer to a request for more topics leaves their configs out
+
 
 # ---- create --------------------------------------------------------------------------------------
 
@@ -51,7 +53,7 @@ async def create_topics(call: Call, request: CreateTopicsRequest) -> CreateTopic
         )
     except KedgeError as refusal:
         answers = [refusal for _ in wanted]
-    configs = _CreatedConfigs()
+    configs = _CreatedConfigs(are_shown=len(wanted) <= CONFIGS_TOPICS_MAX)
     results = [_created(w.name, a, configs) for w, a in zip(wanted, answers, strict=True)]
     return CreateTopicsResponse(throttle_time_ms=charge.throttle_ms, topics=results)
 
@@ -59,10 +61,13 @@ async def create_topics(call: Call, request: CreateTopicsRequest) -> CreateTopic
 class _CreatedConfigs:
     """The configs in an answer, made once for topics that have the same."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, are_shown: bool) -> None:
+        self._are_shown = are_shown
         self._made: dict[int, list[CreatedConfig]] = {}
 
     def of(self, entries: Sequence[ConfigEntry]) -> list[CreatedConfig]:
+        if not self._are_shown:
+            return []
         found = self._made.get(id(entries))
         if found is None:
             found = self._made[id(entries)] = [_created_config(entry) for entry in entries]
