@@ -39,9 +39,10 @@ def run() -> BenchSection:
         "endpoint_attacks",
         "Endpoint under attack",
         "How long a client that asks every node of a lab in turn (DescribeCluster, Metadata) waits "
-        "for its answers, 99 of 100 of them, while another client does what is named; beside the "
-        "same at rest, in the same run. Both clients and the lab share the machine. The last row is "
-        "the time per topic of a request for 4,000 topics beside that of one for 1,000: 1 is linear.",
+        "for its answers, 99 of 100 of them, while another client does what is named; beside "
+        "the same at rest, in the same run. Both clients and the lab share the machine. The "
+        "last row is the time per topic of a request for 4,000 topics beside that of one for "
+        "1,000: 1 is linear.",
         (*rows, _topics()),
         notes=(f"Load average at the end: {os.getloadavg()[0]:.1f}.",),
     )
