@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -49,6 +49,7 @@ class Surroundings:
     controllers: Mapping[BrokerId, Controller]
     log_dirs: LogDirs
     cluster_id: str
+    storage_fault: Callable[[], str] = str  # why nothing can be stored now, if so
 
 
 class Base:
@@ -82,6 +83,10 @@ class Base:
     def image(self, node: BrokerId) -> Image:
         """What a node believes of the cluster."""
         return self.around.images.image(node)
+
+    def storage_fault(self) -> str:
+        """Why nothing can be stored now; empty while all is well."""
+        return self.around.storage_fault()
 
     def is_controller(self, node: BrokerId) -> bool:
         """Whether a node is the controller now."""

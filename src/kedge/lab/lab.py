@@ -93,6 +93,7 @@ class Lab:
                 self.seats,
                 AskedDirectories(world, self.directories),
                 folder.cluster_id,
+                world.ensemble.failure,
             ),
             settings=cluster_settings(folder.settings),
             luck=_luck(folder.settings.seed),
@@ -192,7 +193,7 @@ class Lab:
         self.backend.close()
         self.world.engine.stop()
         if self._has_begun:  # else the file still holds more than the disks do
-            self.keeper.save()
+            self.keeper.save_if_possible()
         for seat in self.seats.values():
             seat.crash(session_ends_ms=0)
         self.world.ensemble.close()
@@ -209,7 +210,11 @@ class Lab:
     def status(self) -> dict[str, Any]:
         """How the lab is."""
         seen = self.world.engine.ask(self.looker.status)
-        about = {"cluster_id": self.cluster_id, "bootstrap_servers": self.bootstrap_servers}
+        about = {
+            "cluster_id": self.cluster_id,
+            "bootstrap_servers": self.bootstrap_servers,
+            "storage_fault": self.world.ensemble.failure() or self.keeper.fault,
+        }
         return {"dir": str(self.folder.path), **about, **seen}
 
     def inject(self, kind: str, *arguments: object) -> str:
