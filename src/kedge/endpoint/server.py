@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from kedge.endpoint.accepting import Acceptor, listening_socket, open_streams
+from kedge.endpoint.authentication import Authenticating, Users
 from kedge.endpoint.backend import Backend
 from kedge.endpoint.connection import Connection
 from kedge.endpoint.dispatch import Answering, Dispatcher
@@ -51,11 +52,13 @@ class Endpoint:
         limits: Limits | None = None,
         quota: QuotaSettings | None = None,
         now_s: Callable[[], float] = time.monotonic,
+        users: Users | None = None,
         through: Callable[[BrokerId, Dispatcher], Answering] = lambda _, own: own,
     ) -> None:
         self.traffic = Traffic()
         self._backend = backend
         self._through = through  # what stands between a node's clients and its own answers
+        self._users = users  # with them, every client has to authenticate (SASL/PLAIN)
         self._limits = limits or Limits()
         self._quota = MutationQuota(quota or QuotaSettings(), now_s)
         self._budget = ByteBudget(self._limits.buffered_bytes_max)
@@ -146,7 +149,8 @@ class Endpoint:
         self._silent[me] = None
         try:
             reader, writer = await open_streams(taken)
-            connection = Connection(dispatcher, self._limits, self._budget, reader, writer)
+            own = dispatcher if self._users is None else Authenticating(dispatcher, self._users)
+            connection = Connection(own, self._limits, self._budget, reader, writer)
             connection.on_first_answer = lambda: self._silent.pop(me, None)
             await connection.serve()
         except OSError as error:

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from kedge.errors import KedgeError, MalformedInput
-from kedge.files import read_bytes, said_of, write_atomically
+from kedge.files import read_bytes, said_of
 from kedge.lab.directories import Directories
 from kedge.lab.keeping import FORMAT, as_json, read_rows, restore
+from kedge.lab.private_files import write_private
 from kedge.lab.traffic import Traffic
 from kedge.lab.world import LabWorld
 
@@ -62,7 +63,7 @@ class Keeper:
     def save(self) -> None:
         """Write everything down now."""
         content = self._world.engine.ask(self._content)
-        write_atomically(self._path, json.dumps(content, separators=(",", ":")).encode())
+        write_private(self._path, json.dumps(content, separators=(",", ":")).encode())
 
     def save_if_possible(self) -> None:
         """Write everything down; a disk that is full is noted, and the next second is another

@@ -17,6 +17,7 @@ from kedge.lab.control import ControlServer
 from kedge.lab.folder import LabFolder
 from kedge.lab.lab import Lab
 from kedge.lab.process_id import write_pid
+from kedge.lab.users import exposure
 
 SWITCH_S = 0.001
 YOUNG_MAX, MIDDLE_MAX, OLD_MAX = 10_000, 50, 1_000
@@ -65,6 +66,7 @@ class LabProcess:
             "cluster_id": self.lab.cluster_id,
             "dir": str(self.lab.folder.path),
             "controller": seen["controller"],
+            "warning": exposure(self.lab.settings),
             "brokers": [{key: b[key] for key in ("id", "rack", "port")} for b in seen["brokers"]],
         }
 

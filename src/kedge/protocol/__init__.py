@@ -36,6 +36,8 @@ Worked example: `kafka-topics --list` begins with ApiVersions, version 4, correl
 from kedge.protocol.apis import (
     API_VERSIONS,
     APIS,
+    SASL_AUTHENTICATE,
+    SASL_HANDSHAKE,
     Api,
     RequestHeader,
     decode_header,
@@ -53,6 +55,8 @@ __all__ = [
     "CODES",
     "FRAME_BYTES_MAX",
     "PREFIX_BYTES",
+    "SASL_AUTHENTICATE",
+    "SASL_HANDSHAKE",
     "Api",
     "Reader",
     "RequestHeader",

@@ -116,7 +116,8 @@ class Journal:
     def compact(self, tree: Tree) -> None:
         """Replace the journal by a snapshot of the tree."""
         fresh = _new_path(self.path)
-        file = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
+        fresh.unlink(missing_ok=True)
+        file = _open_own(fresh, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND)
         try:
             size = _write_snapshot(file, tree)
             os.fsync(file)
@@ -145,9 +146,9 @@ class Journal:
     def _open(self) -> int:
         _new_path(self.path).unlink(missing_ok=True)  # of a compaction that was cut off
         self._snapshot_bytes = 0
-        file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        file = _open_own(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
         try:
-            content = self.path.read_bytes()
+            content = _read_all(file)
             end = _replay(self.tree, content, self.path)
             self.dropped_bytes = len(content) - end
             self._size = end
@@ -236,6 +237,19 @@ def _write_all(file: int, content: bytes) -> int:
     return len(content)
 
 
+def _open_own(path: Path, flags: int) -> int:
+    """A file for its owner alone, whatever the umask; links are not followed."""
+    file = os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    os.fchmod(file, 0o600)
+    return file
+
+
+def _read_all(file: int) -> bytes:
+    with os.fdopen(os.dup(file), "rb") as reading:
+        reading.seek(0)
+        return reading.read()
+
+
 def _new_path(path: Path) -> Path:
     return path.with_name(path.name + ".new")
 
@@ -243,7 +257,7 @@ def _new_path(path: Path) -> Path:
 def _lock(path: Path) -> int:
     # on a file of its own: the journal itself is replaced at each compaction
     try:
-        lock = os.open(path.with_name(path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+        lock = _open_own(path.with_name(path.name + ".lock"), os.O_RDWR | os.O_CREAT)
     except OSError as error:
         raise StoreUnavailable(f"{path}: {error.strerror}", hint="name another file") from error
     try:
