@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import stat
 import struct
 import time
 import zlib
@@ -116,6 +117,8 @@ class Journal:
         self._snapshot_bytes = 0
         file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         try:
+            if not stat.S_ISREG(os.fstat(file).st_mode):
+                raise JournalDamaged(f"{self.path} is not a regular file", hint="remove it")
             content = self.path.read_bytes()
             end = _replay(self.tree, content, self.path)
             self.dropped_bytes = len(content) - end
