@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kedge.cli.options import echo
 from kedge.errors import InvalidRequest
+from kedge.model.printable import printable
 
 if TYPE_CHECKING:
     from kedge.cluster.port import Cluster
@@ -82,17 +84,19 @@ def confirm(question: str, *, yes: bool) -> None:
 
     if yes or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return
-    typer.confirm(question, abort=True, err=True)
+    typer.confirm(printable(question), abort=True, err=True)
 
 
 def echo_lines(lines: list[str]) -> None:
     """Write a report to stdout."""
     for line in lines:
-        typer.echo(line)
+        echo(line)
 
 
 def echo_json(value: object) -> None:
     """Write one value as JSON to stdout."""
     import json
+    import sys
 
-    typer.echo(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+    is_unicode = sys.stdout is None or str(sys.stdout.encoding).lower().startswith("utf")  # pyright: ignore[reportUnnecessaryComparison]
+    echo(json.dumps(value, ensure_ascii=not is_unicode, separators=(",", ":")))

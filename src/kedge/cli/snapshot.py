@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kedge.cli.connection import CommandConfigOption, connected, echo_json
-from kedge.cli.options import Output, OutputOption
+from kedge.cli.options import Output, OutputOption, echo
 
 if TYPE_CHECKING:
     from kedge.model import Snapshot
@@ -42,7 +42,7 @@ def snapshot_command(
         row = {"cluster_id": taken.cluster_id, "brokers": brokers, "partitions": partitions}
         echo_json(row | {"file": str(out)})
     else:
-        typer.echo(f"{partitions} partitions on {brokers} brokers: {out}")
+        echo(f"{partitions} partitions on {brokers} brokers: {out}")
     return 0
 
 

@@ -11,9 +11,8 @@ import os
 import stat
 import zlib
 from collections.abc import Callable
-from io import BytesIO
+from io import BufferedReader, BytesIO
 from pathlib import Path
-from typing import BinaryIO
 
 from kedge.errors import InvalidRequest, MalformedInput
 
@@ -24,7 +23,7 @@ UNPACKED_BYTES_FREE = 32 << 20
 CHUNK_BYTES = 1 << 20
 
 
-def open_regular(path: Path) -> BinaryIO:
+def open_regular(path: Path) -> BufferedReader:
     """A file to read; refused if it is not a regular file. OSError as the system says it."""
     # Without O_NONBLOCK the open itself waits for the writer of a named pipe.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)

@@ -121,10 +121,8 @@ def _pages(data: bytes, chunk: Fields) -> Iterator[Fields]:
     ColumnMetaData: 9 and 11 are where data and dictionary begin. As Arrow does, pages are taken
     until there are as many values as the footer says.
     """
-    left, at = (
-        int(chunk[5]),
-        min(int(place) for n in (9, 11) if (place := chunk.get(n)) is not None),
-    )
+    left = int(chunk[5])
+    at = min(int(chunk[number]) for number in (9, 11) if number in chunk)
     while left > 0:
         if not 0 <= at < len(data):
             raise Unreadable("a page beyond the end")

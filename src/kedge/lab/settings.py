@@ -107,9 +107,9 @@ def settings_from(found: Mapping[str, Any]) -> LabSettings:
 def _check_types(chosen: Mapping[str, Any]) -> None:
     """TypeError unless each value has the type of its default; a whole number may be a float."""
     for name, value in chosen.items():
-        default = getattr(LabSettings(), name)
-        kinds = (int, float) if type(default) is float else (type(default),)
-        if type(value) not in kinds and not (name == "traffic" and type(value) is str):
+        kind: type[Any] = type(getattr(LabSettings(), name))
+        also = {float: int, Traffic: str}.get(kind, kind)
+        if type(value) not in (kind, also):
             raise TypeError(f"{name} is {value!r}")
 
 

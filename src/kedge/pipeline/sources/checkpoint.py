@@ -139,8 +139,5 @@ def _named(output: Path) -> str:
 def _numbers(directory: Path) -> list[int]:
     if not directory.is_dir():
         return []
-    return [
-        int(entry.name)
-        for entry in directory.iterdir()
-        if entry.name.isdecimal() and len(entry.name) < 20
-    ]
+    names = [entry.name for entry in directory.iterdir()]
+    return [int(name) for name in names if name.isdecimal() and len(name) < 20]
