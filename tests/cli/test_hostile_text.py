@@ -41,7 +41,7 @@ def _snapshot_with(path: Path, name: str) -> Path:
 
 def _no_controls(data: bytes) -> bool:
     text = data.decode()
-    return not any(ord(c) < 32 and c not in "\t\n" or 127 <= ord(c) < 160 for c in text)
+    return not any((ord(c) < 32 and c not in "\t\n") or 127 <= ord(c) < 160 for c in text)
 
 
 def test_hostile_names_are_shown_and_not_obeyed(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def test_what_steers_a_terminal_is_shown_as_its_escape(text: str, shown: str) ->
 @given(st.text(st.characters()))
 def test_no_control_character_is_left(text: str) -> None:
     shown = printable(text)
-    assert not any(ord(c) < 32 and c != "\t" or 127 <= ord(c) < 160 for c in shown)
+    assert not any((ord(c) < 32 and c != "\t") or 127 <= ord(c) < 160 for c in shown)
     shown.encode()
     assert printable(shown) == shown
 

@@ -23,6 +23,7 @@ from kedge.model.printable import printable
 
 EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
+SENTENCE_MAX = 1_000
 
 
 class Listed(NamedTuple):
@@ -179,8 +180,12 @@ def _sentence(error: typer.TyperException) -> str:
 
 
 def _refuse(sentence: str, code: int) -> int:
+    line = " ".join(sentence.split())
+    if len(line) > SENTENCE_MAX:  # it quotes what was read, which may be of any length
+        half = SENTENCE_MAX // 2
+        line = f"{line[:half]} … {line[-half:]}"
     try:
-        typer.echo(f"kedge: {printable(' '.join(sentence.split()))}", err=True)
+        typer.echo(f"kedge: {printable(line)}", err=True)
     except OSError:
         _discard(sys.stderr)
     return code

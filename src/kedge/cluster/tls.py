@@ -47,7 +47,7 @@ def _trust(context: ssl.SSLContext, store: Store) -> None:
     pem = store.certificates or _trusted_pem(store)
     try:
         context.load_verify_locations(cadata=pem)
-    except ssl.SSLError as error:
+    except (ssl.SSLError, TypeError) as error:  # the latter for text that is not ASCII
         raise MalformedInput(
             "holds no certificate that can be read", place=_place(store, "truststore")
         ) from error

@@ -135,7 +135,7 @@ def _restore_partition(world: LabWorld, tp: TopicPartition, kept: list[LogRow]) 
     fullest = fullest or max(mine.values(), key=lambda row: row.rank, default=None)
     if fullest is None:
         return
-    records = list(_records(fullest))
+    records = list(records_of(fullest))
     for broker in now.replicas:
         row = mine.get(broker)
         if broker in world.machines and (row is not None or broker in in_sync):
@@ -160,7 +160,8 @@ def _put(
     log.high_watermark = log.checkpoint = min(fullest.committed, log.end_offset)
 
 
-def _records(row: LogRow) -> Iterator[Record]:
+def records_of(row: LogRow) -> Iterator[Record]:
+    """The records of a row, of equal sizes and evenly spread over its time."""
     count = row.end - row.start
     if count <= 0:
         return

@@ -77,7 +77,14 @@ def _files(path: Path) -> list[Path]:
 def _values(file: Path) -> Iterator[tuple[bytes, bytes]]:
     if file.suffix in (".jsonl", ".ndjson", ".json"):
         return _lines(file)
-    return (as_value(row) for row in _rows(file))
+    return map(_as_value, _rows(file))
+
+
+def _as_value(row: dict[str, Any]) -> tuple[bytes, bytes]:
+    try:
+        return as_value(row)
+    except TypeError as error:
+        raise MalformedInput(f"a value is no number, text or time ({error})") from error
 
 
 def _lines(file: Path) -> Iterator[tuple[bytes, bytes]]:
@@ -102,7 +109,8 @@ def _rows(file: Path) -> Iterator[dict[str, Any]]:
     try:
         for batch in _batches(file):
             yield from batch.to_pylist()
-    except arrow().ArrowException as error:
+    # Arrow says OSError of damaged pages, and text that is none fails where rows are made of it.
+    except (arrow().ArrowException, OSError, ValueError) as error:
         raise MalformedInput("does not read as a table of metrics") from error
 
 
