@@ -4,25 +4,34 @@ import gzip
 import hashlib
 import os
 import stat
+from collections.abc import Callable
 from contextlib import suppress
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from kedge.errors import InvalidRequest, KedgeError, MalformedInput
 from kedge.files import (
+    TableLimits,
+    path_component,
     read_bytes,
+    read_parquet,
     read_snapshot,
     sha256_of_snapshot,
     write_atomically,
     write_snapshot,
 )
+from kedge.files.parquet_size import parquet_size
 from kedge.model import Snapshot, parse_snapshot
+from kedge.model.arrow import Reader
 from tests.model.examples import example
 from tests.model.strategies import snapshots
 
@@ -207,9 +216,111 @@ def test_damage_anywhere_in_a_table_is_refused_or_harmless(tmp_path: Path) -> No
             read_snapshot(tmp_path)
 
 
+def _packed(table: pa.Table, **options: Any) -> bytes:
+    sink = BytesIO()
+    pq.write_table(table, sink, compression="zstd", **options)
+    return sink.getvalue()
+
+
 def test_a_table_that_unpacks_to_too_much_is_refused(tmp_path: Path) -> None:
     write_snapshot(EXAMPLE, tmp_path)
-    assert "bytes unpacked, more than 10" in refused(tmp_path, limit=10)
+    path = tmp_path / "partitions.parquet"
+    rows = pa.table({"topic": ["t"] * 2_000_000, "size": pa.array(range(2_000_000))})
+    path.write_bytes(_packed(rows, use_dictionary=["topic"]))
+    assert len(path.read_bytes()) < 20_000_000
+    assert "bytes unpacked, more than 20000000" in refused(tmp_path, limit=20_000_000)
+
+
+def _one_list(count: int) -> pa.Array:
+    return pa.ListArray.from_arrays(pa.array([0, count], pa.int32()), np.zeros(count, np.int32))
+
+
+@pytest.mark.parametrize(
+    ("column", "sentence"),
+    [
+        ({"partition": np.zeros(1_000_001, np.int32)}, "1000001 rows, more than 1000000"),
+        ({"replicas": _one_list(2_000_001)}, "column replicas has 2000001 values, more than"),
+        ({"size": np.zeros(600_000, np.int64)}, "480"),
+    ],
+)
+def test_a_small_file_of_many_values_is_refused(column: dict[str, Any], sentence: str) -> None:
+    data = _packed(pa.table(column))
+    assert len(data) < 20_000
+    limits = TableLimits(rows=1_000_000, values=2_000_000, decoded_bytes=4_800_000)
+    with pytest.raises(MalformedInput) as refusal:
+        read_parquet(data, limits=limits)
+    assert str(refusal.value).startswith(sentence)
+
+
+def test_a_long_text_that_is_in_every_row_is_in_memory_once() -> None:
+    text = "x" * 1_000_000
+    table = pa.table({"topic": pa.array([text]).take(pa.array([0] * 500)), "n": range(500)})
+    data = _packed(table)
+    assert len(data) < 10_000
+    read = read_parquet(data)
+    assert read.nbytes < 2_000_000
+    names, index = Reader(read, "t").every_text("topic")
+    assert names == [text]
+    assert index.tolist() == [0] * 500
+
+
+def test_a_text_column_of_unknown_size_is_refused() -> None:
+    table = pa.table({"topic": ["x" * 1000] * 1000})
+    data = _packed(table, use_dictionary=False, column_encoding={"topic": "DELTA_BYTE_ARRAY"})
+    with pytest.raises(MalformedInput, match="topic is encoded as DELTA_BYTE_ARRAY"):
+        read_parquet(data)
+
+
+def test_pages_that_unpack_to_more_than_the_footer_says_are_counted() -> None:
+    table = pa.table({"size": pa.array(range(100_000), pa.int64())})
+    data = _packed(table, use_dictionary=False)
+    size = parquet_size(data).columns["size"]
+    honest = pq.read_metadata(BytesIO(data)).row_group(0).column(0).total_uncompressed_size
+    footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    lie = data[:footer] + data[footer:].replace(_varint(honest), _varint(64 * 1024), 1)
+    assert lie != data
+    assert len(lie) == len(data)
+    assert 800_000 <= parquet_size(lie).columns["size"].page_bytes <= size.page_bytes
+
+
+def _varint(value: int) -> bytes:
+    """A number as it stands in a footer: zigzag, seven bits to a byte."""
+    value, out = value * 2, bytearray()
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    return bytes([*out, value])
+
+
+@given(rows=st.lists(st.sampled_from(["a", "b", None, "cc"])), repeated=st.booleans())
+def test_texts_of_a_dictionary_read_like_plain_ones(rows: list[str | None], repeated: bool) -> None:
+    plain = pa.array(rows, pa.string())
+    coded = plain.dictionary_encode()
+    if repeated:  # every text twice in the dictionary, and one that no row has
+        words = [*coded.dictionary.to_pylist(), *coded.dictionary.to_pylist(), "unused"]
+        coded = pa.DictionaryArray.from_arrays(coded.indices, pa.array(words, pa.string()))
+    results = [Reader(pa.table({"t": each}), "t").texts("t") for each in (plain, coded)]
+    assert results[0][0] == results[1][0]
+    assert results[0][1].tolist() == results[1][1].tolist()
+
+
+@pytest.mark.parametrize("kind", ["pipe", "/dev/zero", "/dev/null"])
+@pytest.mark.parametrize("read", [read_bytes, read_snapshot])
+def test_what_is_no_regular_file_is_refused(
+    kind: str, read: Callable[[Path], object], tmp_path: Path
+) -> None:
+    path = Path(kind)
+    if kind == "pipe":
+        path = tmp_path / kind
+        os.mkfifo(path)
+    with pytest.raises(InvalidRequest, match="not a regular file"):
+        read(path)
+
+
+def test_gzip_that_unpacks_to_far_more_than_text_can_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "bomb.json.gz"
+    path.write_bytes(gzip.compress(b"[]," * 15_000_000))
+    assert refused(path).startswith("more than 33554432 bytes")
 
 
 def test_parts_with_different_columns_are_refused(tmp_path: Path) -> None:
@@ -301,3 +412,40 @@ def test_a_directory_is_not_written_over_a_file(tmp_path: Path) -> None:
     (tmp_path / "s").touch()
     with pytest.raises(InvalidRequest, match="this is a file"):
         write_snapshot(EXAMPLE, tmp_path / "s")
+
+
+# ---- names --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "component"),
+    [
+        ("prod-eu", "prod-eu"),
+        ("kRaft_9.x", "kRaft_9.x"),
+        ("../../pwned", "%2E.%2F..%2Fpwned"),
+        (".", "%2E"),
+        ("", "%"),
+        ("a%2Fb", "a%252Fb"),
+        ("é\0", "%C3%A9%00"),
+    ],
+)
+def test_a_name_becomes_one_component_of_a_path(name: str, component: str) -> None:
+    assert path_component(name) == component
+
+
+@given(st.text(st.characters(), max_size=300))
+def test_no_name_leaves_its_directory(name: str) -> None:
+    component = path_component(name)
+    assert 0 < len(os.fsencode(component)) <= 200
+    assert not component.startswith(".")
+    assert not set(component) & set("/\0\n")
+
+
+@given(st.text(st.sampled_from("./%2Fa"), max_size=8), st.text(st.sampled_from("./%2Fa")))
+def test_two_names_never_share_a_path(one: str, other: str) -> None:
+    assert (path_component(one) == path_component(other)) == (one == other)
+
+
+def test_long_names_are_told_apart_by_their_ends() -> None:
+    names = [path_component("x" * 400 + end) for end in "ab"]
+    assert len(set(names)) == 2

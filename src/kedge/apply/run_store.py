@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import re
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
@@ -25,7 +24,7 @@ from typing import BinaryIO
 from kedge.errors import InvalidRequest, ReassignmentInProgress
 from kedge.execution import ENDED, RunKind, RunRecord, RunState, Setting, read_journal
 from kedge.execution.journal import begun, entered
-from kedge.files import read_bytes, said_of, write_atomically
+from kedge.files import path_component, read_bytes, said_of, write_atomically
 from kedge.plan import Plan, parse_plan, plan_to_json
 
 PLAN, JOURNAL, LOCK = "plan.json", "journal.jsonl", "lock"
@@ -88,8 +87,8 @@ class Runs:
     """The runs of one cluster."""
 
     def __init__(self, state: Path, cluster_id: str) -> None:
-        # Cluster ids are text from outside: only plain characters become part of a path.
-        self._directory = state / (re.sub(r"[^A-Za-z0-9_-]", "_", cluster_id) or "_")
+        # Cluster ids are text from outside.
+        self._directory = state / path_component(cluster_id)
         self.cluster_id = cluster_id
 
     def all(self) -> list[RunFiles]:

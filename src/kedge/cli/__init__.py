@@ -11,8 +11,9 @@ import sys
 
 def main() -> None:
     """Run the `kedge` command and exit."""
-    from kedge.cli.app import run
+    from kedge.cli.app import prepare_streams, run
 
+    prepare_streams()
     sys.exit(run(sys.argv[1:]))
 
 

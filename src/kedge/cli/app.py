@@ -9,16 +9,21 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
-from typing import Annotated, NamedTuple
+from io import TextIOWrapper
+from typing import Annotated, NamedTuple, TextIO
 
 import typer
 
 from kedge import __version__
-from kedge.cli.options import EXIT_BAD_REQUEST, EXIT_FAILED, help_without_command
+from kedge.cli.options import EXIT_BAD_REQUEST, EXIT_FAILED, echo, help_without_command
 from kedge.errors import InvalidRequest, KedgeError, Unsatisfiable
+from kedge.model.printable import printable
 
 EXIT_INTERRUPTED = 130
+EXIT_BROKEN_PIPE = 141
+SENTENCE_MAX = 1_000
 
 
 class Listed(NamedTuple):
@@ -90,7 +95,7 @@ def _wanted(arguments: Sequence[str]) -> typer.Typer:
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"kedge {__version__}")
+        echo(f"kedge {__version__}")
         raise typer.Exit
 
 
@@ -115,14 +120,51 @@ def run(arguments: Sequence[str]) -> int:
         return _refuse(_sentence(error, arguments), error.exit_code)
     except (KeyboardInterrupt, typer.Abort):
         return _refuse("interrupted", EXIT_INTERRUPTED)
-    except (BrokenPipeError, SystemExit):
-        # The reader has seen enough (typer and rich turn that into an exit). Nothing is wrong, and
-        # the interpreter must not complain when it closes stdout.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    except (BrokenPipeError, SystemExit) as ended:
+        if isinstance(ended, SystemExit) and not ended.code:
+            return 0
+        # The reader has seen enough (typer and rich turn that into an exit): as quiet as tools
+        # that end by SIGPIPE, and with the exit code that shells give those.
+        _discard(sys.stdout)
+        return EXIT_BROKEN_PIPE
+    except OSError as error:
+        _discard(sys.stdout)
+        return _refuse(f"{_file_of(error)}: {error.strerror or error}", EXIT_FAILED)
     except MemoryError:
         return _refuse("not enough memory for a request of this size; ask for less", EXIT_FAILED)
+    except RecursionError:
+        return _refuse("the input is nested too deeply", EXIT_BAD_REQUEST)
     return outcome if isinstance(outcome, int) else 0
+
+
+def prepare_streams() -> None:
+    """Make the standard streams fit for any text and any way of starting the process.
+
+    What the locale's encoding lacks is written as an escape. A stream that was closed is opened on
+    nothing: else the next file to be opened would get its number, and what is printed with it.
+    """
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+    if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison]
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+    if sys.stderr is None:  # pyright: ignore[reportUnnecessaryComparison]
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _discard(stream: TextIO) -> None:
+    """What a stream still holds goes nowhere, so that closing it at the end cannot fail."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _file_of(error: OSError) -> str:
+    return "the output cannot be written" if error.filename is None else str(error.filename)
 
 
 def _exit_code(error: KedgeError) -> int:
@@ -144,5 +186,12 @@ def _sentence(error: typer.TyperException, arguments: Sequence[str]) -> str:
 
 
 def _refuse(sentence: str, code: int) -> int:
-    typer.echo(f"kedge: {' '.join(sentence.split())}", err=True)
+    line = " ".join(sentence.split())
+    if len(line) > SENTENCE_MAX:  # it quotes what was read, which may be of any length
+        half = SENTENCE_MAX // 2
+        line = f"{line[:half]} … {line[-half:]}"
+    try:
+        typer.echo(f"kedge: {printable(line)}", err=True)
+    except OSError:
+        _discard(sys.stderr)
     return code

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from kedge.apply import Outcome, Pacing, Proposal, RunFiles, Runs, carry_out
-from kedge.cli.options import say
+from kedge.cli.options import console, say
 from kedge.cluster.port import Cluster
 from kedge.errors import KedgeError
 from kedge.execution import Progress
@@ -97,12 +97,11 @@ def _live() -> Generator[Any]:
 
 @contextmanager
 def _bar() -> Generator[Any]:
-    from rich.console import Console
     from rich.progress import BarColumn, TextColumn
     from rich.progress import Progress as Bar
 
     columns = (BarColumn(), TextColumn("{task.percentage:>5.1f} %"), TextColumn("{task.fields[x]}"))
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Bar(*columns, console=console(stderr=True), transient=True) as bar:
         task = bar.add_task("moving", total=1.0, x="")
 
         def show(progress: Progress) -> None:

@@ -19,7 +19,7 @@ from kedge.cli.connection import (
 from kedge.cli.entities import Entity
 from kedge.cli.entity_options import EntityOptions
 from kedge.cli.option_group import taking
-from kedge.cli.options import Output, OutputOption, help_without_command, say
+from kedge.cli.options import Output, OutputOption, echo, help_without_command, say
 from kedge.errors import InvalidRequest, MalformedInput
 
 if TYPE_CHECKING:
@@ -262,6 +262,6 @@ def _tell(entities: Sequence[Entity], output: Output, *, dry_run: bool) -> None:
     done = "Would update" if dry_run else "Completed updating"
     entity = entities[-1]
     if entity.is_default:
-        typer.echo(f"{done} default config for {entity.kind} in the cluster.")
+        echo(f"{done} default config for {entity.kind} in the cluster.")
     else:
-        typer.echo(f"{done} config for {entity.singular} {entity.name}.")
+        echo(f"{done} config for {entity.singular} {entity.name}.")

@@ -9,7 +9,9 @@ from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
+from kedge.cli.options import echo
 from kedge.errors import InvalidRequest
+from kedge.model.printable import printable
 
 if TYPE_CHECKING:
     from kedge.cluster.port import Cluster
@@ -90,7 +92,7 @@ def confirm(question: str, *, yes: bool) -> None:
         return
     if not (_is_terminal(sys.stdin) and _is_terminal(sys.stderr)):
         raise InvalidRequest("Not confirmed: no terminal to ask on", hint="use --yes to go on")
-    if not typer.confirm(question, err=True):
+    if not typer.confirm(printable(question), err=True):
         raise InvalidRequest("Not confirmed: nothing was changed")
 
 
@@ -101,11 +103,13 @@ def _is_terminal(stream: IO[str] | None) -> bool:
 def echo_lines(lines: list[str]) -> None:
     """Write a report to stdout."""
     for line in lines:
-        typer.echo(line)
+        echo(line)
 
 
 def echo_json(value: object) -> None:
     """Write one value as JSON to stdout."""
     import json
+    import sys
 
-    typer.echo(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+    is_unicode = sys.stdout is None or str(sys.stdout.encoding).lower().startswith("utf")  # pyright: ignore[reportUnnecessaryComparison]
+    echo(json.dumps(value, ensure_ascii=not is_unicode, separators=(",", ":")))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kedge.cli.options import help_without_command
+from kedge.cli.options import echo, help_without_command
 
 if TYPE_CHECKING:  # heavy: imported when a controller is run
     from kedge.service import ControllerService, Options
@@ -85,7 +85,7 @@ def _serve(options: Options) -> None:
     _stop_on_signals(service)
     with service:
         host, port = service.at
-        typer.echo(f"LISTENING {host}:{port}")  # for programs that start us: the port may be any
+        echo(f"LISTENING {host}:{port}")  # for programs that start us: the port may be any
         lines.note("listening", host=host, port=port, id=options.id)
         service.wait()
     lines.note("stopped")

@@ -17,7 +17,7 @@ from kedge.cli.connection import (
     connected,
     echo_json,
 )
-from kedge.cli.options import EXIT_FAILED, Output, OutputOption, say
+from kedge.cli.options import EXIT_FAILED, Output, OutputOption, echo, say
 from kedge.errors import InvalidRequest, KedgeError
 
 if TYPE_CHECKING:
@@ -144,9 +144,9 @@ def _show_lines(
 ) -> None:
     if elected:
         names = ", ".join(map(str, elected))
-        typer.echo(f"Successfully completed leader election ({kind}) for partitions {names}")
+        echo(f"Successfully completed leader election ({kind}) for partitions {names}")
     if needless:
         names = ", ".join(map(str, needless))
-        typer.echo(f"Valid replica already elected for partitions {names}")
+        echo(f"Valid replica already elected for partitions {names}")
     for tp, error in sorted(failed.items()):
-        typer.echo(f"Error completing leader election ({kind}) for partition: {tp}: {error}")
+        echo(f"Error completing leader election ({kind}) for partition: {tp}: {error}")

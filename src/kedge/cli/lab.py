@@ -12,8 +12,9 @@ from kedge.cli.amounts import parse_bytes
 from kedge.cli.connection import echo_json, echo_lines
 from kedge.cli.lab_options import LabOptions
 from kedge.cli.option_group import taking
-from kedge.cli.options import Output, OutputOption, help_without_command, say
+from kedge.cli.options import Output, OutputOption, echo, help_without_command, say
 from kedge.errors import InvalidRequest
+from kedge.model.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -114,7 +115,7 @@ def _live_line(status: dict[str, Any]) -> None:
         f"controller {status['controller']}  {status['partitions']} partitions, "
         f"{status['under_replicated']} under-replicated, {len(status['moves'])} moving"
     )
-    typer.echo(f"\r{line}\033[K", nl=False, err=True)
+    typer.echo(f"\r{printable(line)}\033[K", nl=False, err=True)
 
 
 # ---- orders -------------------------------------------------------------------------------------
@@ -164,7 +165,7 @@ def inject_command(
 
     Example: kedge lab inject --dir lab broker-crash 2
     """
-    typer.echo(_order(folder, "inject", kind=kind, arguments=arguments or []))
+    echo(str(_order(folder, "inject", kind=kind, arguments=arguments or [])))
 
 
 @app.command("fill")
@@ -182,7 +183,7 @@ def fill_command(
 
     size_bytes = parse_bytes(size, "the size")
     count = _order(folder, "fill", topic=topic, bytes=size_bytes, partition=partition)
-    typer.echo(f"{bytes_text(size_bytes)} written to each of {count} partitions")
+    echo(f"{bytes_text(size_bytes)} written to each of {count} partitions")
 
 
 @app.command("sample")
@@ -200,7 +201,7 @@ def sample_command(
     if output is Output.JSON:
         echo_json(done)
     else:
-        typer.echo(f"{done['rows']} rows of {done['minutes']} minutes in {done['out']}")
+        echo(f"{done['rows']} rows of {done['minutes']} minutes in {done['out']}")
 
 
 def _order(folder: Path, what: str, **details: Any) -> Any:

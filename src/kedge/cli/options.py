@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from kedge.model.printable import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,20 +30,29 @@ OutputOption = Annotated[
 ]
 
 
-def say(text: str) -> None:
-    """Talk: to stderr, so that data can be piped."""
-    typer.echo(text, err=True)
+def echo(line: str = "") -> None:
+    """Write one line to stdout, with control characters of names shown as escapes."""
+    typer.echo(printable(line))
 
 
-def console() -> Console:
-    """The terminal for pictures; plain where colour is unwanted (NO_COLOR) or nobody looks."""
+def say(line: str) -> None:
+    """Write one line to stderr, so that data can be piped. What cannot be written is left out."""
+    with suppress(OSError):
+        typer.echo(printable(line), err=True)
+
+
+def console(*, stderr: bool = False) -> Console:
+    """The terminal for pictures; plain where colour is unwanted (NO_COLOR) or nobody looks.
+
+    Text is shown as it is: brackets are no markup and colons no emoji, since names have them too.
+    """
     from rich.console import Console
 
-    return Console(highlight=False, soft_wrap=True)
+    return Console(stderr=stderr, highlight=False, soft_wrap=True, markup=False, emoji=False)
 
 
 def help_without_command(context: typer.Context) -> None:
     """A group named without one of its commands shows them, and that is a bad request."""
     if context.invoked_subcommand is None:
-        say(context.get_help())
+        typer.echo(context.get_help(), err=True)
         raise typer.Exit(EXIT_BAD_REQUEST)

@@ -12,8 +12,9 @@ import typer
 
 from kedge.cli import pipeline_fanout, pipeline_stream
 from kedge.cli.connection import echo_json
-from kedge.cli.options import Output, console, help_without_command, say
+from kedge.cli.options import Output, console, echo, help_without_command, say
 from kedge.errors import InvalidRequest
+from kedge.model.printable import printable
 
 if TYPE_CHECKING:
     from kedge.pipeline.jobs.ingest import Ingested
@@ -102,11 +103,11 @@ def _show_run(done: Ingested, output: Path, report: Output) -> None:
 
     from kedge.report.findings import account_rows
 
-    table = Table(title=f"{output}, all runs together", title_justify="left")
+    table = Table(title=printable(f"{output}, all runs together"), title_justify="left")
     table.add_column("")
     table.add_column("rows", justify="right")
     for name, count in account_rows(done.accounts):
-        table.add_row(name, f"{count:,}")
+        table.add_row(printable(name), f"{count:,}")
     console().print(table)
     skipped = f", {done.files_skipped} known already" if done.files_skipped else ""
     say(f"run {done.run_id}: {done.rows:,} rows of {done.files} new files{skipped}")
@@ -141,7 +142,8 @@ def findings_command(
         table.add_column(name, overflow="fold", justify="right" if name == "value" else "left")
     for one in drawn:
         value = f"{one.value:g}"
-        table.add_row(one.kind, one.cluster, one.subject, value, sparkline(one.course), one.why)
+        row = (one.kind, one.cluster, one.subject, value, sparkline(one.course), one.why)
+        table.add_row(*map(printable, row))
     if drawn:
         console().print(table)
     say(f"{len(found)} findings" + (f", {limit} of them shown" if len(found) > limit else ""))
@@ -194,4 +196,4 @@ def compact_command(
         echo_json(asdict(done))
         return
     gone = f"; {len(done.days_removed)} days removed ({done.rows_removed:,} rows)" if kept else ""
-    typer.echo(f"{done.files_before} files before, {done.files_after} after{gone}")
+    echo(f"{done.files_before} files before, {done.files_after} after{gone}")

@@ -11,6 +11,7 @@ import typer
 from kedge.cli.connection import echo_json
 from kedge.cli.options import EXIT_FAILED, Output, console, say
 from kedge.errors import InvalidRequest
+from kedge.model.printable import printable
 from kedge.report.amounts import bytes_text
 
 if TYPE_CHECKING:
@@ -271,7 +272,6 @@ def verify_plans_command(
 
 
 def _table(header: Sequence[str], rows: Any, limit: int) -> None:
-    from rich.markup import escape
     from rich.table import Table
 
     listed: list[tuple[str, ...]] = list(rows)
@@ -280,7 +280,7 @@ def _table(header: Sequence[str], rows: Any, limit: int) -> None:
         right = name in ("moves", "bytes", "at least")
         table.add_column(name, overflow="fold", justify="right" if right else "left")
     for row in listed[:limit]:
-        table.add_row(*map(escape, row))
+        table.add_row(*map(printable, row))
     console().print(table)
     if len(listed) > limit:
         say(f"{limit} of {len(listed)} rows shown")

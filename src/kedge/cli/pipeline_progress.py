@@ -7,6 +7,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from kedge.cli.options import console
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from rich.progress import Progress as Bar
@@ -67,7 +69,6 @@ class Shown:
 @contextmanager
 def shown() -> Generator[Shown]:
     """A progress bar for the time of a block."""
-    from rich.console import Console
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     columns = (
@@ -78,7 +79,7 @@ def shown() -> Generator[Shown]:
         TextColumn("{task.fields[rate]:>18}"),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True)) as bar:
+    with Progress(*columns, console=console(stderr=True)) as bar:
         progress = Shown(bar)
         try:
             yield progress

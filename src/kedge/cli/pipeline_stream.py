@@ -18,7 +18,7 @@ from kedge.cli.connection import (
     connected,
     echo_json,
 )
-from kedge.cli.options import Output, OutputOption, say
+from kedge.cli.options import Output, OutputOption, echo, say
 from kedge.errors import InvalidRequest, KedgeError
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def produce_command(
     if output is Output.JSON:
         echo_json({"topic": topic, "rows": sender.sent})
     else:
-        typer.echo(f"{sender.sent} rows sent to {topic}")
+        echo(f"{sender.sent} rows sent to {topic}")
 
 
 def _sample(cluster: Cluster, send: Any, pause: float, count: int | None, internal: bool) -> None:
@@ -214,7 +214,7 @@ def _show(done: Streamed, form: Output) -> None:
         echo_json(asdict(done))
         return
     accounts: Mapping[str, Any] = asdict(done.accounts)
-    typer.echo(f"{done.rows} rows in {done.batches} batches; of all rows ever read:")
+    echo(f"{done.rows} rows in {done.batches} batches; of all rows ever read:")
     for name, value in accounts.items():
         if isinstance(value, int):
-            typer.echo(f"  {name.replace('_', ' '):<12} {value:>12}")
+            echo(f"  {name.replace('_', ' '):<12} {value:>12}")

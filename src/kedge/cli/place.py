@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kedge.cli.options import Output, OutputOption, say
+from kedge.cli.options import Output, OutputOption, echo, say
 from kedge.errors import InvalidPartitions, InvalidRequest
 
 if TYPE_CHECKING:
@@ -220,13 +220,13 @@ def _show(assignment: Replicas, brokers: Sequence[Broker], topic: str, output: O
         from kedge.plan import reassignment_text
 
         lists = {TopicPartition(topic, p): ids for p, ids in assignment.items()}
-        typer.echo(reassignment_text(lists))
+        echo(reassignment_text(lists))
         return
     from kedge.cli.show import show_grid
     from kedge.report.assignment import placement_lines
 
     racks = {broker.id: broker.rack for broker in brokers}
     for line in placement_lines(assignment, racks):
-        typer.echo(line)
-    typer.echo()
+        echo(line)
+    echo()
     show_grid(assignment, brokers)

@@ -12,7 +12,7 @@ import typer
 from kedge.cli.connection import echo_json, echo_lines
 from kedge.cli.goal_options import GoalOptions
 from kedge.cli.option_group import taking
-from kedge.cli.options import EXIT_FAILED, Output, OutputOption, help_without_command, say
+from kedge.cli.options import EXIT_FAILED, Output, OutputOption, echo, help_without_command, say
 from kedge.errors import InvalidRequest
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ def _show(findings: Sequence[Finding], output: Output) -> None:
             {"severity": f.severity, "kind": f.kind, "place": f.place, "what": f.what}
             for f in findings
         ]
-        typer.echo(orjson.dumps({"findings": rows}).decode())
+        echo(orjson.dumps({"findings": rows}).decode())
         return
     for finding in findings:
-        typer.echo(f"{finding.severity}: {finding}")
+        echo(f"{finding.severity}: {finding}")

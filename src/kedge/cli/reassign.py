@@ -20,7 +20,7 @@ from kedge.cli.connection import (
     echo_json,
     echo_lines,
 )
-from kedge.cli.options import EXIT_FAILED, Output, OutputOption, help_without_command
+from kedge.cli.options import EXIT_FAILED, Output, OutputOption, echo, help_without_command
 
 if TYPE_CHECKING:
     from kedge.cli.reassigning import Tell
@@ -49,7 +49,7 @@ def root(context: typer.Context) -> None:
 
 def _teller(output: Output) -> Tell:
     """Lines to stdout for people; to nobody where a program wants JSON."""
-    return typer.echo if output is Output.TABLE else (lambda line: None)
+    return echo if output is Output.TABLE else (lambda line: None)
 
 
 def _file(path: Path, *, strict: bool = False) -> ReassignmentFile:

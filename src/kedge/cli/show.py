@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from kedge.cli.options import console
 from kedge.model import Broker
+from kedge.model.printable import printable
 from kedge.report.assignment import FOLLOWER, LEADER, LEGEND, Grid, Replicas, rack_grid
 
 GRID_BROKERS_MAX = 100
@@ -18,17 +19,20 @@ def show_grid(assignment: Replicas, brokers: Sequence[Broker]) -> None:
     screen = console()
     grid = rack_grid(assignment, brokers, columns=max(10, min(screen.width, 200) - 45))
     for line in _grid_lines(grid):
-        screen.print(line)
+        screen.print(line, markup=True)
 
 
 def _grid_lines(grid: Grid) -> list[str]:
-    rack_width = max((len(line.rack) for line in grid.lines), default=0)
+    from rich.markup import escape
+
+    rack_width = max((len(printable(line.rack)) for line in grid.lines), default=0)
     id_width = max((len(str(line.broker)) for line in grid.lines), default=0)
     longest = max((line.holds for line in grid.lines), default=0)
     drawn = bool(grid.lines and grid.lines[0].cells)
     lines = [LEGEND] if drawn else []
     for line in grid.lines:
-        rack = f"{'rack ' if line.rack else '     '}{line.rack:<{rack_width}}  "
+        name = f"{printable(line.rack):<{rack_width}}"
+        rack = f"{'rack ' if line.rack else '     '}{escape(name)}  "
         picture = _coloured(line.cells) if drawn else _bar(line.leads, line.holds, longest)
         counts = f"leads {line.leads}, holds {line.holds}"
         before = rack if grid.has_racks else ""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kedge.cli.connection import CommandConfigOption, connected, echo_json
-from kedge.cli.options import Output, OutputOption, say
+from kedge.cli.options import Output, OutputOption, echo, say
 
 if TYPE_CHECKING:
     from kedge.model import Snapshot
@@ -46,7 +46,7 @@ def snapshot_command(
         row = {"cluster_id": taken.cluster_id, "brokers": brokers, "partitions": partitions}
         echo_json(row | {"file": str(out)})
     else:
-        typer.echo(f"{partitions} partitions on {brokers} brokers: {out}")
+        echo(f"{partitions} partitions on {brokers} brokers: {out}")
     if missing := missing_text(taken):
         say(f"note: {missing}; a live cluster tells sizes and counts only, rates come from metrics")
     return 0

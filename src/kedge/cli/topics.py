@@ -19,7 +19,7 @@ from kedge.cli.connection import (
     echo_json,
     echo_lines,
 )
-from kedge.cli.options import Output, OutputOption, help_without_command, say
+from kedge.cli.options import Output, OutputOption, echo, help_without_command, say
 from kedge.errors import InvalidPartitions, InvalidReplicationFactor, InvalidRequest
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def create_command(
     if output is Output.JSON:
         echo_json({"topic": topic, "created": not (existed or dry_run), "dry_run": dry_run})
     elif not existed:
-        typer.echo(f"{'Would create' if dry_run else 'Created'} topic {topic}.")
+        echo(f"{'Would create' if dry_run else 'Created'} topic {topic}.")
 
 
 def _order(

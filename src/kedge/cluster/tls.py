@@ -22,6 +22,8 @@ from pathlib import Path
 from kedge.cluster.access import Access, Secret, Store
 from kedge.errors import AuthenticationFailed, InvalidRequest, MalformedInput
 
+STORE_BYTES_MAX = 16 << 20
+
 JKS_MAGIC = bytes.fromhex("feedfeed")
 DER_SEQUENCE = 0x30
 SALT = b"Mighty Aphrodite"  # what every JKS digest is seasoned with
@@ -45,7 +47,7 @@ def _trust(context: ssl.SSLContext, store: Store) -> None:
     pem = store.certificates or _trusted_pem(store)
     try:
         context.load_verify_locations(cadata=pem)
-    except ssl.SSLError as error:
+    except (ssl.SSLError, TypeError) as error:  # the latter for text that is not ASCII
         raise MalformedInput(
             "holds no certificate that can be read", place=_place(store, "truststore")
         ) from error
@@ -172,7 +174,14 @@ class _Reader:
 
 def _bytes(location: str) -> bytes:
     try:
-        return Path(location).read_bytes()
+        path = Path(location)
+        if path.exists() and not path.is_file():
+            raise InvalidRequest(f"{location}: this is not a regular file")
+        with path.open("rb") as file:
+            data = file.read(STORE_BYTES_MAX + 1)
+        if len(data) > STORE_BYTES_MAX:
+            raise MalformedInput(f"more than {STORE_BYTES_MAX} bytes", place=location)
+        return data
     except OSError as error:
         raise InvalidRequest(f"{location}: {error.strerror or error}") from error
 

@@ -155,7 +155,10 @@ class Directories:
         """Take up again what the file says."""
         for broker, topic, partition, target, copied in rows:
             place = (BrokerId(broker), TopicPartition(topic, partition))
-            disks = self._world.machines[place[0]].disks
+            machine = self._world.machines.get(place[0])
+            if machine is None:
+                continue
+            disks = machine.disks
             if target in disks.logs and disks.directory_of(place[1]) not in (None, target):
                 self.futures[place] = Future(target, copied)
 

@@ -22,13 +22,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from kedge.errors import InvalidRequest, MalformedInput, MalformedJson
 from kedge.files import read_text, said_of
 from kedge.lab.private_files import make_directory, open_private, refuse_links, write_private
-from kedge.lab.settings import LabSettings, settings_from, settled
+from kedge.lab.settings import PORT_MAX, LabSettings, settings_from, settled
 
 FORMAT = "kedge.lab/1"
 MINUTE_MS = 60_000
+EPOCH_MS_MAX = 10**13  # beyond it, lab time would soon leave the calendar
 LOCK_S_MAX = 1.0  # a process that was killed holds its files until its last thread is gone
 
 
@@ -118,7 +121,7 @@ def open_folder(path: Path) -> LabFolder:
 
 def _parsed(path: Path, text: str) -> LabFolder:
     try:
-        found: Any = json.loads(text)
+        found: Any = orjson.loads(text)
         form = found["format"]
     except (ValueError, TypeError, KeyError) as fault:
         raise MalformedJson("this describes no lab", hint="name another directory") from fault
@@ -129,9 +132,21 @@ def _parsed(path: Path, text: str) -> LabFolder:
     try:
         ports = {int(broker): int(port) for broker, port in found["ports"].items()}
         settings = settings_from(found["settings"])
-        return LabFolder(path, settings, str(found["cluster_id"]), int(found["epoch_ms"]), ports)
+        folder = LabFolder(path, settings, found["cluster_id"], found["epoch_ms"], ports)
+        _check(folder)
+        return folder
     except (KeyError, TypeError, ValueError, AttributeError) as fault:
         raise MalformedJson(f"this describes no lab: {fault}") from fault
+
+
+def _check(folder: LabFolder) -> None:
+    """ValueError for what a file can hold and a lab cannot."""
+    if type(folder.cluster_id) is not str or not folder.cluster_id.isprintable():
+        raise ValueError("cluster_id is no text")
+    if type(folder.epoch_ms) is not int or not 0 <= folder.epoch_ms <= EPOCH_MS_MAX:
+        raise ValueError("epoch_ms is no moment")
+    if not all(0 <= port <= PORT_MAX for port in folder.ports.values()):
+        raise ValueError("a port beyond 65535")
 
 
 def open_or_make(path: Path, asked: Mapping[str, Any]) -> LabFolder:

@@ -6,18 +6,41 @@ import json
 import threading
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
+
+import orjson
 
 from kedge.errors import KedgeError, MalformedInput
 from kedge.files import read_bytes, said_of
 from kedge.lab.directories import Directories
-from kedge.lab.keeping import FORMAT, as_json, read_rows, restore
+from kedge.lab.keeping import FORMAT, as_json, read_rows, restore, typed_rows
 from kedge.lab.private_files import write_private
 from kedge.lab.traffic import Traffic
 from kedge.lab.world import LabWorld
 
 EVERY_S = 1.0
+NOW_MS_MAX = 10**13  # of lab time: three hundred years
 SHARE_OF_TIME = 20  # a large lab is written down less often: at most this part of the time
+
+
+def parse_logs(data: bytes) -> dict[str, Any]:
+    """The content of a file of logs, every value checked."""
+    try:
+        found: Any = orjson.loads(data)
+    except ValueError as fault:
+        raise MalformedInput("this is no list of logs", hint="remove the file") from fault
+    if not isinstance(found, dict) or found.get("format") != FORMAT:  # pyright: ignore[reportUnknownMemberType]
+        raise MalformedInput("logs of another version", hint="name another directory")
+    content = cast("dict[str, Any]", found)
+    now_ms: Any = content.get("now_ms", 0)
+    if type(now_ms) is not int or not 0 <= now_ms <= NOW_MS_MAX:
+        raise MalformedInput("no moment", place="now_ms")
+    return {
+        "now_ms": now_ms,
+        "logs": read_rows(content.get("logs", [])),
+        "pending": typed_rows(content.get("pending", []), "pending", (str, int, int)),
+        "futures": typed_rows(content.get("futures", []), "futures", (int, str, int, str, int)),
+    }
 
 
 class Keeper:
@@ -41,22 +64,17 @@ class Keeper:
         """What was written down; nothing where nothing was."""
         if not path.exists():
             return {}
+        data = read_bytes(path)
         with said_of(path):
-            try:
-                found: Any = json.loads(read_bytes(path))
-            except ValueError as fault:
-                raise MalformedInput("this is no list of logs", hint="remove the file") from fault
-            if not isinstance(found, dict) or found.get("format") != FORMAT:  # pyright: ignore[reportUnknownMemberType]
-                raise MalformedInput("logs of another version", hint="name another directory")
-            return found  # pyright: ignore[reportUnknownVariableType]
+            return parse_logs(data)
 
     def load(self, kept: dict[str, Any]) -> None:
         """Fill the disks again."""
         if kept:
             with said_of(self._path):
-                restore(self._world, read_rows(kept.get("logs", [])))
-                self._traffic.load(kept.get("pending", []))
-                self._directories.load(kept.get("futures", []))
+                restore(self._world, kept["logs"])
+                self._traffic.load(kept["pending"])
+                self._directories.load(kept["futures"])
 
     # ---- writing ----
 

@@ -13,7 +13,7 @@ sizes, so that all replicas of a partition have the same ones and the sum is exa
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from kedge.brokers.disks import Disks
 from kedge.brokers.log import Record, ReplicaLog
@@ -22,6 +22,9 @@ from kedge.lab.world import LabWorld
 from kedge.model import BrokerId, TopicPartition
 
 FORMAT = "kedge.lab.logs/1"
+LOG_KINDS = (int, str, str, int, str, int, int, int, int, list, int, int)
+OFFSET_MAX = 2**60
+RECORDS_MAX = 10_000_000  # of all logs together
 
 
 class LogRow(NamedTuple):
@@ -85,10 +88,27 @@ def _row(broker: BrokerId, directory: str, tp: TopicPartition, log: ReplicaLog) 
 
 def read_rows(found: object) -> list[LogRow]:
     """Rows as a file holds them."""
-    try:
-        return [LogRow(*row) for row in found]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType, reportGeneralTypeIssues]
-    except TypeError as fault:
-        raise MalformedJson(f"logs that are none: {fault}") from fault
+    read = [LogRow(*row) for row in typed_rows(found, "logs", LOG_KINDS)]
+    for number, row in enumerate(read):
+        numbers = (row.start, row.end - row.start, row.committed, row.size_bytes)
+        if not all(0 <= each <= OFFSET_MAX for each in numbers):
+            raise MalformedJson("no such log can be", place=f"logs[{number}]")
+        typed_rows(row.epochs, f"logs[{number}] epochs", (int, int))
+    records = sum(row.end - row.start for row in read)
+    if records > RECORDS_MAX:
+        raise MalformedJson(f"{records} records, more than {RECORDS_MAX}", place="logs")
+    return read
+
+
+def typed_rows(found: object, place: str, kinds: tuple[type, ...]) -> list[list[Any]]:
+    """A list of lists with values of these types in this order; MalformedJson if it is none."""
+    if type(found) is not list:
+        raise MalformedJson("no list", place=place)
+    rows = cast("list[Any]", found)
+    for number, row in enumerate(rows):
+        if type(row) is not list or tuple(map(type, cast("list[Any]", row))) != kinds:
+            raise MalformedJson("values of other types", place=f"{place}[{number}]")
+    return rows
 
 
 # ---- reading ------------------------------------------------------------------------------------
@@ -115,7 +135,7 @@ def _restore_partition(world: LabWorld, tp: TopicPartition, kept: list[LogRow]) 
     fullest = fullest or max(mine.values(), key=lambda row: row.rank, default=None)
     if fullest is None:
         return
-    records = list(_records(fullest))
+    records = list(records_of(fullest))
     for broker in now.replicas:
         row = mine.get(broker)
         if broker in world.machines and (row is not None or broker in in_sync):
@@ -140,7 +160,8 @@ def _put(
     log.high_watermark = log.checkpoint = min(fullest.committed, log.end_offset)
 
 
-def _records(row: LogRow) -> Iterator[Record]:
+def records_of(row: LogRow) -> Iterator[Record]:
+    """The records of a row, of equal sizes and evenly spread over its time."""
     count = row.end - row.start
     if count <= 0:
         return

@@ -13,13 +13,17 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import orjson
+
 from kedge.errors import KedgeError, Unavailable
+from kedge.files import read_bytes
 from kedge.lab.control import order
 from kedge.lab.folder import LabFolder
 from kedge.lab.private_files import write_private
 
 END_S_MAX = 15.0
 KILL_S_MAX = 5.0
+PID_BYTES_MAX = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +64,9 @@ def write_pid(folder: Path) -> None:
 def read_pid(folder: Path) -> ProcessId | None:
     """Who runs the lab; nobody if that process is gone."""
     try:
-        pid, started = json.loads((folder / "lab.pid").read_bytes())
+        pid, started = orjson.loads(read_bytes(folder / "lab.pid", PID_BYTES_MAX))
         found = ProcessId(int(pid), int(started))
-    except (OSError, ValueError, TypeError):
+    except (KedgeError, ValueError, TypeError, OverflowError):
         return None
     return found if found.is_alive else None
 

@@ -65,6 +65,8 @@ class LabSettings:
         _between("the port", self.port, 0, PORT_MAX - (self.brokers - 1 if self.port else 0))
         _between("partitions", self.partitions, 1, 200_000)
         _between("the replication factor", self.replication_factor, 1, self.brokers)
+        if not self.host or not self.host.isprintable() or " " in self.host:
+            raise InvalidRequest(f"{self.host!r} is no host", hint="name one, such as 127.0.0.1")
 
     @property
     def is_max_speed(self) -> bool:
@@ -104,10 +106,20 @@ def settings_from(found: Mapping[str, Any]) -> LabSettings:
     known = {field.name for field in fields(LabSettings)}
     try:
         chosen = {name: value for name, value in found.items() if name in known}
+        _check_types(chosen)
         chosen["traffic"] = Traffic(chosen.get("traffic", "none"))
         return LabSettings(**chosen)
-    except (TypeError, ValueError) as fault:
+    except (TypeError, ValueError, AttributeError) as fault:
         raise MalformedJson(f"settings that are none: {fault}") from fault
+
+
+def _check_types(chosen: Mapping[str, Any]) -> None:
+    """TypeError unless each value has the type of its default; a whole number may be a float."""
+    for name, value in chosen.items():
+        kind: type[Any] = type(getattr(LabSettings(), name))
+        also = {float: int, Traffic: str}.get(kind, kind)
+        if type(value) not in (kind, also):
+            raise TypeError(f"{name} is {value!r}")
 
 
 def settled(stored: LabSettings, asked: Mapping[str, Any]) -> LabSettings:

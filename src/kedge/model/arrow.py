@@ -201,15 +201,29 @@ def _float64(found: Column) -> Floats:
 
 
 def _indexed(found: Column) -> tuple[list[str], Int64s]:
-    """Distinct texts and each row's index. Encoded anew: a dictionary from outside may repeat."""
+    """Distinct texts in the order of their first row, and each row's index.
+
+    Dictionaries are encoded anew: one from outside may repeat, or have texts of no row.
+    """
     types = arrow().types
     if types.is_null(found.type):
         return [], np.full(len(found), PAD, np.int64)
     if types.is_dictionary(found.type):
-        found = found.cast(found.type.value_type)
+        return _indexed_anew(found)
     encoded = found.dictionary_encode()
-    index = encoded.indices.cast(arrow().int64()).fill_null(PAD)
-    return encoded.dictionary.to_pylist(), index.to_numpy(zero_copy_only=False)
+    return encoded.dictionary.to_pylist(), _int64s(encoded.indices)
+
+
+def _indexed_anew(found: Column) -> tuple[list[str], Int64s]:
+    """The same of a dictionary, without a copy of each row's text, which may be long."""
+    texts, place = _indexed(found.dictionary)
+    places = np.append(place, PAD)[_int64s(found.indices)]
+    used = arrow().array(places, mask=places == PAD).dictionary_encode()
+    return [texts[i] for i in used.dictionary.to_pylist()], _int64s(used.indices)
+
+
+def _int64s(indices: Column) -> Int64s:
+    return indices.cast(arrow().int64()).fill_null(PAD).to_numpy(zero_copy_only=False)
 
 
 # ---- out ----------------------------------------------------------------------------------------

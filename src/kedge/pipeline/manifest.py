@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 
 from kedge.errors import AccountsOpen, InvalidRequest, MalformedInput
+from kedge.files import read_bytes, said_of
 
 MANIFEST = "manifest.json"
+
+Kind = TypeVar("Kind")
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,10 +139,40 @@ class Manifest:
 def read_manifest(version: Path) -> Manifest:
     """The manifest of a version."""
     path = version / MANIFEST
+    data = read_bytes(path)
+    with said_of(path):
+        return parse_manifest(data)
+
+
+def parse_manifest(data: bytes) -> Manifest:
+    """The manifest that `Manifest.to_json` wrote."""
     try:
-        found: dict[str, Any] = orjson.loads(path.read_bytes())
-        days = {day: Day(**counts) for day, counts in found.pop("days").items()}
-        retired, settings = Day(**found.pop("retired")), Settings(**found.pop("settings"))
-        return Manifest(days=days, retired=retired, settings=settings, **found)
-    except (OSError, orjson.JSONDecodeError, KeyError, TypeError) as error:
-        raise MalformedInput("the manifest does not read back", place=str(path)) from error
+        found: Any = orjson.loads(data)
+        settings = Settings(**_all(int, found["settings"]))
+        if min(settings.interval_s, settings.window_s) < 1:
+            raise ValueError("an interval of no length")
+        return Manifest(
+            run_id=_one(str, found["run_id"]),
+            settings=settings,
+            contents=_all(str, found.get("contents", {})),
+            streams=_all(int, found.get("streams", {})),
+            days={day: Day(**_all(int, counts)) for day, counts in found["days"].items()},
+            retired=Day(**_all(int, found["retired"])),
+            rows_read=_one(int, found["rows_read"]),
+            superseded=_one(int, found["superseded"]),
+            late=_one(int, found["late"]),
+            quarantined_by_reason=_all(int, found["quarantined_by_reason"]),
+        )
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        hint = "ingest into a new directory"
+        raise MalformedInput("the manifest is damaged", hint=hint) from error
+
+
+def _one(kind: type[Kind], found: Any) -> Kind:
+    if type(found) is not kind:
+        raise TypeError(f"{found!r} is no {kind.__name__}")
+    return found
+
+
+def _all(kind: type[Kind], found: Any) -> dict[str, Kind]:
+    return {name: _one(kind, value) for name, value in found.items()}

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from kedge.files import parquet
+from kedge.files import read_table
 from kedge.pipeline.warehouse import published
 
 KINDS = (
@@ -46,7 +46,7 @@ def read_findings(
     gold = published(output) / "gold"
     if not (gold / "findings").is_dir():
         return []
-    rows: list[dict[str, Any]] = parquet().read_table(gold / "findings").to_pylist()
+    rows: list[dict[str, Any]] = read_table(gold / "findings").to_pylist()
     found = [
         Finding(**row)
         for row in rows
@@ -87,7 +87,7 @@ class _Courses:
         points: list[tuple[Any, float | None]] = []
         where = [(name, "=", value) for name, value in key.items()]
         for day in self.days:
-            table = parquet().read_table(
+            table = read_table(
                 day, columns=["window_start", figure], filters=where, partitioning=None
             )
             rows = table.to_pylist()

@@ -16,7 +16,15 @@ from typing import Any
 import numpy as np
 
 from kedge.errors import InvalidRequest, MalformedInput
-from kedge.files import parquet, said_of, write_atomically
+from kedge.files import (
+    LIMIT_BYTES,
+    parquet,
+    read_parquet,
+    read_table,
+    said_of,
+    write_atomically,
+)
+from kedge.files.opening import read_at_most
 from kedge.model.arrow import Reader, Table, arrow, compute
 
 BROKERS = "brokers.parquet"
@@ -24,6 +32,7 @@ ASSIGNMENT = "assignment.parquet"
 REPLICAS = "replicas.parquet"
 
 REPLICAS_MAX = 20_000_000
+BRACKETS_MAX = 100  # in a line of JSON
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,30 +73,35 @@ def write_reference(reference: Reference, directory: Path) -> None:
 
 def kept_reference(directory: Path) -> Reference:
     """The tables that an earlier run kept."""
-    tables = [parquet().read_table(directory / name) for name in (BROKERS, ASSIGNMENT, REPLICAS)]
-    return Reference(*tables)
+    return Reference(*(read_table(directory / name) for name in (BROKERS, ASSIGNMENT, REPLICAS)))
 
 
 def _read(path: Path) -> Table:
-    pa = arrow()
-    if path.is_dir():
-        raise IsADirectoryError
-    data = path.read_bytes()
+    data = read_at_most(path, LIMIT_BYTES)
     suffix = path.suffix.lower()
+    if suffix == ".csv":
+        return _parsed("pyarrow.csv", "read_csv", data, "CSV")
+    if suffix in (".json", ".jsonl", ".ndjson"):
+        _check_brackets(data)
+        return _parsed("pyarrow.json", "read_json", data, "JSON lines")
+    return read_parquet(data)
+
+
+def _parsed(module: str, function: str, data: bytes, form: str) -> Table:
+    pa = arrow()
     try:
-        if suffix == ".csv":
-            return _module("pyarrow.csv").read_csv(pa.py_buffer(data))
-        if suffix in (".json", ".jsonl", ".ndjson"):
-            return _module("pyarrow.json").read_json(pa.py_buffer(data))
-        return parquet().ParquetFile(pa.py_buffer(data)).read()
-    except (OSError, pa.ArrowException) as error:
-        kind = {".csv": "CSV", ".parquet": "Parquet"}.get(suffix, "a table")
-        what = f"does not read as {kind} ({' '.join(str(error).split())[:200]})"
+        return getattr(import_module(module), function)(pa.py_buffer(data))
+    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
+        what = f"does not read as {form} ({' '.join(str(error).split())[:200]})"
         raise MalformedInput(what, hint="it may be damaged or half written") from error
 
 
-def _module(name: str) -> Any:
-    return import_module(name)
+def _check_brackets(data: bytes) -> None:
+    """Refuse rows that may be nested deeply: Arrow's parser recurses until the stack ends."""
+    for number, line in enumerate(data.splitlines(), start=1):
+        if line.count(b"[") + line.count(b"{") > BRACKETS_MAX:
+            what = f"more than {BRACKETS_MAX} opening brackets"
+            raise MalformedInput(what, place=f"line {number}", hint="a row has a list at most")
 
 
 def _checked_brokers(reader: Reader) -> Table:

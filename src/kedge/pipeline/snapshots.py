@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from kedge.errors import InvalidRequest
-from kedge.files import parquet, write_snapshot
+from kedge.files import path_component, read_table, write_snapshot_directory
 from kedge.model import Assignment, Broker, BrokerId, Snapshot
 from kedge.model.arrow import Table, arrow, compute
 from kedge.model.broker import Capacity
@@ -57,11 +57,11 @@ def parse_at(text: str) -> LoadChoice:
 
 def write_snapshots(gold: Path, reference: Reference, *, interval_s: int) -> None:
     """A snapshot of every cluster, as a part of gold."""
-    loads = parquet().read_table(gold / "partition_load")
+    loads = read_table(gold / "partition_load")
     taken = _last_time(gold)
     for cluster in reference.clusters:
         made = _snapshot(loads, reference, cluster, LoadChoice(DEFAULT_AT), interval_s, taken)
-        write_snapshot(made, gold / "snapshot" / cluster)
+        write_snapshot_directory(made, gold / "snapshot" / path_component(cluster))
 
 
 def snapshot_at(output: Path, cluster: str, choice: LoadChoice) -> Snapshot:
@@ -75,13 +75,13 @@ def snapshot_at(output: Path, cluster: str, choice: LoadChoice) -> Snapshot:
         raise InvalidRequest(f"{output}: there is no cluster {cluster}", hint=hint)
     if not (version / "gold" / "partition_load").is_dir():
         raise InvalidRequest(f"{output}: there are no loads yet", hint="ingest something")
-    loads = parquet().read_table(version / "gold" / "partition_load")
+    loads = read_table(version / "gold" / "partition_load")
     interval_s = read_manifest(version).settings.interval_s
     return _snapshot(loads, reference, cluster, choice, interval_s, _last_time(version / "gold"))
 
 
 def _last_time(gold: Path) -> datetime | None:
-    windows = parquet().read_table(gold / "window_load", columns=["window_start"])
+    windows = read_table(gold / "window_load", columns=["window_start"])
     last: datetime | None = compute().max(windows.column("window_start")).as_py()
     return last
 

@@ -25,8 +25,8 @@ from typing import Any
 
 import orjson
 
-from kedge.errors import InvalidRequest, OutputInUse, OutputNotOurs
-from kedge.files import said_of, write_atomically
+from kedge.errors import InvalidRequest, KedgeError, OutputInUse, OutputNotOurs
+from kedge.files import read_bytes, said_of, write_atomically
 from kedge.pipeline.manifest import MANIFEST, Manifest, read_manifest
 
 MARK = "kedge-pipeline.json"
@@ -161,8 +161,8 @@ def check_ours(root: Path) -> None:
 
 
 def _format_of(root: Path) -> object:
-    with suppress(orjson.JSONDecodeError, KeyError, TypeError):
-        document: Any = orjson.loads((root / MARK).read_bytes())
+    with suppress(KedgeError, orjson.JSONDecodeError, KeyError, TypeError):
+        document: Any = orjson.loads(read_bytes(root / MARK))
         return document["format"]
     return None
 

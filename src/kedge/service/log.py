@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any, TextIO, cast
 
+from kedge.model.printable import printable
 from kedge.runtime import LogEntry
 
 LISTED_MAX = 10  # partitions named in one entry; the rest is counted
@@ -42,7 +43,7 @@ class JsonLines(logging.Handler):
         stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now))
         line = {"time": f"{stamp}.{int(now * 1000) % 1000:03d}Z", "severity": severity}
         text = json.dumps({**line, "what": what, **fields}, default=str, ensure_ascii=False)
-        self._stream.write(text + "\n")
+        self._stream.write(printable(text) + "\n")
         self._stream.flush()
 
 

@@ -20,6 +20,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import stat
 import struct
 import time
 import zlib
@@ -148,6 +149,8 @@ class Journal:
         self._snapshot_bytes = 0
         file = _open_own(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
         try:
+            if not stat.S_ISREG(os.fstat(file).st_mode):
+                raise JournalDamaged(f"{self.path} is not a regular file", hint="remove it")
             content = _read_all(file)
             end = _replay(self.tree, content, self.path)
             self.dropped_bytes = len(content) - end

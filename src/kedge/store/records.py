@@ -80,7 +80,7 @@ def apply_record(tree: Tree, record: bytes) -> None:
     """Do again to the tree what a record says was done."""
     try:
         _Reader(record).apply_to(tree)
-    except (struct.error, UnicodeDecodeError, KeyError, IndexError) as error:
+    except (struct.error, ValueError, LookupError) as error:
         raise Unreadable(str(error)) from error
 
 
@@ -122,7 +122,7 @@ class _Reader:
             return Create(path, self._take_data(), ephemeral=owner != NOBODY)
         if kind == Kind.WRITTEN:
             return SetData(path, self._take_data())
-        if kind == Kind.DELETED:
+        if kind == Kind.DELETED and path != "/":
             return Delete(path)
         raise Unreadable(f"an entry of the unknown kind {kind}")
 
@@ -139,7 +139,10 @@ class _Reader:
         return taken
 
     def _take_path(self) -> str:
-        return self._take_bytes(self._take(_LENGTH)[0]).decode()
+        path = self._take_bytes(self._take(_LENGTH)[0]).decode()
+        if not path.startswith("/"):
+            raise Unreadable("a path that does not begin with a slash")
+        return path
 
     def _take_data(self) -> bytes | None:
         (length,) = self._take(_LENGTH)

@@ -39,17 +39,17 @@ class Stage:
     def act(self, title: str) -> None:
         """A new part of the story."""
         self._acts += 1
-        self.screen.print(f"\n[bold]{self._acts}. {title}[/]")
+        self.screen.print(f"\n[bold]{self._acts}. {title}[/]", markup=True)
 
     def tell(self, text: str) -> None:
         """A sentence of the story."""
-        self.screen.print(f"[italic]{text}[/]")
+        self.screen.print(f"[italic]{text}[/]", markup=True)
 
     def close(self) -> None:
         """The end."""
         took = time.monotonic() - self._began
-        self.screen.print(f"\n[bold]The end, after {took:.0f} s.[/] Play yourself:")
-        self.screen.print("  kedge lab up --brokers 9 --racks 3 --dir lab --detach", markup=False)
+        self.screen.print(f"\n[bold]The end, after {took:.0f} s.[/] Play yourself:", markup=True)
+        self.screen.print("  kedge lab up --brokers 9 --racks 3 --dir lab --detach")
 
     # ---- doing ----------------------------------------------------------------------------------
 
@@ -65,7 +65,7 @@ class Stage:
         """A story whose commands fail must not go on."""
         from kedge.cli.app import run
 
-        self.screen.print(f"$ kedge {shlex.join(words)}", style="cyan", markup=False)
+        self.screen.print(f"$ kedge {shlex.join(words)}", style="cyan")
         sys.stdout.flush()
         code = run([*words, *unsaid])
         sys.stdout.flush()

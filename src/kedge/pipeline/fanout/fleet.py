@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from kedge.pipeline.jobs.ingest import OpenSession
 
 SUMMARY = "fleet.parquet"
-ASKED: Columns = {"cluster": "string", "snapshot": "string"}
+ASKED: Columns = {"name": "string", "snapshot": "string"}
 ANSWERED: Columns = {
     "cluster": "string",
     "brokers": "bigint",
@@ -87,21 +87,21 @@ def fleet(order: FleetOrder, session: OpenSession, *, progress: Progress | None 
 
 
 def clusters_of(history: Path) -> list[Row]:
-    """Each cluster of the current tables, and where its snapshot is."""
+    """Each cluster of the current tables: what its files are called, where its snapshot is."""
     snapshots = published(history) / "gold" / "snapshot"
     found = sorted(path for path in snapshots.glob("*") if path.is_dir())
     if not found:
         raise InvalidRequest(f"{history}: there are no snapshots yet", hint="ingest something")
-    return [{"cluster": path.name, "snapshot": str(path)} for path in found]
+    return [{"name": path.name, "snapshot": str(path)} for path in found]
 
 
 # ---- on a worker --------------------------------------------------------------------------------
 
 
 def _planned(row: Row, *, directory: str, goals: Goals, seed: int) -> list[Row]:
-    cluster, snapshot = row["cluster"], read_snapshot(row["snapshot"])
+    snapshot = read_snapshot(row["snapshot"])
     told = {
-        "cluster": cluster,
+        "cluster": row["name"] if snapshot.cluster_id is None else snapshot.cluster_id,
         "brokers": len(snapshot.brokers),
         "partitions": len(snapshot),
     }
@@ -109,7 +109,7 @@ def _planned(row: Row, *, directory: str, goals: Goals, seed: int) -> list[Row]:
         plan = plan_for(snapshot, goals, seed)
     except KedgeError as refused:
         return [told | {"feasible": False, "reason": str(refused)}]
-    name = f"{cluster}.json"
+    name = f"{row['name']}.json"  # a name of a file already: it may differ from the cluster's
     # A task that is tried again writes the same bytes to the same place.
     write_atomically(Path(directory) / name, plan_to_json(plan))
     return [told | {"feasible": True, "plan": name} | _figures(plan)]

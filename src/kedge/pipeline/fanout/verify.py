@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from kedge.balance import findings_of
 from kedge.errors import InvalidRequest, KedgeError
-from kedge.files import read_bytes, read_snapshot, said_of
+from kedge.files import path_component, read_bytes, read_snapshot, said_of
 from kedge.model.arrow import Table
 from kedge.pipeline.fanout.spread import Columns, Row, spread
 from kedge.pipeline.jobs.progress import Progress, Silent
@@ -69,10 +69,12 @@ def plan_files(directory: Path) -> list[Path]:
 
 def snapshots_in(directory: Path) -> dict[str, str]:
     """Where the snapshot of each name is."""
-    found = {_bare(p.name): str(p) for p in _entries(directory) if _may_be_snapshot(p)}
-    if not found:
+    listed = [path for path in _entries(directory) if _may_be_snapshot(path)]
+    if not listed:
         raise InvalidRequest(f"{directory}: there are no snapshots here")
-    return found
+    by_bare_name = {_bare(path.name): str(path) for path in listed}
+    # A directory is found by its whole name too: a cluster may be called x.json.
+    return by_bare_name | {path.name: str(path) for path in listed if path.is_dir()}
 
 
 def _entries(directory: Path) -> list[Path]:
@@ -112,10 +114,11 @@ def _findings_of_file(path: Path, snapshots: dict[str, str], told: Row) -> list[
     data = read_bytes(path)
     with said_of(path):
         plan = parse_plan(data) if is_plan(data) else None
-    name = _bare(path.name)
-    if name not in snapshots and plan is not None:
-        name = plan.cluster_id or ""
-    if name not in snapshots:
+    names = [path.name.removesuffix(".gz").removesuffix(".json"), _bare(path.name)]
+    if plan is not None and plan.cluster_id is not None:
+        names.append(path_component(plan.cluster_id))
+    name = next((each for each in names if each in snapshots), None)
+    if name is None:
         return [Finding("snapshot", "", "there is no snapshot to hold it against")]
     told["snapshot"] = Path(snapshots[name]).name
     snapshot = read_snapshot(snapshots[name])

@@ -15,12 +15,13 @@ from typing import Any
 import orjson
 
 from kedge.errors import InvalidRequest, MalformedInput
-from kedge.files import parquet, said_of
+from kedge.files import open_regular, parquet, said_of
 from kedge.model.arrow import arrow
 from kedge.pipeline.jobs.producing import Send, as_value
 from kedge.pipeline.jobs.sampling import Sampler
 
 ROWS_AT_ONCE = 10_000
+LINE_BYTES_MAX = 1 << 20  # a longer one is cut: no row is that long
 
 
 def replay(path: Path, send: Send) -> int:
@@ -76,12 +77,19 @@ def _files(path: Path) -> list[Path]:
 def _values(file: Path) -> Iterator[tuple[bytes, bytes]]:
     if file.suffix in (".jsonl", ".ndjson", ".json"):
         return _lines(file)
-    return (as_value(row) for row in _rows(file))
+    return map(_as_value, _rows(file))
+
+
+def _as_value(row: dict[str, Any]) -> tuple[bytes, bytes]:
+    try:
+        return as_value(row)
+    except TypeError as error:
+        raise MalformedInput(f"a value is no number, text or time ({error})") from error
 
 
 def _lines(file: Path) -> Iterator[tuple[bytes, bytes]]:
-    with file.open("rb") as lines:
-        for line in lines:
+    with open_regular(file) as lines:
+        while line := lines.readline(LINE_BYTES_MAX):
             text = line.rstrip(b"\r\n")
             if text.strip():
                 yield text, _key(text)
@@ -97,15 +105,16 @@ def _key(text: bytes) -> bytes:
 
 
 def _rows(file: Path) -> Iterator[dict[str, Any]]:
-    for batch in _batches(file):
-        yield from batch.to_pylist()
+    open_regular(file).close()  # Arrow would wait for the writer of a pipe
+    try:
+        for batch in _batches(file):
+            yield from batch.to_pylist()
+    # Arrow says OSError of damaged pages, and text that is none fails where rows are made of it.
+    except (arrow().ArrowException, OSError, ValueError) as error:
+        raise MalformedInput("does not read as a table of metrics") from error
 
 
 def _batches(file: Path) -> Iterable[Any]:
-    pa = arrow()
-    try:
-        if file.suffix == ".csv":
-            return import_module("pyarrow.csv").open_csv(file)
-        return parquet().ParquetFile(file).iter_batches(ROWS_AT_ONCE)
-    except pa.ArrowInvalid as error:
-        raise MalformedInput("does not read as a table of metrics", place=str(file)) from error
+    if file.suffix == ".csv":
+        return import_module("pyarrow.csv").open_csv(file)
+    return parquet().ParquetFile(file).iter_batches(ROWS_AT_ONCE)

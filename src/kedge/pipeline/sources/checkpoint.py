@@ -19,8 +19,8 @@ from typing import Any
 
 import orjson
 
-from kedge.errors import InvalidRequest
-from kedge.files import said_of, write_atomically
+from kedge.errors import InvalidRequest, KedgeError
+from kedge.files import read_bytes, said_of, write_atomically
 
 MARK = "kedge-stream.json"
 FORMAT = "kedge.stream/1"
@@ -59,11 +59,11 @@ class Checkpoint:
 
     def _offsets(self, batch: int) -> dict[str, int]:
         try:
-            last = (self.spark / "offsets" / str(batch)).read_text().splitlines()[-1]
-            topics: dict[str, dict[str, int]] = orjson.loads(last)
-        except (OSError, IndexError, orjson.JSONDecodeError):
+            last = read_bytes(self.spark / "offsets" / str(batch)).splitlines()[-1]
+            topics: Any = orjson.loads(last)
+            return {f"{t}-{p}": int(end) for t, ends in topics.items() for p, end in ends.items()}
+        except (KedgeError, IndexError, AttributeError, TypeError, ValueError):
             return {}
-        return {f"{t}-{p}": end for t, ends in topics.items() for p, end in ends.items()}
 
 
 def check_checkpoint(directory: Path, source: TopicIdentity, output: Path) -> None:
@@ -109,10 +109,10 @@ def _mark(directory: Path) -> dict[str, str]:
     hint = "name a new directory as --checkpoint"
     wanted = ("stream", "output", "cluster_id", "topic", "topic_id")
     try:
-        told: Any = orjson.loads((directory / MARK).read_bytes())
+        told: Any = orjson.loads(read_bytes(directory / MARK))
         if told["format"] == FORMAT:
             return {name: str(told[name]) for name in wanted}
-    except (FileNotFoundError, orjson.JSONDecodeError, KeyError, TypeError):
+    except (KedgeError, orjson.JSONDecodeError, KeyError, TypeError):
         pass
     raise InvalidRequest(f"{directory}: this is no checkpoint of a kedge stream", hint=hint)
 
@@ -139,4 +139,5 @@ def _named(output: Path) -> str:
 def _numbers(directory: Path) -> list[int]:
     if not directory.is_dir():
         return []
-    return [int(entry.name) for entry in directory.iterdir() if entry.name.isdecimal()]
+    names = [entry.name for entry in directory.iterdir()]
+    return [int(name) for name in names if name.isdecimal() and len(name) < 20]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import os
+import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from kedge.errors import InvalidRequest, MalformedInput
-from kedge.files import parquet, said_of
+from kedge.files import open_regular, parquet, said_of
 from kedge.model.arrow import arrow
 
 SAMPLE_NAMES = (
@@ -84,7 +85,7 @@ def new_files(paths: Iterable[Path], form: Format, known: Iterable[str]) -> list
 
 
 def _content_id(path: Path) -> str:
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -153,9 +154,10 @@ WANTED = {"cluster": "text", "topic": "text", "is_leader": "truth", "ts": "time"
 def _header(path: Path) -> Layout:
     """The columns that the first line of a CSV file names."""
     try:
-        with gzip.open(path) if path.name.endswith(".gz") else path.open("rb") as file:
-            line = file.readline(100_000).decode()
-    except (gzip.BadGzipFile, EOFError, UnicodeDecodeError) as error:
+        with open_regular(path) as file:
+            packed = path.name.endswith(".gz")
+            line = (gzip.GzipFile(fileobj=file) if packed else file).readline(100_000).decode()
+    except (gzip.BadGzipFile, zlib.error, EOFError, UnicodeDecodeError) as error:
         raise MalformedInput("this is no text") from error
     names = [name.strip().strip('"') for name in line.strip().lstrip("\ufeff").split(",")]
     _check_names(names)

@@ -3,7 +3,8 @@
 A snapshot is `x.json`, `x.json.gz` (told by content, not by name, when read) or a directory with
 `brokers.parquet` and `partitions.parquet`; each of those two may itself be a directory of Parquet
 parts, which is how Spark writes a table. Whatever is wrong with a file is said in one sentence
-that starts with its path.
+that starts with its path. `opening` bounds what is read, `tables` what Parquet may unpack to, and
+`names` makes a path component of any name.
 """
 
 from __future__ import annotations
@@ -11,8 +12,7 @@ from __future__ import annotations
 import gzip
 import os
 import stat
-import zlib
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
@@ -26,13 +26,14 @@ from kedge.errors import (
     RefusedCommand,
     Unavailable,
 )
+from kedge.files.names import path_component
+from kedge.files.opening import LIMIT_BYTES, open_regular, read_at_most, unpacked
+from kedge.files.tables import TableLimits, parquet, read_parquet, read_table
 from kedge.model.arrow import arrow
 from kedge.model.snapshot import Snapshot
 from kedge.model.snapshot_json import parse_snapshot, sha256_of_snapshot, snapshot_to_json
 
-GZIP_MAGIC = b"\x1f\x8b"
 PARQUET_MAGIC = b"PAR1"
-LIMIT_BYTES = 2 * 1024**3  # a million partitions are about 200 MB of JSON
 
 REFUSALS: dict[type[OSError], str] = {
     FileNotFoundError: "there is no such file or directory",
@@ -66,23 +67,14 @@ def said_of(path: Path) -> Generator[None]:
         raise Unavailable(f"{path}: {error.strerror or error}") from error
 
 
-def parquet() -> Any:
-    """Arrow's reader and writer of Parquet, imported when it is first wanted."""
-    import pyarrow.parquet
-
-    return pyarrow.parquet
-
-
 # ---- reading ------------------------------------------------------------------------------------
 
 
 def read_bytes(path: str | os.PathLike[str], limit: int = LIMIT_BYTES) -> bytes:
-    """A file's bytes, decompressed if they are gzip; refused if there are more than the limit."""
+    """A regular file's bytes, decompressed if they are gzip; refused beyond the limit."""
     path = _path(path)
     with said_of(path):
-        with path.open("rb") as file:
-            data = _at_most(file.read, limit)
-        return _decompressed(data, limit) if data.startswith(GZIP_MAGIC) else data
+        return unpacked(read_at_most(path, limit), limit)
 
 
 def read_text(path: str | os.PathLike[str], limit: int = LIMIT_BYTES) -> str:
@@ -93,23 +85,6 @@ def read_text(path: str | os.PathLike[str], limit: int = LIMIT_BYTES) -> str:
     except UnicodeDecodeError as fault:
         what = f"byte {fault.start} is not UTF-8 text"
         raise MalformedInput(what, place=os.fspath(path), hint="save it as UTF-8") from fault
-
-
-def _at_most(read: Callable[[int], bytes], limit: int) -> bytes:
-    data = read(limit + 1)
-    if len(data) > limit:
-        raise MalformedInput(f"more than {limit} bytes", hint="is this the right file?")
-    return data
-
-
-def _decompressed(data: bytes, limit: int) -> bytes:
-    """Never more than the limit is unpacked, however much a small file claims to hold."""
-    try:
-        return _at_most(gzip.GzipFile(fileobj=BytesIO(data)).read, limit)
-    except EOFError as error:
-        raise MalformedInput("the gzip data ends too early; it may be half written") from error
-    except (gzip.BadGzipFile, zlib.error) as error:
-        raise MalformedInput(f"the gzip data is damaged: {error}") from error
 
 
 def read_snapshot(
@@ -171,23 +146,8 @@ def _read_table(path: Path, columns: tuple[str, ...], limit: int) -> Any:
 
 def _read_part(path: Path, columns: tuple[str, ...], limit: int) -> Any:
     with said_of(path):
-        data = path.read_bytes()
-        try:
-            file = parquet().ParquetFile(BytesIO(data))
-            _check_unpacked_size(file.metadata, limit)
-            names: list[str] = file.schema_arrow.names
-            return file.read(columns=[name for name in names if name in columns])
-        # Arrow says OSError of damaged pages: the bytes are in memory, so no disk is to blame.
-        except (OSError, arrow().ArrowException, UnicodeDecodeError) as error:
-            what = f"does not read as Parquet ({' '.join(str(error).split())})"
-            raise MalformedInput(what, hint="it may be damaged or half written") from error
-
-
-def _check_unpacked_size(metadata: Any, limit: int) -> None:
-    groups = range(metadata.num_row_groups)
-    unpacked = sum(metadata.row_group(group).total_byte_size for group in groups)
-    if unpacked > limit:
-        raise MalformedInput(f"{unpacked} bytes unpacked, more than {limit}")
+        limits = TableLimits(decoded_bytes=min(limit, TableLimits().decoded_bytes))
+        return read_parquet(read_at_most(path, limit), columns=columns, limits=limits)
 
 
 # ---- writing ------------------------------------------------------------------------------------
@@ -204,12 +164,13 @@ def write_snapshot(snapshot: Snapshot, path: str | os.PathLike[str]) -> None:
     elif path.suffix == ".gz":
         raise InvalidRequest(f"{path}: a packed snapshot's name ends in .json.gz")
     else:
-        _write_directory(snapshot, path)
+        write_snapshot_directory(snapshot, path)
 
 
-def _write_directory(snapshot: Snapshot, path: Path) -> None:
-    """Both files are made before either is put in place.
+def write_snapshot_directory(snapshot: Snapshot, path: Path) -> None:
+    """Write a directory of Parquet, whatever its name ends in.
 
+    Both files are made before either is put in place.
     Between the two renames a crash leaves one old and one new file; both name their snapshot in
     their metadata, and reading refuses such a pair.
     """
@@ -284,9 +245,18 @@ def _sync_directory(path: Path) -> None:
 
 __all__ = [
     "LIMIT_BYTES",
+    "TableLimits",
+    "open_regular",
+    "parquet",
+    "path_component",
     "read_bytes",
+    "read_parquet",
     "read_snapshot",
+    "read_table",
+    "read_text",
+    "said_of",
     "sha256_of_snapshot",
     "write_atomically",
     "write_snapshot",
+    "write_snapshot_directory",
 ]

@@ -1,0 +1,38 @@
+"""Journals of runs: `read_journal` refuses what it cannot read, and says so in one sentence."""
+
+from __future__ import annotations
+
+import json
+from random import Random
+from typing import Any
+
+from kedge.execution.journal import read_journal
+from tests.fuzz.driver import only_refusals, start
+from tests.fuzz.mutation import mutated_bytes, mutated_json
+
+RATE = {"leader.replication.throttled.rate": "50000000"}
+EVENTS: list[dict[str, Any]] = [
+    {"event": "begun", "cluster_id": "prod-eu", "rate": 50000000, "each_way": 2},
+    {"event": "leased", "brokers": {"1": RATE, "2": RATE}, "topics": {"orders": {"x": "0:1"}}},
+    {"event": "started", "partitions": [["orders", 0], ["orders", 1]]},
+    {"event": "released"},
+    {"event": "ended", "how": "finished"},
+]
+
+
+def fuzz(seed: int) -> None:
+    """Read a journal with damaged lines, lines in another order, or damaged bytes."""
+    random = Random(seed)
+    events = EVENTS[: random.randint(1, len(EVENTS))]
+    if random.random() < 0.3:
+        events = [events[0], *random.sample(events, len(events))]
+    lines = [json.dumps(event).encode() for event in events]
+    place = random.randrange(len(lines))
+    lines[place] = mutated_json(events[place], random, 2)
+    data = b"\n".join(lines) + b"\n"
+    with only_refusals():
+        read_journal(mutated_bytes(data, random, most=3) if random.random() < 0.4 else data)
+
+
+if __name__ == "__main__":
+    start(fuzz)
