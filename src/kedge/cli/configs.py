@@ -98,7 +98,7 @@ def _exists(cluster: Cluster, resource: ConfigResource, own: Sequence[ConfigEntr
 def _say_absent(entity: Entity, resource: ConfigResource, output: Output) -> None:
     """The line of Kafka's tool for what does not exist."""
     line = f"The {entity.kind.removesuffix('s')} '{resource.name}' doesn't exist"
-    (typer.echo if output is Output.TABLE else say)(f"{line} and doesn't have dynamic config.")
+    (echo if output is Output.TABLE else say)(f"{line} and doesn't have dynamic config.")
 
 
 def _resources(cluster: Cluster, entity: Entity) -> list[ConfigResource]:

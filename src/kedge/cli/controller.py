@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kedge.cli.options import echo, help_without_command
+from kedge.errors import InvalidRequest
 
 if TYPE_CHECKING:  # heavy: imported when a controller is run
+    from kedge.brokers.wire_forms import Address
     from kedge.service import ControllerService, Options
 
 app = typer.Typer(
@@ -30,26 +32,33 @@ def run(
         str, typer.Option("--zookeeper", help="ZooKeeper, as in zk1:2181,zk2:2181/kafka")
     ],
     listen: Annotated[
-        str, typer.Option("--listen", help="Where brokers and clients reach us, HOST:PORT")
+        str, typer.Option("--listen", help="HOST:PORT for brokers and clients")
     ] = "127.0.0.1:0",
-    node: Annotated[int, typer.Option("--id", help="Our id; no broker may have it", min=0)] = 1000,
+    node: Annotated[
+        int, typer.Option("--id", help="The node id; no broker may have it", min=0)
+    ] = 1000,
     take_over: Annotated[
         bool, typer.Option("--take-over", help="Take the role from any broker that holds it")
     ] = False,
     protocol: Annotated[
         str | None,
-        typer.Option("--inter-broker-protocol", help="As on the brokers; asked of them if absent"),
+        typer.Option("--inter-broker-protocol", help="As on the brokers; read from them if absent"),
     ] = None,
     listener: Annotated[
         str | None,
         typer.Option("--listener", help="The brokers' listener to use; their first PLAINTEXT one"),
     ] = None,
     session_timeout_ms: Annotated[
-        int, typer.Option("--session-timeout-ms", help="Milliseconds until ZooKeeper gives us up")
+        int,
+        typer.Option("--session-timeout-ms", help="Milliseconds until ZooKeeper ends the session"),
     ] = 6000,
     metrics_port: Annotated[
         int | None,
-        typer.Option("--metrics-port", help="Port on 127.0.0.1 for Prometheus; 0 for any"),
+        typer.Option("--metrics-port", help="Short for --metrics-listen 127.0.0.1:PORT"),
+    ] = None,
+    metrics_listen: Annotated[
+        str | None,
+        typer.Option("--metrics-listen", help="HOST:PORT of /metrics and /healthz; port 0 for any"),
     ] = None,
 ) -> None:
     """Run the controller until SIGTERM, or stand by until the role is vacant
@@ -68,9 +77,20 @@ def run(
             protocol=None if protocol is None else parse_protocol(protocol),
             listener=listener,
             session_timeout_ms=session_timeout_ms,
-            metrics_port=metrics_port,
+            metrics=_metrics_address(metrics_listen, metrics_port),
         )
     )
+
+
+def _metrics_address(listen: str | None, port: int | None) -> Address | None:
+    from kedge.service import parse_address
+
+    if listen is not None and port is not None:
+        raise InvalidRequest(
+            "--metrics-listen and --metrics-port exclude each other", hint="use --metrics-listen"
+        )
+    text = f"127.0.0.1:{port}" if port is not None else listen
+    return None if text is None else parse_address(text)
 
 
 def _serve(options: Options) -> None:
@@ -87,6 +107,8 @@ def _serve(options: Options) -> None:
         host, port = service.at
         echo(f"LISTENING {host}:{port}")  # for programs that start us: the port may be any
         lines.note("listening", host=host, port=port, id=options.id)
+        if options.metrics is not None:
+            lines.note("metrics", host=options.metrics.host, port=service.metrics.port)
         service.wait()
     lines.note("stopped")
 

@@ -67,6 +67,7 @@ class Loop:
         self._now_ms = now_ms
         self._log = log
         self._queue = EventQueue(now_ms)
+        self._session = Session.CONNECTED
         self._must_renew = False
         self._must_restart = False
         self._mend_at_ms = 0
@@ -96,11 +97,23 @@ class Loop:
             event = event_of(notice)
             if event is not None:
                 self.put(event)
-        elif notice.state is Session.EXPIRED:
+            return
+        self._session = notice.state
+        if notice.state is Session.EXPIRED:
             self._expire()
         elif notice.state is Session.CONNECTED:
             self._mend_at_ms = 0
             self.wake()
+
+    @property
+    def queued(self) -> int:
+        """How many events wait; from any thread."""
+        return len(self._queue)
+
+    @property
+    def connected(self) -> bool:
+        """Whether the session with the store is usable; from any thread."""
+        return self._session is Session.CONNECTED and not (self._must_renew or self._must_restart)
 
     def _expire(self) -> None:
         """Whatever waits was meant for a session that is gone: it is answered, not processed."""
@@ -164,6 +177,7 @@ class Loop:
                 if self.context.active:
                     self._process(Waiting(e.SessionEnded(), None, self._now_ms()))
                 self._store.renew_session()
+                self._session = Session.CONNECTED
             self._must_renew = self._must_restart = False
             self.put(e.Started())
         except Unavailable as lost:

@@ -57,6 +57,10 @@ class EventQueue:
             self._waiting.append(Waiting(event, replied, self._now_ms()))
             self._changed.notify_all()
 
+    def __len__(self) -> int:
+        """How many events wait."""
+        return len(self._waiting)
+
     def take(self) -> Waiting | None:
         """The next event, if any waits."""
         with self._changed:

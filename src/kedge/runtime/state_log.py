@@ -1,4 +1,4 @@
-"""The state-change log: structured entries, handed to whoever keeps them."""
+"""The state-change log: structured entries for a sink."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from kedge.controller.effects import RecordPartitions, RecordReplicas, RecordWords
 from kedge.errors import KedgeError
+from kedge.model import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ Sink = Callable[[LogEntry], None]
 
 
 def nowhere(_entry: LogEntry) -> None:
-    """A sink for those who do not want to know."""
+    """A sink that drops all entries."""
 
 
 def words_of(error: Exception) -> str:
@@ -38,7 +39,7 @@ def words_of(error: Exception) -> str:
 def entries_of(
     event: str, record: RecordPartitions | RecordReplicas | RecordWords
 ) -> Iterator[LogEntry]:
-    """One entry for all that moved, one for each that did not."""
+    """One entry for all that moved, one for all that did not."""
     match record:
         case RecordWords(words):
             yield LogEntry(event, words)
@@ -46,13 +47,27 @@ def entries_of(
             if moved:
                 details = {"state": target.value, "partitions": moved}
                 yield LogEntry(event, f"{len(moved)} partitions → {target.value}", details=details)
-            for tp, why in refused.items():
-                yield LogEntry(event, f"{tp} ↛ {target.value}: {why}", "warning", {"tp": tp})
+            if refused:
+                what = _refused(refused, "partitions", "", target.value)
+                yield LogEntry(event, what, "warning", {"refused": _reasons(refused)})
         case RecordReplicas(broker, target, moved, refused):
             if moved:
                 details = {"state": target.value, "broker": broker, "partitions": moved}
                 what = f"{len(moved)} replicas on broker {broker} → {target.value}"
                 yield LogEntry(event, what, details=details)
-            for tp, why in refused.items():
-                what = f"{tp} on broker {broker} ↛ {target.value}: {why}"
-                yield LogEntry(event, what, "warning", {"tp": tp, "broker": broker})
+            if refused:
+                what = _refused(refused, "replicas", f" on broker {broker}", target.value)
+                details = {"broker": broker, "refused": _reasons(refused)}
+                yield LogEntry(event, what, "warning", details)
+
+
+def _refused(refused: Mapping[TopicPartition, str], noun: str, where: str, state: str) -> str:
+    """The first that was refused and why, and how many others there are."""
+    tp, why = next(iter(refused.items()))
+    if len(refused) == 1:
+        return f"{tp}{where} ↛ {state}: {why}"
+    return f"{len(refused)} {noun}{where} ↛ {state}: {tp}: {why}; and {len(refused) - 1} more"
+
+
+def _reasons(refused: Mapping[TopicPartition, str]) -> list[str]:
+    return [f"{tp}: {why}" for tp, why in refused.items()]

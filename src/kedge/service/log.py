@@ -6,13 +6,15 @@ import json
 import logging
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
+from itertools import islice
 from typing import Any, TextIO, cast
 
 from kedge.model.printable import printable
 from kedge.runtime import LogEntry
 
-LISTED_MAX = 10  # partitions named in one entry; the rest is counted
+LISTED_MAX = 5  # partitions named in one entry; the rest is counted
+TEXT_MAX = 400  # characters of one text
 
 
 class JsonLines(logging.Handler):
@@ -42,7 +44,7 @@ class JsonLines(logging.Handler):
         now = time.time()
         stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now))
         line = {"time": f"{stamp}.{int(now * 1000) % 1000:03d}Z", "severity": severity}
-        text = json.dumps({**line, "what": what, **fields}, default=str, ensure_ascii=False)
+        text = json.dumps({**line, "what": cut(what), **fields}, default=str, ensure_ascii=False)
         self._stream.write(printable(text) + "\n")
         self._stream.flush()
 
@@ -50,7 +52,12 @@ class JsonLines(logging.Handler):
 def shortened(value: Any) -> Any:
     """A value for the log: long lists by their beginning and their length."""
     if not isinstance(value, list | tuple | set | frozenset):
-        return value if isinstance(value, str | int | float | bool) else str(value)
-    values = [str(each) for each in cast("Iterable[object]", value)]
-    more = [f"… {len(values)} in all"] if len(values) > LISTED_MAX else []
-    return values[:LISTED_MAX] + more
+        return value if isinstance(value, int | float | bool) else cut(str(value))
+    every = cast("Collection[object]", value)
+    more = [f"… {len(every)} in all"] if len(every) > LISTED_MAX else []
+    return [cut(str(each)) for each in islice(every, LISTED_MAX)] + more
+
+
+def cut(text: str) -> str:
+    """A text for the log: the beginning of a long one."""
+    return text if len(text) <= TEXT_MAX else f"{text[:TEXT_MAX]}… ({len(text)} characters)"

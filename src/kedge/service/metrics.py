@@ -1,19 +1,31 @@
-"""What the controller is and does, for Prometheus, on a port of the loopback interface."""
+"""The controller's metrics for Prometheus at /metrics, and its health at /healthz.
+
+Health is 200 while the process does its work, as the active controller or as a standby that knows
+who is; 503 while it has no session with ZooKeeper or there is no controller at all.
+"""
 
 from __future__ import annotations
 
+import socket
+import threading
 from collections.abc import Iterable, Iterator
-from typing import Any, Protocol
+from socketserver import ThreadingMixIn
+from typing import TYPE_CHECKING, Any, Protocol
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
-from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client import CollectorRegistry, exposition
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from kedge.brokers.wire import WireBrokers
+from kedge.brokers.wire_forms import Address
+from kedge.controller.context import Context
 from kedge.endpoint.server import Traffic
+from kedge.errors import InvalidRequest
 from kedge.runtime import Loop
 
-LOOPBACK = "127.0.0.1"
+if TYPE_CHECKING:
+    from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 
 class Measured(Protocol):
@@ -28,7 +40,7 @@ class Measured(Protocol):
 
 
 class ControllerCollector(Collector):
-    """Reads the counts when somebody asks for them; nothing is kept twice."""
+    """Reads the counts at each scrape; nothing is stored twice."""
 
     def __init__(self, service: Measured) -> None:
         self._service = service
@@ -54,6 +66,15 @@ class ControllerCollector(Collector):
             ),
             "reassigning_partitions": ("Partitions on the move", len(context.being_reassigned)),
             "topics_to_delete": ("Topics queued for deletion", len(context.topics_to_be_deleted)),
+            "under_replicated_partitions": (
+                "Partitions with fewer replicas in sync than assigned",
+                under_replicated(context),
+            ),
+            "event_queue_size": ("Events that wait", self._service.loop.queued),
+            "zookeeper_connected": (
+                "Whether the session with ZooKeeper is usable",
+                int(self._service.loop.connected),
+            ),
         }
         for name, (words, value) in gauges.items():
             yield GaugeMetricFamily(f"kedge_controller_{name}", words, value=value)
@@ -91,22 +112,98 @@ class ControllerCollector(Collector):
         )
 
 
-class MetricsServer:
-    """`/metrics` over HTTP until it is stopped."""
+def under_replicated(context: Context) -> int:
+    """How many partitions have an ISR smaller than their replica list, those to be deleted aside.
 
-    def __init__(self, service: Measured, port: int) -> None:
+    Adding replicas of a move count only once they are in sync, as in Kafka's gauge.
+    """
+    # one copy: the loop goes on while this thread counts
+    leaderships, assignments = dict(context.leaderships), dict(context.assignments)
+    deleted = frozenset(context.topics_to_be_deleted)
+    return sum(
+        len(leadership.isr) < len(set(assignment.replicas) - set(assignment.adding))
+        for tp, assignment in assignments.items()
+        if tp.topic not in deleted and (leadership := leaderships.get(tp)) is not None
+    )
+
+
+class MetricsServer:
+    """`/metrics` and `/healthz` over HTTP until it is stopped."""
+
+    def __init__(self, service: Measured, at: Address) -> None:
         registry = CollectorRegistry()
         registry.register(ControllerCollector(service))
-        self._server, self._thread = start_http_server(port, addr=LOOPBACK, registry=registry)
+        untyped: Any = exposition
+        app = with_health(untyped.make_wsgi_app(registry), service)
+        try:
+            self._server = make_server(at.host, at.port, app, _server_for(at.host), _Quiet)
+        except OSError as error:
+            raise InvalidRequest(
+                f"--metrics-listen {at.host}:{at.port}: {error.strerror or error}",
+                hint="use an address of this machine with a free port",
+            ) from error
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, name="metrics", daemon=True
+        )
+        self._thread.start()
 
     @property
     def port(self) -> int:
         """The port that is listened at."""
-        server: Any = self._server
-        return int(server.server_port)
+        return self._server.server_port
 
     def stop(self) -> None:
         """Stop listening."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
+
+
+class _Server(ThreadingMixIn, WSGIServer):
+    """One thread per connection: a slow scraper delays no health check."""
+
+    daemon_threads = True
+
+
+class _ServerV6(_Server):
+    address_family = socket.AF_INET6
+
+
+class _Quiet(WSGIRequestHandler):
+    """Requests are not logged."""
+
+    timeout = 10  # seconds for a request to arrive
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing."""
+
+
+def _server_for(host: str) -> type[WSGIServer]:
+    return _ServerV6 if ":" in host else _Server
+
+
+def with_health(metrics: WSGIApplication, service: Measured) -> WSGIApplication:
+    """`/healthz` in front of an application."""
+
+    def app(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        if environ.get("PATH_INFO") != "/healthz":
+            return metrics(environ, start_response)
+        healthy, words = health(service)
+        status = "200 OK" if healthy else "503 Service Unavailable"
+        start_response(status, [("Content-Type", "text/plain; charset=utf-8")])
+        return [f"{words}\n".encode()]
+
+    return app
+
+
+def health(service: Measured) -> tuple[bool, str]:
+    """Whether the process does its work, and what that is."""
+    loop = service.loop
+    context = loop.context
+    if not loop.connected:
+        return False, "no session with ZooKeeper"
+    if context.active:
+        return True, f"active: controller epoch {context.epoch}"
+    if context.active_controller is None:
+        return False, "standby: there is no controller"
+    return True, f"standby: controller is node {context.active_controller}"

@@ -27,7 +27,7 @@ class Options:
     take_over: bool = False
     protocol: Ibp | None = None
     session_timeout_ms: int = 6_000
-    metrics_port: int | None = None
+    metrics: Address | None = None
     listener: str | None = None
     prepare_internal_topics: bool = True
 

@@ -102,8 +102,8 @@ class ControllerService:
         self.clients.adopt(known.for_clients() if known else ClusterSettings())
         self.at = self._listen()
         self.wire.translator.at = self.at
-        if options.metrics_port is not None:
-            self.metrics = MetricsServer(self, options.metrics_port)
+        if options.metrics is not None:
+            self.metrics = MetricsServer(self, options.metrics)
             self._stack.callback(self.metrics.stop)
         controller = LoopThread(self.loop)
         controller.start()

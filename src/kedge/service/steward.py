@@ -22,6 +22,7 @@ from kedge.runtime import LogEntry, Loop, Sink
 from kedge.service.broker_settings import BrokerSettings, ask_broker
 from kedge.service.clients import Clients
 from kedge.service.options import Options
+from kedge.service.role_log import RoleLog
 from kedge.store.port import Children, Create, Delete, GetChildren, GetData, Node, Store
 from kedge.store.znodes import (
     BROKER_IDS,
@@ -59,6 +60,7 @@ class Steward:
         self._known = known
         self._log = log
         self._shown = False
+        self._role = RoleLog(service.loop, admin, log)
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="steward", daemon=True)
 
@@ -74,6 +76,7 @@ class Steward:
     def _run(self) -> None:
         while not self._stopping.wait(_LOOK_S):
             try:
+                self._role.look()
                 self._show()
                 if self._service.loop.context.active and self._look():
                     self._stopping.wait(5 * _LOOK_S)

@@ -1,0 +1,45 @@
+"""What this process is: the active controller or a standby, logged at start and on each change."""
+
+from __future__ import annotations
+
+from kedge.errors import KedgeError
+from kedge.runtime import LogEntry, Loop, Sink
+from kedge.store.port import GetData, Node, Store
+from kedge.store.znodes import CONTROLLER_EPOCH, decode_controller_epoch
+
+
+class RoleLog:
+    """Compares the role with the one that was logged last; `look` is called again and again."""
+
+    def __init__(self, loop: Loop, store: Store, log: Sink) -> None:
+        self._loop = loop
+        self._store = store
+        self._log = log
+        self._known: tuple[object, ...] = ()
+
+    def look(self) -> None:
+        """Log the role if it has changed."""
+        context = self._loop.context
+        now = (self._loop.connected, context.active_controller)
+        if now == self._known:
+            return
+        words = self._words()
+        self._known = now
+        self._log(LogEntry("role", words))
+
+    def _words(self) -> str:
+        context = self._loop.context
+        if not self._loop.connected:
+            return "standby: no session with ZooKeeper"
+        if context.active:
+            return f"active: this node is the controller, epoch {context.epoch}"
+        if context.active_controller is None:
+            return "standby: there is no controller"
+        return f"standby: controller is node {context.active_controller}, epoch {self._epoch()}"
+
+    def _epoch(self) -> str:
+        try:
+            (answer,) = self._store.batch([GetData(CONTROLLER_EPOCH)])
+            return str(decode_controller_epoch(answer.data)) if isinstance(answer, Node) else "?"
+        except KedgeError:
+            return "?"
