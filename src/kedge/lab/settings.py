@@ -101,6 +101,9 @@ CHANGEABLE = frozenset(
 )
 
 
+ALSO_STORED_AS: dict[type[object], type[object]] = {float: int, Traffic: str}
+
+
 def settings_from(found: Mapping[str, Any]) -> LabSettings:
     """Settings as a lab's directory holds them."""
     known = {field.name for field in fields(LabSettings)}
@@ -117,9 +120,8 @@ def _check_types(chosen: Mapping[str, Any]) -> None:
     """TypeError unless each value has the type of its default; a whole number may be a float."""
     for name, value in chosen.items():
         default: object = getattr(LabSettings(), name)
-        kind = type(default)
-        also = {float: int, Traffic: str}.get(kind, kind)
-        if type(value) not in (kind, also):
+        kind: type[object] = type(default)
+        if type(value) not in (kind, ALSO_STORED_AS.get(kind, kind)):
             raise TypeError(f"{name} is {value!r}")
 
 
