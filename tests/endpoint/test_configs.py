@@ -346,3 +346,19 @@ def test_a_resource_that_is_named_many_times_is_described_once() -> None:
         request = DescribeConfigsRequest(resources=[*named, whole])
         (result,) = client.ask(request, DescribeConfigsResponse).results
         assert len(result.configs) > 20
+
+
+def test_a_list_that_grows_longer_than_a_text_may_be_is_refused() -> None:
+    with lab(brokers=1) as cluster, Client(cluster.ports[cluster.controller]) as client:
+        create(client, "t", [[1]])
+        name = "leader.replication.throttled.replicas"
+
+        def append(first: int) -> tuple[int, str | None]:
+            replicas = ",".join(f"{number}:1" for number in range(first, first + 2_500))
+            return alter(client, TOPIC, "t", (name, Op.APPEND, replicas))
+
+        assert append(10_000) == (0, None)
+        code, message = append(20_000)
+        assert code == ErrorCode.INVALID_CONFIG
+        assert name in (message or "")
+        assert len(describe(client, TOPIC, "t", version=1)[1][name].value or "") < 32_767

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import resource
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ UNKNOWN_SERVER_ERROR = -1
 
 
 @contextmanager
-def full_disk(place: Path, about: dict[str, Any]) -> Iterator[None]:
+def full_disk(place: Path, about: dict[str, Any]) -> Generator[None]:
     """No file of the lab may grow any more."""
     limit = resource.RLIMIT_FSIZE
     before = resource.prlimit(about["pid"], limit)

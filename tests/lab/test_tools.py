@@ -152,3 +152,23 @@ def test_other_clients_administer_the_lab_too() -> None:
             assert "c" not in pure.list_topics()
         finally:
             pure.close()
+
+
+def test_kafkas_tools_authenticate(operator: Operator, tmp_path: Path) -> None:
+    users = tmp_path / "users"
+    users.write_text("ada:secret\n")
+    users.chmod(0o600)
+    with Lab.running(LabSettings(brokers=1, sasl_users=str(users))) as lab:
+
+        def listed(password: str) -> int:
+            config = tmp_path / f"{password}.properties"
+            module = "org.apache.kafka.common.security.plain.PlainLoginModule"
+            config.write_text(
+                "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\n"
+                f'sasl.jaas.config={module} required username="ada" password="{password}";\n'
+            )
+            words = ("--bootstrap-server", lab.bootstrap_servers, "--command-config", str(config))
+            return operator.tools("topics", *words, "--list").code
+
+        assert listed("secret") == 0
+        assert listed("wrong") != 0

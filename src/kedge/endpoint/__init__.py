@@ -18,12 +18,16 @@ Rules.
 - Create, expand, delete and elect are answered when the node's image shows the outcome, or at the
   request's own timeout with REQUEST_TIMED_OUT; what was begun goes on.
 - One item of a request never harms another: refusals stand beside successes, item by item.
+- With users, a client authenticates before anything else is answered (`authentication`).
 - Handlers are functions from a request, through the `Backend`, to a response. Only `server`,
-  `connection` and `thread` touch sockets; only `stored_topics` and `stored_configs` the store.
+  `accepting`, `connection` and `thread` touch sockets; only `stored_topics` and `stored_configs`
+  the store.
 - A controller of real brokers has a node of its own (`controller_node`): it answers what is the
   controller's and passes all else to a broker, byte for byte (`relay`).
-- Strangers cost little: frames, connections, bytes in flight and idle time have limits, and what
-  is not a request ends its connection and nothing else.
+- Hostile clients cost little: frames, connections, bytes in flight and idle time have limits, and
+  what is not a request ends its connection and nothing else (`limits`, `accepting`). A request that
+  is expensive to decode or to answer (`weight`) runs on a second event loop (`worker`), so that it
+  delays no cheap one; its work ends with its connection.
 
 Worked example: `kafka-topics --create --topic t --partitions 2 --replication-factor 2`.
 

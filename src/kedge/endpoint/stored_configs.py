@@ -14,9 +14,10 @@ from kedge.endpoint.broker_configs import (
 from kedge.endpoint.images import Image
 from kedge.endpoint.settings import ClusterSettings
 from kedge.endpoint.views import Views
-from kedge.errors import InvalidRequest, KedgeError, NodeMissing
+from kedge.errors import InvalidConfiguration, InvalidRequest, KedgeError, NodeMissing
 from kedge.model import BrokerId
 from kedge.model.java_text import whole_number
+from kedge.protocol.reader import TEXT_BYTES_MAX
 from kedge.store.port import Create, SetData, Store
 from kedge.store.znodes import (
     DEFAULT_ENTITY,
@@ -125,6 +126,7 @@ class StoredConfigs:
         for resource, steps in changes.items():
             try:
                 entity, configs = self._judge(node, resource, steps, view, replace)
+                _refuse_long(configs)
                 if not validate_only:
                     self._write(entity, configs)
                 outcome[resource] = None
@@ -184,6 +186,15 @@ def _broker_of(node: BrokerId, resource: Resource) -> BrokerId | None:
             f"this is broker {node}, not {number}", hint="ask that broker, or leave the id empty"
         )
     return node
+
+
+def _refuse_long(configs: Configs) -> None:
+    """Refuse values that no answer could show: APPEND makes them longer than one text may be."""
+    for name, text in configs.items():
+        if len(text.encode()) > TEXT_BYTES_MAX:
+            raise InvalidConfiguration(
+                f"{name} would have more than {TEXT_BYTES_MAX} bytes", hint="give a shorter list"
+            )
 
 
 def _texts(steps: Sequence[Alteration]) -> dict[str, str]:

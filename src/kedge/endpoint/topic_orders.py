@@ -161,8 +161,8 @@ class TopicOrders(Base):
     async def _until_led(
         self, node: BrokerId, wanted: Mapping[str, Collection[int]], timeout_ms: int
     ) -> dict[str, KedgeError]:
-        """Wait until every partition has a leader; the topics that came too late. Whoever gives
-        no time at all is told so, whatever came of it."""
+        """Wait until every partition has a leader; the topics that came too late. With no time to
+        wait all of them are late, whether they are led or not."""
 
         left = list(wanted)
 
