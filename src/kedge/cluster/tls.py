@@ -47,7 +47,8 @@ def _trust(context: ssl.SSLContext, store: Store) -> None:
     pem = store.certificates or _trusted_pem(store)
     try:
         context.load_verify_locations(cadata=pem)
-    except (ssl.SSLError, TypeError) as error:  # the latter for text that is not ASCII
+    # ssl says TypeError of text that is not ASCII and ValueError of none.
+    except (ssl.SSLError, TypeError, ValueError) as error:
         raise MalformedInput(
             "holds no certificate that can be read", place=_place(store, "truststore")
         ) from error
