@@ -54,8 +54,9 @@ oracle: install ## random scenarios on Kafka's own controller and on ours: SEEDS
 rewrite: python ## write the stories in tests/scenarios anew; read the difference before you keep it
 	@$(PY) -m tests.scenarios.text
 
-sim: python ## simulate faults: SEEDS=2000 for a sweep, SEED=81276 to replay one with its trace
-	@$(PY) -m kedge.sim $(if $(SEED),--seed $(SEED) --trace,--seeds $(or $(SEEDS),200))
+sim: python ## simulate faults, from a drawn seed; SEEDS=2000 FIRST=1: these; SEED=81276: one, traced
+	@$(PY) -m kedge.sim $(if $(SEED),--seed $(SEED) --trace,--seeds $(or $(SEEDS),200) \
+		--first-seed $(or $(FIRST),$(if $(SEEDS),1,random)))
 
 spark-cluster: python ## a Spark master and two workers on this machine
 	@$(PY) -m kedge.pipeline.cluster

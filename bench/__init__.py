@@ -12,4 +12,5 @@ SECTIONS = (
     "balance",
     "pipeline",
     "real_controller",
+    "endpoint_attacks",
 )

@@ -1,4 +1,8 @@
-"""Real Kafka clusters for tests, each in one JVM: KRaft of 4.1, and 3.9 with ZooKeeper."""
+"""Real Kafka clusters for tests: KRaft of 4.1, and 3.9 with ZooKeeper.
+
+Three brokers share one JVM: they start fast and stop in order. `broker_apart` adds a broker in a
+JVM of its own, which can be killed and started again.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +16,14 @@ from jvm import KAFKA_3_9, KAFKA_4_1, SMALL, JavaProcess, free_port, java
 HERE = Path(__file__).parent
 CLUSTER_ID = "Zm9yIHRlc3RzIG9mIEtlZA"
 BROKERS = (1, 2, 3)
+PROGRAMS = {
+    KAFKA_4_1: (str(HERE / "KRaftCluster.java"), CLUSTER_ID),
+    KAFKA_3_9: (str(HERE / "Brokers.java"),),
+}
 FLAGS = ("-Xmx512m", *(flag for flag in SMALL if not flag.startswith("-Xmx")))
 
 Extra = Callable[[int], Mapping[str, str]]
+Settings = Callable[[int, int], dict[str, str]]  # of a broker, by its id and port
 
 BOTH = {
     "num.network.threads": "2",
@@ -40,9 +49,15 @@ class RealCluster:
 
     release: str
     process: JavaProcess
-    bootstrap: str
+    ports: Mapping[int, int]
     directory: Path
+    settings: Settings
     zookeeper: str = ""
+
+    @property
+    def bootstrap(self) -> str:
+        """The addresses of the brokers."""
+        return ",".join(f"127.0.0.1:{port}" for port in self.ports.values())
 
     def stop_broker(self, broker: int) -> None:
         """Shut one broker down in order."""
@@ -54,7 +69,7 @@ class RealCluster:
 
     def log_dirs(self, broker: int) -> tuple[str, str]:
         """The two directories that a broker keeps logs in."""
-        return _log_dirs(self.directory, broker)
+        return log_dirs_of(self.directory, broker)
 
     def _order(self, order: str) -> None:
         self.process.say(order)
@@ -74,20 +89,20 @@ def kraft_cluster(directory: Path, *, extra: Extra = nothing_extra) -> Generator
     """
     ports = {broker: free_port() for broker in BROKERS}
     controller = free_port()
-    files = [
-        _write(directory, broker, _kraft(directory, broker, ports[broker], controller, extra))
-        for broker in BROKERS
-    ]
+
+    def settings(broker: int, port: int) -> dict[str, str]:
+        return _kraft(directory, broker, port, controller, extra)
+
+    files = [_write(directory, broker, settings(broker, port)) for broker, port in ports.items()]
     with java(
         KAFKA_4_1,
-        str(HERE / "KRaftCluster.java"),
-        CLUSTER_ID,
+        *PROGRAMS[KAFKA_4_1],
         *files,
         cwd=directory,
         flags=FLAGS,
     ) as process:
         process.wait_for_line("READY")
-        yield RealCluster(KAFKA_4_1, process, _addresses(ports), directory)
+        yield RealCluster(KAFKA_4_1, process, ports, directory, settings)
 
 
 @contextlib.contextmanager
@@ -97,13 +112,14 @@ def zookeeper_cluster(directory: Path) -> Generator[RealCluster]:
     zookeeper = free_port()
     data = directory / "zookeeper"
     data.mkdir()
-    files = [
-        _write(directory, broker, _zookeeper(directory, broker, ports[broker], zookeeper))
-        for broker in BROKERS
-    ]
+
+    def settings(broker: int, port: int) -> dict[str, str]:
+        return _zookeeper(directory, broker, port, zookeeper)
+
+    files = [_write(directory, broker, settings(broker, port)) for broker, port in ports.items()]
     with java(
         KAFKA_3_9,
-        str(HERE / "Brokers.java"),
+        *PROGRAMS[KAFKA_3_9],
         "zookeeper",
         str(zookeeper),
         str(data),
@@ -113,7 +129,20 @@ def zookeeper_cluster(directory: Path) -> Generator[RealCluster]:
     ) as process:
         process.wait_for_line("READY")
         address = f"127.0.0.1:{zookeeper}"
-        yield RealCluster(KAFKA_3_9, process, _addresses(ports), directory, address)
+        yield RealCluster(KAFKA_3_9, process, ports, directory, settings, address)
+
+
+@contextlib.contextmanager
+def broker_apart(
+    cluster: RealCluster, broker: int, port: int, settings: Mapping[str, str]
+) -> Generator[JavaProcess]:
+    """One more broker of a cluster, in a JVM of its own; its logs stay when it has ended."""
+    chosen = cluster.settings(broker, port) | settings
+    file = _write(cluster.directory, broker, chosen)
+    program = PROGRAMS[cluster.release]
+    with java(cluster.release, *program, file, cwd=cluster.directory) as process:
+        process.wait_for_line("READY")
+        yield process
 
 
 def _kraft(
@@ -136,7 +165,7 @@ def _kraft(
             "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL_SSL:SASL_SSL,SSL:SSL"
         ),
         "controller.quorum.voters": f"{BROKERS[0]}@127.0.0.1:{controller}",
-        "log.dirs": ",".join(_log_dirs(directory, broker)),
+        "log.dirs": ",".join(log_dirs_of(directory, broker)),
         "broker.session.timeout.ms": "6000",
         "share.coordinator.state.topic.replication.factor": "1",
         "share.coordinator.state.topic.min.isr": "1",
@@ -152,12 +181,13 @@ def _zookeeper(directory: Path, broker: int, port: int, zookeeper: int) -> dict[
         "listeners": f"PLAINTEXT://127.0.0.1:{port}",
         "zookeeper.connect": f"127.0.0.1:{zookeeper}",
         "zookeeper.session.timeout.ms": "6000",
-        "log.dirs": ",".join(_log_dirs(directory, broker)),
+        "log.dirs": ",".join(log_dirs_of(directory, broker)),
         "log.cleaner.enable": "false",
     }
 
 
-def _log_dirs(directory: Path, broker: int) -> tuple[str, str]:
+def log_dirs_of(directory: Path, broker: int) -> tuple[str, str]:
+    """The two directories that a broker of a cluster in this directory keeps logs in."""
     return str(directory / f"b{broker}-a"), str(directory / f"b{broker}-b")
 
 
@@ -165,7 +195,3 @@ def _write(directory: Path, broker: int, config: Mapping[str, str]) -> str:
     path = directory / f"b{broker}.properties"
     path.write_text("".join(f"{name}={value}\n" for name, value in config.items()))
     return str(path)
-
-
-def _addresses(ports: Mapping[int, int]) -> str:
-    return ",".join(f"127.0.0.1:{port}" for port in ports.values())

@@ -42,6 +42,7 @@
     │   ├── NodeNotEmpty
     │   ├── NodeEphemeral             a child under a node that can have none
     │   └── ControllerMoved           this controller is no longer the controller
+    ├── RunFailed                     a run that ended on an error after it had changed something
     ├── InvariantViolated             nobody's: a simulated run broke a rule that must always hold
     └── Unavailable                   the outside's: the same call may work later
         ├── StoreUnavailable            no connection to the metadata store
@@ -243,6 +244,10 @@ class NodeEphemeral(Conflict):
 
 class ControllerMoved(Conflict):
     """This controller is no longer the controller."""
+
+
+class RunFailed(KedgeError):
+    """A run that ended on an error after it had changed something."""
 
 
 class InvariantViolated(KedgeError):

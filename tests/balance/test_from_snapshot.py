@@ -20,7 +20,10 @@ def test_what_is_told_stands_in_its_column_and_counts_fill_the_rest() -> None:
     nothing = lopsided(size=None, bytes_in=None, bytes_out=None)
     task = task_of(nothing, Goals())
     assert task.columns == ("replicas", "leaders", "", "")
-    assert task.notes == ("no sizes are told: replicas and leaders are evened by their number",)
+    assert task.notes == (
+        "disk, network and cpu: no data; they are not balanced",
+        "no sizes are known: the numbers of replicas and leaders are balanced",
+    )
     assert task.problem.size.tolist() == [1.0] * len(nothing)
     no_cpu = task_of(lopsided(cpu_model=None), Goals(weights={"leaders": 1}))
     assert no_cpu.columns == ("disk", "in", "out", "leaders")
@@ -56,7 +59,7 @@ def test_excluded_and_moving_partitions_stay_and_their_factor_is_what_they_have(
     assert set(task.problem.wanted[fixed].tolist()) == {2}
     assert set(task.problem.wanted[~fixed].tolist()) == {3}
     assert not task.problem.leader_movable[fixed].any()
-    assert "1 partitions are being moved already and are left alone" in task.notes
+    assert "1 partitions are already moving and are left as they are" in task.notes
 
 
 def test_a_partition_under_way_is_counted_where_it_will_be() -> None:

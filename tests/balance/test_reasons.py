@@ -32,6 +32,22 @@ def test_leadership_that_moves_names_who_carries_too_much() -> None:
     )
 
 
+def test_leadership_is_never_explained_by_a_load_that_it_does_not_change() -> None:
+    snapshot = cluster([broker(10), broker(11)], {"t": [([10], 1)]})
+    loads = np.zeros((2, 6))
+    loads[:, 0] = [9, 1]  # disk: far off its share
+    loads[:, 4] = [3, 1]  # leaders
+    told = grounds_of(snapshot, loads, np.ones((2, 6)), ["disk", "leaders"])
+    assert reason("orders-3", [0, 1], [1, 0], told, 2, crowded=False) == (
+        "broker 10 holds 50 % more than its share of leaders; "
+        "moving leadership of orders-3 to 11 costs no data"
+    )
+    bare = grounds_of(snapshot, loads, np.ones((2, 6)), ["disk"])
+    assert reason("orders-3", [0, 1], [1, 0], bare, 2, crowded=False) == (
+        "evens out leaders of broker 10; moving leadership of orders-3 to 11 costs no data"
+    )
+
+
 def test_a_replica_that_moves_names_who_gives_and_who_takes() -> None:
     assert said([0, 2], [5, 2]) == (
         "broker 10 holds 18 % more than its share of bytes out; broker 15 is new"

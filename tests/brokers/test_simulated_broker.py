@@ -241,6 +241,35 @@ def test_a_new_leader_does_not_take_in_a_follower_below_where_it_began() -> None
     assert leading.may_join(BrokerId(2))
 
 
+def leader_with_an_uncommitted_record() -> tuple[SmallWorld, list[int | None]]:
+    """Broker 1 leads in epoch 0; broker 2 has fetched its record, broker 3 has not."""
+    world = SmallWorld(1, 2, 3)
+    world.lead(1, epoch=0, to=(1, 2))
+    world.run()
+    waiting = world.produce(1, 10)
+    world.run()
+    assert (world.identities(2), waiting) == ([10], [])
+    return world, waiting
+
+
+def test_a_leader_that_missed_an_epoch_waits_until_its_followers_have_fetched_again() -> None:
+    world, waiting = leader_with_an_uncommitted_record()
+    world.lead(3, epoch=1, to=(2, 3))
+    world.run()
+    assert world.identities(2) == []
+    world.lead(1, epoch=2, isr=(1, 2), to=(1,))
+    assert waiting == []
+    world.lead(1, epoch=2, isr=(1, 2), to=(2,))
+    world.run()
+    assert (world.identities(2), waiting) == ([10], [0])
+
+
+def test_in_the_next_epoch_a_leader_still_knows_how_far_its_followers_are() -> None:
+    world, waiting = leader_with_an_uncommitted_record()
+    world.lead(1, epoch=1, isr=(1, 2), to=(1,))
+    assert waiting == [0]
+
+
 def test_logs_survive_a_restart_and_the_watermark_is_the_one_on_disk() -> None:
     world = SmallWorld(1, 2)
     world.lead(1, epoch=0)

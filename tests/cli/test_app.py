@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 
+import pytest
 import typer.main
 
 from kedge import __version__
@@ -40,6 +41,36 @@ def test_no_command_at_all_shows_the_help_and_is_a_bad_request(kedge: Kedge) -> 
     outcome = kedge()
     assert outcome.code == 2
     assert "place" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("typed", "command"),
+    [
+        ("topics --list", "topics list"),
+        ("topics --bootstrap-server b:1 --create --topic t", "topics create"),
+        ("topics --describe", "topics describe"),
+        ("topics --alter --topic t", "topics alter"),
+        ("topics --delete --topic t", "topics delete"),
+        ("configs --describe --topic t", "configs describe"),
+        ("configs --bootstrap-server b:1 --alter", "configs alter"),
+        ("reassign --generate", "reassign generate"),
+        ("reassign --execute", "reassign execute"),
+        ("reassign --verify", "reassign verify"),
+        ("reassign --list", "reassign list"),
+        ("reassign --cancel", "reassign cancel"),
+    ],
+)
+def test_an_option_of_kafkas_tools_points_to_the_command(
+    kedge: Kedge, typed: str, command: str
+) -> None:
+    option = f"--{command.split()[1]}"
+    outcome = kedge(*typed.split())
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err == f"kedge: no such option: {option}; use kedge {command}\n"
+
+
+def test_a_wrong_option_points_to_the_help_of_its_own_command(kedge: Kedge) -> None:
+    assert "see kedge topics list --help" in kedge("topics", "list", "--nonsense").err
 
 
 def test_the_installed_program_exits_with_two_and_one_line() -> None:

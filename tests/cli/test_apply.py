@@ -41,11 +41,11 @@ def state(tmp_path: Path) -> tuple[str, str]:
 def test_a_file_of_kafkas_tool_is_applied_and_rolled_back(
     desk: Desk, moves: str, state: tuple[str, str]
 ) -> None:
-    done = desk.json("apply", moves, "--throttle", "1MB", *state)
+    done = desk.json("apply", moves, "--throttle", "1MB", "--yes", *state)
     assert (done["complete"], done["done"], done["left"]) == (True, 1, [])
-    assert desk.json("status", *state)["ending"] == "finished"
-    assert desk.lines("throttle", *state) == ["no throttles of ours are set"]
-    back = desk.json("rollback", "--no-throttle", *state)
+    assert desk.json("status", *state)["state"] == "done"
+    assert desk.lines("throttle", *state) == ["No throttles of kedge runs are set"]
+    back = desk.json("rollback", "--no-throttle", "--yes", *state)
     assert back["complete"]
     topic = desk.json("topics", "describe", "--topic", "t")
     assert topic["topics"][0]["partitions"][0]["replicas"] == [1, 2]
@@ -59,14 +59,14 @@ def test_a_dry_run_changes_nothing(desk: Desk, moves: str, state: tuple[str, str
 
 
 def test_a_speed_must_be_chosen(desk: Desk, moves: str, state: tuple[str, str]) -> None:
-    assert "how fast may replicas be copied?" in desk.refusal("apply", moves, *state)
+    assert "No throttle given" in desk.refusal("apply", moves, *state)
     both = desk.refusal("apply", moves, *state, "--throttle", "1MB", "--no-throttle")
-    assert "both a throttle and none" in both
+    assert "Both --throttle and --no-throttle" in both
 
 
 def test_nothing_to_go_on_with_is_said_in_one_sentence(desk: Desk, state: tuple[str, str]) -> None:
     for command in ("status", "resume", "cancel"):
-        assert "no plan was applied from here" in desk.refusal(command, *state)
+        assert "No run of this cluster found" in desk.refusal(command, *state)
 
 
 @pytest.mark.parametrize(

@@ -171,3 +171,16 @@ def test_a_dry_run_leaves_quotas_alone(desk: Desk) -> None:
         "configs", "alter", "--user", "a", "--add-config", "request_percentage=1", "--dry-run"
     )
     assert desk.lines("configs", "describe", "--user", "a") == []
+
+
+@pytest.mark.parametrize("kind", ["group", "client-metrics"])
+def test_an_unknown_group_or_subscription_is_named_as_unknown(desk: Desk, kind: str) -> None:
+    word = kind.removesuffix("s")
+    describe = ("configs", "describe", f"--{kind}")
+    unknown = f"The {word} 'x' doesn't exist and doesn't have dynamic config."
+    assert desk.lines(*describe, "x") == [unknown]
+    assert desk.json(*describe, "x") == {"entities": []}
+    desk.lines("configs", "alter", f"--{kind}", "x", "--add-config", "interval.ms=1000")
+    assert desk.lines(*describe, "x")[1].startswith("  interval.ms=1000 ")
+    every = desk.lines("configs", "describe", "--entity-type", f"{word}s")
+    assert every[0] == f"Dynamic configs for {kind} x are:"

@@ -68,7 +68,7 @@ def test_an_unclean_election_takes_whoever_is_alive(desk: Desk) -> None:
     desk.cluster.stop_broker(B1)
     desk.cluster.alive.add(B2)
     asked = ("elect", "--election-type", "UNCLEAN", "--topic", "t", "--partition", "0")
-    assert desk.lines(*asked) == [
+    assert desk.lines(*asked, "--yes") == [
         "Successfully completed leader election (UNCLEAN) for partitions t-0"
     ]
 

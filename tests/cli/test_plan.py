@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,7 @@ def test_a_plan_is_made_shown_and_verified(kedge: Kedge, tmp_path: Path, snapsho
     assert found.goals == {"tolerances": {"cpu": 0.2}}
     checked = kedge("plan", "verify", path, "--snapshot", snapshot)
     assert (checked.code, checked.out) == (0, "")
-    assert "0 errors, 0 notes" in checked.err
+    assert "0 errors, 0 warnings" in checked.err
 
 
 def test_figures_for_programs(kedge: Kedge, snapshot: str) -> None:
@@ -90,17 +91,27 @@ def test_every_option_reaches_the_goals(kedge: Kedge, tmp_path: Path, snapshot: 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--replication-factor", "large=9"], "replication factor 9 of large, 6 brokers stay"),
+        (
+            ["--replication-factor", "large=9"],
+            "Replication factor 9 of topic large needs 9 brokers; 6 stay",
+        ),
         (["--exclude-topics", ".*"], "every partition is excluded"),
         (["--remove-brokers", "44"], "broker 44 is not in the snapshot"),
-        (["--weights", "disk"], "--weights: 'disk' says no value"),
-        (["--tolerance", "x"], "'x' is no number from 0"),
-        (["--tolerance", "1,2"], "names two for all"),
-        (["--max-bytes", "many"], "--max-bytes: 'many' is no amount"),
+        (["--weights", "disk"], "--weights: 'disk' has no value"),
+        (["--tolerance", "x"], "'x' is not a number from 0"),
+        (["--tolerance", "1,0.2"], "has two general values"),
+        (["--tolerance", "5"], "--tolerance: 5 is more than 1 (100%); write 5%"),
+        (["--tolerance", "0.1,cpu=7"], "--tolerance: 7 is more than 1 (100%); write 7%"),
+        (["--limits", "disk=2"], "--limits: 2 is more than 1 (100%); write disk=0.9, or disk=off"),
+        (["--above", "85"], "--above: 85 is more than 1 (100%); write 85%"),
+        (["--above", "850"], "--above: 850 is more than 1 (100%); write 85%"),
+        (["--throttle", "50"], "--throttle 50 is 50 bytes/s, less than 1 kB/s; did you mean 50MB?"),
+        (["--throttle", "0.5kB"], "--throttle 0.5kB is 500 bytes/s, less than 1 kB/s; write 50MB"),
+        (["--max-bytes", "many"], "--max-bytes: 'many' is not an amount"),
         (["--replication-factor", "large"], "is not topic=number"),
-        (["--exclude-partitions", "large"], "is no partition"),
-        (["--above", "1%"], "cannot come under"),
-        (["--limits", "disk=0.1"], "capacity: 1.04 TB of disk"),
+        (["--exclude-partitions", "large"], "is not a partition"),
+        (["--above", "1%"], "--above 1% cannot be met"),
+        (["--limits", "disk=0.1"], "The load needs 1.04 TB of disk"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_sentence(
@@ -118,7 +129,7 @@ def test_without_a_cluster_the_command_explains_itself(kedge: Kedge) -> None:
     assert "Example: kedge plan --snapshot" in " ".join(bare.err.split())
     lost = kedge("plan", "--tolerance", "0.1")
     assert (lost.code, lost.out) == (2, "")
-    assert "which cluster is meant?" in lost.err
+    assert "No cluster given; use either --snapshot FILE" in lost.err
 
 
 def test_a_figure_that_was_tampered_with_is_named(kedge: Kedge, plan: str, snapshot: str) -> None:
@@ -165,6 +176,17 @@ def test_a_plan_is_explained_whole_by_partition_and_by_broker(
         assert kedge("explain", plan, "--partition", absent).code == 2
 
 
+@pytest.mark.parametrize("form", ["table", "json"])
+def test_a_broker_that_the_cluster_does_not_have_is_not_explained(
+    kedge: Kedge, plan: str, snapshot: str, form: str
+) -> None:
+    unknown = kedge("explain", plan, "--broker", "77", "--output", form)
+    assert (unknown.code, unknown.out) == (2, "")
+    assert "Broker 77 is not in the plan; brokers: 0, 1, 2" in unknown.err
+    also = kedge("explain", plan, "--broker", "77", "--snapshot", snapshot)
+    assert "Broker 77 is not in the plan and its cluster" in also.err
+
+
 def test_new_replicas_are_given_directories(kedge: Kedge, tmp_path: Path) -> None:
     path, out = tmp_path / "jbod", tmp_path / "plan.json"
     write_snapshot(with_dirs(lopsided()), path)
@@ -191,12 +213,41 @@ def test_a_snapshot_of_a_live_cluster_is_taken_and_planned_from(
         assert taken.out.startswith("8 partitions on 4 brokers")
         made = kedge("plan", "--bootstrap-server", "here:1", "--out", str(plan))
         assert made.code == 0, made.err
+    assert taken.err.startswith("note: network and cpu: no data; ")
+    assert "note    network and cpu: no data; they are not balanced\n" in made.out
     found = read_snapshot(out)
     assert found.cluster_id == "memory"
     assert [broker.id for broker in found.brokers] == [1, 2, 3, 4]
     assert found.assignment.rf.tolist() == [2] * 8
     after = found.assignment.to_mapping() | parse_plan(plan.read_bytes()).after
     assert {broker for ids in after.values() for broker in ids} == {1, 2, 3, 4}
+
+
+def test_a_plan_holds_against_a_later_snapshot_of_a_cluster_that_grew(
+    kedge: Kedge, tmp_path: Path
+) -> None:
+    first, later, plan = (str(tmp_path / name) for name in ("1.json", "2.json", "plan.json"))
+    before = lopsided()
+    write_snapshot(before, Path(first))
+    write_snapshot(replace(before, size=before.size * 2), Path(later))
+    assert kedge("plan", "--snapshot", first, "--out", plan).code == 0
+    outcome = kedge("plan", "verify", plan, "--snapshot", later)
+    assert outcome.code == 0, outcome.out
+    assert "warning: summary.bytes_moved: " in outcome.out
+    assert ", 0 errors, 2 warnings" in outcome.err
+
+
+def test_a_controller_that_is_no_broker_is_not_planned_with(kedge: Kedge, tmp_path: Path) -> None:
+    cluster = MemoryCluster(3, controller_node=BrokerId(1000))
+    lists = {p: [BrokerId(1), BrokerId(2)] for p in range(6)}
+    cluster.create_topics([TopicOrder("orders", assignment=lists)])
+    out, plan = tmp_path / "taken.json", tmp_path / "plan.json"
+    with clusters_from(lambda _address, _settings: cluster):
+        assert kedge("snapshot", "--bootstrap-server", "here:1", "--out", str(out)).code == 0
+        assert kedge("plan", "--bootstrap-server", "here:1", "--out", str(plan)).code == 0
+    assert [broker.id for broker in read_snapshot(out).brokers] == [1, 2, 3]
+    after = parse_plan(plan.read_bytes()).after
+    assert {broker for ids in after.values() for broker in ids} == {1, 2, 3}
 
 
 def test_a_broker_that_is_gone_is_dead_in_the_snapshot(kedge: Kedge, tmp_path: Path) -> None:

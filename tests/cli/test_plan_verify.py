@@ -50,7 +50,7 @@ def plan(tmp_path: Path) -> str:
 def test_a_sound_plan_passes(kedge: Kedge, plan: str, snapshot: str) -> None:
     outcome = kedge("plan", "verify", plan, "--snapshot", snapshot)
     assert (outcome.code, outcome.out) == (0, "")
-    assert outcome.err == "1 partitions checked, 0 errors, 0 notes\n"
+    assert outcome.err == "1 partitions checked, 0 errors, 0 warnings\n"
 
 
 def test_a_plan_that_the_cluster_has_left_behind_fails(

@@ -38,7 +38,8 @@ def written(directory: Path, lists: dict[int, list[int]], **more: Any) -> Path:
 
 
 def on(verb: str, path: Path, *more: str) -> tuple[str, ...]:
-    return ("reassign", verb, "--reassignment-json-file", str(path), *more)
+    confirmed = ("--yes",) if verb == "execute" else ()
+    return ("reassign", verb, "--reassignment-json-file", str(path), *confirmed, *more)
 
 
 def throttles(cluster: MemoryCluster) -> dict[str, list[str | None]]:
@@ -145,7 +146,7 @@ def test_a_cancelled_move_goes_back(desk: Desk, moves: Path) -> None:
 
 
 def test_a_dry_run_shows_the_way_back_and_moves_nothing(desk: Desk, moves: Path) -> None:
-    lines = desk.lines(*on("execute", moves, "--dry-run", "--throttle", "5"))
+    lines = desk.lines(*on("execute", moves, "--dry-run", "--throttle", "5kB"))
     assert lines[-1].startswith("Save this")
     assert desk.cluster.reassignments() == {}
     assert throttles(desk.cluster) == {}
@@ -189,8 +190,8 @@ def test_files_that_cannot_be_carried_out_are_refused(
 
 def test_directories_are_moved_and_verified(desk: Desk, tmp_path: Path) -> None:
     path = written(tmp_path, {0: [1, 2]}, log_dirs=["any", LOG_DIRS[1]])
-    lines = desk.lines(*on("execute", path, "--replica-alter-log-dirs-throttle", "9"))
-    assert "The replica-alter-dir throttle limit was set to 9 B/s" in lines
+    lines = desk.lines(*on("execute", path, "--replica-alter-log-dirs-throttle", "9000"))
+    assert "The replica-alter-dir throttle limit was set to 9000 B/s" in lines
     assert lines[-1] == (
         f"Successfully started moving log directory to {LOG_DIRS[1]} for replica t-0 with broker 2 "
     )
@@ -229,5 +230,9 @@ def test_a_fresh_layout_is_proposed_and_nothing_moves(desk: Desk, tmp_path: Path
     assert desk.cluster.reassignments() == {}
 
 
-def test_a_rate_below_nothing_is_refused(desk: Desk, moves: Path) -> None:
-    assert "-5 bytes per second" in desk.refusal(*on("execute", moves, "--throttle", "-5"))
+@pytest.mark.parametrize("option", ["--throttle", "--replica-alter-log-dirs-throttle"])
+def test_a_rate_that_no_move_ends_at_is_refused(desk: Desk, moves: Path, option: str) -> None:
+    said = desk.refusal(*on("execute", moves, option, "50"))
+    assert said == f"{option} 50 is 50 bytes/s, less than 1 kB/s; did you mean 50MB?"
+    assert "'-5' is not an amount of bytes" in desk.refusal(*on("execute", moves, option, "-5"))
+    assert throttles(desk.cluster) == {}

@@ -80,7 +80,7 @@ def test_topics_are_chosen_by_pattern(desk: Desk) -> None:
     assert desk.lines(*listed, "--exclude-internal") == ["logs", "orders", "orders-eu"]
     assert desk.lines(*listed, "--topic", "nothing") == []
     assert desk.json(*listed, "--topic", "logs") == {"topics": ["logs"]}
-    assert "is no pattern" in desk.refusal(*listed, "--topic", "(")
+    assert "is not a valid pattern" in desk.refusal(*listed, "--topic", "(")
 
 
 def test_a_topic_is_described_as_kafka_describes_it(desk: Desk) -> None:
@@ -150,8 +150,14 @@ def test_a_topic_is_found_by_its_id(desk: Desk) -> None:
     create(desk, "t", "1")
     found = desk.lines("topics", "describe", "--topic-id", "memory0000000000000001")
     assert found[0].startswith("Topic: t\t")
-    assert "no topic has the id x" in desk.refusal("topics", "describe", "--topic-id", "x")
-    assert desk.lines("topics", "describe", "--topic-id", "x", "--if-exists") == []
+    absent = ("topics", "describe", "--topic-id", "AAAAAAAAAAAAAAAAAAAAAQ")
+    assert desk.refusal(*absent) == "No topic has the id AAAAAAAAAAAAAAAAAAAAAQ"
+    assert desk.lines(*absent, "--if-exists") == []
+
+
+def test_what_is_no_topic_id_is_refused_before_the_cluster_is_asked(desk: Desk) -> None:
+    said = desk.refusal("topics", "describe", "--topic-id", "N/A", "--if-exists")
+    assert said.startswith("--topic-id: 'N/A' is not a topic id")
 
 
 @pytest.mark.parametrize(
@@ -159,7 +165,7 @@ def test_a_topic_is_found_by_its_id(desk: Desk) -> None:
 )
 def test_no_topic_is_an_error_unless_that_is_fine(desk: Desk, words: tuple[str, ...]) -> None:
     said = desk.refusal("topics", *words, "--topic", "nothing")
-    assert said == "no topic fits 'nothing'; --if-exists makes that no error"
+    assert said == "Topic 'nothing' not found"
     assert desk.lines("topics", *words, "--topic", "nothing", "--if-exists") == []
 
 
@@ -176,12 +182,12 @@ def test_topics_grow_by_count_and_by_lists(desk: Desk) -> None:
     assert desk.json("topics", "describe")["topics"][0]["partition_count"] == 4
 
 
-def test_deleting_asks_nobody_where_nobody_sits(desk: Desk) -> None:
+def test_topics_are_deleted_by_pattern(desk: Desk) -> None:
     for name in ("a1", "a2", "b"):
         create(desk, name)
     dry = desk.lines("topics", "delete", "--topic", "a.*", "--dry-run")
     assert dry == ["Would delete topic a1.", "Would delete topic a2."]
-    assert desk.lines("topics", "delete", "--topic", "a.*") == []
+    assert desk.lines("topics", "delete", "--topic", "a.*", "--yes") == []
     assert desk.lines("topics", "list") == ["b"]
 
 

@@ -7,7 +7,7 @@ from kedge.controller.brokers import on_broker_modified, on_brokers_changed
 from kedge.controller.context import Registration
 from kedge.controller.deletion import on_deletions_requested
 from kedge.controller.dispatch import script_for
-from kedge.controller.events import LeaderAndIsrAnswered, ShutdownRequested
+from kedge.controller.events import LeaderAndIsrAnswered, ReplicasDeleted, ShutdownRequested
 from kedge.controller.shutdown import on_shutdown_requested
 from kedge.controller.states import PartitionState
 from kedge.controller.topics import on_topic_modified, on_topics_changed
@@ -152,3 +152,25 @@ def test_an_answer_to_an_earlier_controllers_question_counts_for_nothing() -> No
         event = LeaderAndIsrAnswered(BrokerId(2), failed, asked_in_epoch=epoch)
         stage.run(script_for(stage.context, event))
         assert stage.context.offline_dirs == known
+
+
+def test_an_answer_from_an_earlier_registration_of_the_broker_counts_for_nothing() -> None:
+    stage = Stage()
+    where = stage.add("t-0", [1, 2])
+    failed = {where: ErrorCode.KAFKA_STORAGE_ERROR}
+    for registered_as, known in ((11, {}), (12, {BrokerId(2): {where}})):
+        event = LeaderAndIsrAnswered(BrokerId(2), failed, broker_epoch=registered_as)
+        stage.run(script_for(stage.context, event))
+        assert stage.context.offline_dirs == known
+
+
+def test_a_deletion_counts_only_for_the_registration_that_it_was_ordered_of() -> None:
+    stage = Stage()
+    where = stage.add("t-0", [2])
+    stage.deletions = {"t"}
+    stage.run(on_deletions_requested(stage.context))
+    for registered_as, known in ((11, {"t"}), (12, set[str]())):
+        deleted = {where: ErrorCode.NONE}
+        event = ReplicasDeleted(BrokerId(2), deleted, broker_epoch=registered_as)
+        stage.run(script_for(stage.context, event))
+        assert stage.context.topics == known

@@ -329,3 +329,20 @@ def test_what_the_operator_chose_is_in_the_brokers_files() -> None:
 def test_a_broker_without_loggers_says_so() -> None:
     with lab(brokers=1) as cluster, Client(cluster.ports[cluster.controller]) as client:
         assert describe(client, ResourceType.BROKER_LOGGER, "1") == (0, {})
+
+
+def test_a_resource_that_is_named_many_times_is_described_once() -> None:
+    with lab(brokers=1) as cluster, Client(cluster.ports[cluster.controller]) as client:
+        create(client, "t", [[1]])
+        resource = DescribeConfigsRequest.DescribeConfigsResource
+        named = [
+            resource(resource_type=TOPIC, resource_name="t", configuration_keys=keys)
+            for keys in [["retention.ms"], ["segment.bytes"], [], ["retention.ms"]] * 500
+        ]
+        request = DescribeConfigsRequest(resources=named)
+        (result,) = client.ask(request, DescribeConfigsResponse).results
+        assert [entry.name for entry in result.configs] == ["retention.ms", "segment.bytes"]
+        whole = resource(resource_type=TOPIC, resource_name="t", configuration_keys=None)
+        request = DescribeConfigsRequest(resources=[*named, whole])
+        (result,) = client.ask(request, DescribeConfigsResponse).results
+        assert len(result.configs) > 20

@@ -5,25 +5,28 @@ from __future__ import annotations
 import gc
 import os
 import random
+import resource
 import socket
-import time
 from pathlib import Path
 
 import pytest
 
 from kedge.endpoint import Limits
+from kedge.endpoint.limits import connections_for
 from kedge.errors import InvalidRequest
 from kedge.model import BrokerId
+from kedge.model.error_codes import ErrorCode
 from kedge.protocol.messages import (
     ApiVersionsRequest,
     ApiVersionsResponse,
     CreateTopicsRequest,
+    CreateTopicsResponse,
     MetadataRequest,
     MetadataResponse,
 )
-from tests.endpoint.client import HOST, Client
+from tests.endpoint.client import HOST, Client, frame_of
 from tests.endpoint.lab import Lab, lab
-from tests.endpoint.orders import placed
+from tests.endpoint.orders import counted, placed
 
 
 def answers(cluster: Lab, node: int = 1) -> bool:
@@ -127,21 +130,105 @@ def test_there_is_room_for_so_many_connections_and_no_more() -> None:
         assert answers(cluster)
 
 
-def test_large_frames_share_what_room_there_is() -> None:
-    limits = Limits(buffered_bytes_max=200_000, frame_s=0.3)
+def large_request() -> MetadataRequest:
+    topics = [MetadataRequest.MetadataRequestTopic(name=f"{n:0200}") for n in range(500)]
+    return MetadataRequest(topics=topics, allow_auto_topic_creation=False)
+
+
+def test_a_large_frame_that_stalls_is_given_up_for_one_that_arrives() -> None:
+    limits = Limits(buffered_bytes_max=200_000, frame_s=3600)
     with lab(brokers=1, limits=limits) as cluster:
         port = cluster.ports[BrokerId(1)]
-        with Client(port) as hog, Client(port) as other:
-            hog.socket.sendall((150_000).to_bytes(4, "big") + b"\x00\x12")
-            time.sleep(0.02)
-            topics = [MetadataRequest.MetadataRequestTopic(name="n" * 200) for _ in range(500)]
-            request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
-            began = time.monotonic()
-            answer = other.ask(request, MetadataResponse)
-            # only when the hog's time was up
-            assert time.monotonic() - began > 0.15
-            assert len(answer.topics) == 1
-            assert hog.is_closed()
+        with Client(port) as stalled, Client(port) as other:
+            stalled.socket.sendall((190_000).to_bytes(4, "big") + bytes(180_000))
+            answer = other.ask(large_request(), MetadataResponse)
+            assert len(answer.topics) == 500
+            assert stalled.is_closed()
+        assert answers(cluster)
+
+
+def test_a_large_frame_takes_no_more_room_than_has_arrived_of_it() -> None:
+    limits = Limits(buffered_bytes_max=200_000, frame_s=3600)
+    with lab(brokers=1, limits=limits) as cluster:
+        port = cluster.ports[BrokerId(1)]
+        with Client(port) as slow, Client(port) as other:
+            whole = frame_of(large_request(), 12, 1, "slow")
+            slow.socket.sendall(whole[:1000])
+            for _ in range(3):
+                assert len(other.ask(large_request(), MetadataResponse).topics) == 500
+            slow.socket.sendall(whole[1000:])
+            assert slow.receive()[:4] == b"\0\0\0\1"
+
+
+def test_the_number_of_connections_follows_from_the_limit_on_open_files() -> None:
+    assert connections_for(1_000_000, 3) == 1000
+    assert connections_for(256, 3) == 256 - 64 - 3
+    assert connections_for(40, 3) == 17
+    assert connections_for(4, 1000) == 8
+    assert connections_for(resource.RLIM_INFINITY, 3) == 1000
+
+
+def test_clients_that_only_connect_keep_no_others_out() -> None:
+    with lab(brokers=1, limits=Limits(connections_max=3)) as cluster:
+        port = cluster.ports[BrokerId(1)]
+        with Client(port) as first:
+            assert first.ask(ApiVersionsRequest(), ApiVersionsResponse).error_code == 0
+            silent = [Client(port) for _ in range(2)]
+            assert answers(cluster)
+            assert silent[0].is_closed()
+            for each in silent:
+                each.socket.close()
+            assert first.ask(ApiVersionsRequest(), ApiVersionsResponse).error_code == 0
+
+
+def test_work_for_a_client_that_has_gone_is_not_gone_on_with() -> None:
+    with lab(brokers=1, limits=Limits(look_s=0.01)) as cluster:
+        topics = [counted(f"t{number}", 1, 1) for number in range(6_000)]
+        with Client(cluster.ports[BrokerId(1)]) as client:
+            client.send(CreateTopicsRequest(topics=topics, timeout_ms=600_000), 7)
+            cluster.until(lambda: len(cluster.children("/brokers/topics")) > 0)
+        cluster.until(lambda: cluster.endpoint.endpoint.traffic.connections_open == 0)
+        assert answers(cluster)
+        assert 0 < len(cluster.children("/brokers/topics")) < 6_000
+
+
+def test_topics_that_were_not_begun_in_time_are_refused_and_not_created() -> None:
+    with lab(brokers=1) as cluster, Client(cluster.ports[BrokerId(1)]) as client:
+        request = CreateTopicsRequest(
+            topics=[counted(f"t{number}", 1, 1) for number in range(3_000)], timeout_ms=1
+        )
+        found = client.ask(request, CreateTopicsResponse).topics
+        assert {topic.error_code for topic in found} <= {0, ErrorCode.REQUEST_TIMED_OUT}
+        late = {topic.name for topic in found if "not begun" in (topic.error_message or "")}
+        assert late
+        assert set(cluster.children("/brokers/topics")) == {t.name for t in found} - late
+
+
+def test_a_text_longer_than_kafka_allows_ends_the_connection() -> None:
+    with lab(brokers=1) as cluster:
+        with Client(cluster.ports[BrokerId(1)]) as client:
+            client.send(CreateTopicsRequest(topics=[counted("t" * 32_768, 1, 1)]), 7)
+            assert client.is_closed()
+        assert answers(cluster)
+
+
+@pytest.mark.parametrize("version", [4, 7])
+def test_an_error_text_that_does_not_fit_is_cut(version: int) -> None:
+    with lab(brokers=1) as cluster, Client(cluster.ports[BrokerId(1)]) as client:
+        name = "\N{GRINNING FACE}" * 8_000
+        request = CreateTopicsRequest(topics=[counted(name, 1, 1)], timeout_ms=1000)
+        (topic,) = client.ask(request, CreateTopicsResponse, version).topics
+        assert topic.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
+        assert topic.name == name
+        assert len((topic.error_message or "").encode()) < 32_768
+
+
+def test_requests_with_too_many_elements_end_their_connection_only() -> None:
+    body = b"\0\x03\0\x01\0\0\0\1\xff\xff" + (300_000).to_bytes(4, "big") + bytes(600_000)
+    with lab(brokers=1) as cluster:
+        with Client(cluster.ports[BrokerId(1)]) as client:
+            client.socket.sendall(len(body).to_bytes(4, "big") + body)
+            assert client.is_closed()
         assert answers(cluster)
 
 

@@ -98,7 +98,7 @@ def test_a_lab_in_the_foreground_ends_cleanly(sent: signal.Signals, tmp_path: Pa
         ("--first-id -1", "the first id can be 0 to 2,147,483,645, not -1"),
         ("--brokers 2 --first-id 2147483647", "the first id can be 0 to 2,147,483,646"),
         ("--log-dirs 0", "log directories can be 1 to 64, not 0"),
-        ("--disk big", "--disk: 'big' is no amount of bytes; write it like 50MB"),
+        ("--disk big", "--disk: 'big' is not an amount of bytes; write it like 50MB"),
         ("--link 0", "the link's bytes per second can be 1,000 to"),
         ("--speed quick", "speed 'quick' is not a number; write 1, 60 or max"),
         ("--speed 0", "the speed can be 0.01 to"),

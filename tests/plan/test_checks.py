@@ -114,7 +114,7 @@ def test_a_partition_that_is_gone_is_drift_too() -> None:
 def test_a_partition_that_moves_already_is_pointed_out() -> None:
     adding = np.array([[-1], [4], [-1]], np.int32)
     assert said(verify_plan(plan(), snapshot(adding=adding))) == [
-        "warning partitions[0]: orders-0 is being moved already"
+        "warning partitions[0]: orders-0 is already moving"
     ]
 
 
@@ -122,8 +122,8 @@ def test_a_partition_that_moves_already_is_pointed_out() -> None:
 def test_nothing_may_go_to_a_broker_that_leaves(state: BrokerState) -> None:
     brokers = [broker(1, "a"), broker(2, "b"), broker(3, "c"), broker(4, "a", state)]
     assert said(verify_plan(plan(), snapshot(brokers=brokers))) == [
-        f"error partitions[0].replicas[0]: broker 4 is {state}: nothing may go there",
-        f"error partitions[1].replicas[1]: broker 4 is {state}: nothing may go there",
+        f"error partitions[0].replicas[0]: broker 4 is {state} and cannot receive replicas",
+        f"error partitions[1].replicas[1]: broker 4 is {state} and cannot receive replicas",
     ]
 
 
@@ -132,7 +132,7 @@ def test_what_stays_on_a_broker_that_leaves_is_pointed_out() -> None:
     brokers = [broker(1, "a"), broker(2, "b"), broker(3, "c", leaving), broker(4, "a")]
     assert said(verify_plan(plan(), snapshot(brokers=brokers))) == [
         "warning partitions[0].replicas[2]: broker 3 is draining and keeps a replica",
-        "warning partitions: 1 replicas stay on broker 3, which should end with none",
+        "warning partitions: 1 replicas stay on broker 3, which is to be emptied",
     ]
 
 
@@ -185,6 +185,10 @@ def test_the_bytes_are_counted_again() -> None:
         "error summary.bytes_moved: says 12, the plan has 11"
     ]
     assert verify_plan(wrong, snapshot(size=None)) == []
+    later = verify_plan(wrong, snapshot(), snapshot_sha256="cd" * 32)
+    assert said(later)[-1] == (
+        "warning summary.bytes_moved: 12 when the plan was made, 11 in this snapshot"
+    )
     assert verify_plan(wrong) == []
 
 
@@ -199,6 +203,6 @@ def test_the_first_error_is_raised_and_warnings_are_not() -> None:
     found = verify_plan(plan(waves=((), (0, 7), (9,))))
     assert found[0].severity is Severity.WARNING
     assert [finding.fatal for finding in found] == [False, True, True, True]
-    with pytest.raises(InvalidPlan, match=r"waves\[1\]\[1\]: .*; and 2 more faults"):
+    with pytest.raises(InvalidPlan, match=r"waves\[1\]\[1\]: .*; and 2 more errors"):
         refuse_errors(found)
     refuse_errors(verify_plan(plan(waves=((), (0, 1)))))

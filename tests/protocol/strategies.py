@@ -60,6 +60,7 @@ def _simple(field: Any) -> st.SearchStrategy[Any]:
         "bool": st.booleans(),
         "uuid": st.none() | st.uuids().filter(lambda u: u.int != 0),
         "string": _TEXTS,
+        "bytes": st.binary(max_size=12),
         "bitfield": st.none() | st.sets(st.integers(0, 30)),
     }
     return others[kind]

@@ -18,6 +18,7 @@ import pytest
 from jvm import KAFKA_3_9, KAFKA_4_1
 from jvm.clusters import RealCluster, kraft_cluster, zookeeper_cluster
 from jvm.tools import KafkaTools, kafka_tools
+from tests.real.four_brokers import BROKER_IDS, FourBrokers, four_brokers
 from tests.real.kedge_cluster import Run, kedge_cluster
 from tests.real.secured import Secured, secured
 
@@ -62,6 +63,26 @@ def under_kedge(config: pytest.Config, protocol: str) -> Run:
 def security(config: pytest.Config) -> Secured:
     """Certificates, users and passwords of the 4.1 cluster's second listener."""
     return _once(config, "security", secured)
+
+
+def four(config: pytest.Config, release: str) -> FourBrokers:
+    """Four brokers, all of them running; on 4.1 they have a listener with SASL and TLS too, and
+    an authorizer."""
+
+    def start(path: Path) -> AbstractContextManager[FourBrokers]:
+        if release == KAFKA_4_1:
+            return four_brokers(path, release, extra=security_of_four(config).broker)
+        return four_brokers(path, release)
+
+    cluster = _once(config, f"four-{release}", start)
+    for broker in cluster.down:
+        cluster.start(broker)
+    return cluster
+
+
+def security_of_four(config: pytest.Config) -> Secured:
+    """Certificates, users and passwords of the second listener of four brokers."""
+    return _once(config, "security-four", lambda path: secured(path, BROKER_IDS))
 
 
 def tools_of(config: pytest.Config, cluster: RealCluster) -> KafkaTools:

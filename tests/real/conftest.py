@@ -6,6 +6,7 @@ import pytest
 
 from jvm.clusters import RealCluster
 from tests.real import clusters
+from tests.real.four_brokers import RELEASES, FourBrokers
 
 
 @pytest.fixture
@@ -17,3 +18,8 @@ def kraft(pytestconfig: pytest.Config) -> RealCluster:
 def cluster(request: pytest.FixtureRequest) -> RealCluster:
     start = clusters.kraft if request.param == "4.1 KRaft" else clusters.zookeeper
     return start(request.config)
+
+
+@pytest.fixture(params=RELEASES)
+def four(request: pytest.FixtureRequest) -> FourBrokers:
+    return clusters.four(request.config, request.param)

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from confluent_kafka import KafkaError, Message, Producer
+from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 
 
 class IdentifiedProducer:
@@ -74,6 +74,34 @@ class IdentifiedProducer:
         self.gap_s_max = max(self.gap_s_max, now - self._last_ack)
         self._last_ack = now
         self.acked.add((message.value() or b"").decode())
+
+
+def read_all(bootstrap: str, topic: str, partitions: int) -> list[bytes]:
+    """Everything that can be read now, to the high watermark of each partition."""
+    consumer = Consumer({
+        "bootstrap.servers": bootstrap, "group.id": "reader",
+        "auto.offset.reset": "earliest", "enable.auto.commit": False,
+    })  # fmt: skip
+    found: list[bytes] = []
+    try:
+        places = [TopicPartition(topic, p) for p in range(partitions)]
+        ends = {p.partition: consumer.get_watermark_offsets(p, timeout=30)[1] for p in places}
+        consumer.assign([TopicPartition(topic, p, 0) for p, end in ends.items() if end])
+        missing = {p: end for p, end in ends.items() if end}
+        deadline = time.monotonic() + 60
+        while missing:
+            assert time.monotonic() < deadline, missing
+            for message in consumer.consume(5000, timeout=0.5):
+                assert message.error() is None, message.error()
+                found.append(message.value() or b"")
+                partition, offset = message.partition(), message.offset()
+                assert partition is not None
+                assert offset is not None
+                if offset + 1 >= missing.get(partition, 1 << 62):
+                    del missing[partition]
+    finally:
+        consumer.close()
+    return found
 
 
 def lost_and_doubled(acked: set[str], read: Iterable[bytes]) -> tuple[list[str], list[str]]:

@@ -10,13 +10,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, Producer
 
 from jvm import KAFKA_3_9
 from jvm.fleet import KEDGE, Fleet, KedgeController, fleet
 from jvm.tools import Answer, KafkaTools, kafka_tools
 from kedge.store.port import GetData, Node
 from kedge.store.zookeeper import ZooKeeperStore
+from tests.real.identified import read_all
 
 
 @dataclass
@@ -119,30 +120,7 @@ class Run:
 
     def read_all(self, topic: str, partitions: int) -> list[bytes]:
         """Everything that can be read now, to the high watermark of each partition."""
-        consumer = Consumer({
-            "bootstrap.servers": self.fleet.bootstrap, "group.id": "reader",
-            "auto.offset.reset": "earliest", "enable.auto.commit": False,
-        })  # fmt: skip
-        found: list[bytes] = []
-        try:
-            places = [TopicPartition(topic, p) for p in range(partitions)]
-            ends = {p.partition: consumer.get_watermark_offsets(p, timeout=30)[1] for p in places}
-            consumer.assign([TopicPartition(topic, p, 0) for p, end in ends.items() if end])
-            missing = {p: end for p, end in ends.items() if end}
-            deadline = time.monotonic() + 60
-            while missing:
-                assert time.monotonic() < deadline, missing
-                for message in consumer.consume(5000, timeout=0.5):
-                    assert message.error() is None, message.error()
-                    found.append(message.value() or b"")
-                    partition, offset = message.partition(), message.offset()
-                    assert partition is not None
-                    assert offset is not None
-                    if offset + 1 >= missing.get(partition, 1 << 62):
-                        del missing[partition]
-        finally:
-            consumer.close()
-        return found
+        return read_all(self.fleet.bootstrap, topic, partitions)
 
 
 def until(done: Callable[[], object], timeout_s: float = 30.0, pause_s: float = 0.05) -> None:

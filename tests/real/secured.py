@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -90,8 +90,8 @@ def escaped(value: str) -> str:
 
 
 @contextlib.contextmanager
-def secured(directory: Path) -> Generator[Secured]:
-    """Certificates for the time of a test run."""
+def secured(directory: Path, brokers: Iterable[int] = BROKERS) -> Generator[Secured]:
+    """Certificates for the time of a test run, and a port for the listener of each broker."""
     for name in ("ca", "other-ca"):
         _openssl(
             directory,
@@ -107,7 +107,7 @@ def secured(directory: Path) -> Generator[Secured]:
     )
     chain = [(directory / name).read_text() for name in ("b.key", "b.crt", "ca.pem")]
     (directory / "broker.pem").write_text("".join(chain))
-    yield Secured(directory, {broker: free_port() for broker in BROKERS})
+    yield Secured(directory, {broker: free_port() for broker in brokers})
 
 
 def _openssl(directory: Path, arguments: str) -> None:

@@ -19,7 +19,7 @@ from confluent_kafka.admin._resource import ResourceType
 
 from jvm.clusters import BROKERS, RealCluster
 from jvm.tools import KafkaTools
-from kedge.apply.looking import set_throttles, until_heard
+from kedge.apply.throttles import Waiting, set_throttles, until_confirmed
 from kedge.cli.app import run
 from kedge.cluster.kafka_admin import KafkaAdmin
 from kedge.execution import Lease
@@ -96,10 +96,17 @@ def kedge_side(cluster: RealCluster) -> Teller:
         out, err = io.StringIO(), io.StringIO()
         verbs = 1 if words[0] == "elect" else 2
         with redirect_stdout(out), redirect_stderr(err):
-            code = run([*words[:verbs], "--bootstrap-server", cluster.bootstrap, *words[verbs:]])
+            reach = ["--bootstrap-server", cluster.bootstrap]
+            code = run([*words[:verbs], *reach, *words[verbs:], *_confirmation(words)])
         return Told(code, out.getvalue(), err.getvalue())
 
     return tell
+
+
+def _confirmation(words: list[str]) -> list[str]:
+    """Kafka's tools never ask; ours need a yes before they delete, move or elect uncleanly."""
+    asks = words[:2] in (["topics", "delete"], ["reassign", "execute"]) or "unclean" in words
+    return ["--yes"] if asks else []
 
 
 # ---- what lines say, and what may differ --------------------------------------------------------
@@ -275,10 +282,10 @@ class Observer:
 
     def throttle(self, topic: str) -> None:
         """Hold every copy of a topic back, so that none is faster than the news of a throttle."""
-        rates, lists = broker_rates(1), dict.fromkeys(map(str, TOPIC_THROTTLES), "*")
+        rates, lists = broker_rates(1000), dict.fromkeys(map(str, TOPIC_THROTTLES), "*")
         lease = Lease({str(broker): rates for broker in BROKERS}, {topic: lists})
         set_throttles(self._moves, lease)
-        assert until_heard(self._moves, lease) == []
+        assert until_confirmed(self._moves, lease, Waiting()) == []
 
     def clear(self) -> None:
         """Remove every topic."""
@@ -304,4 +311,4 @@ def _set_by_somebody(future: Any) -> dict[str, str] | None:
 
 def _throttled(state: Mapping[str, Any]) -> bool:
     rates = [c.get("leader.replication.throttled.rate") for c in state["configs"].values()]
-    return any(rate in ("1", "2") for rate in rates)
+    return any(rate in ("1000", "2000") for rate in rates)

@@ -135,12 +135,12 @@ elect --election-type preferred --all-topic-partitions
 ! elect --election-type best --all-topic-partitions
 > fill orders
 > throttle orders
-reassign execute --reassignment-json-file {slow} --throttle 1
+reassign execute --reassignment-json-file {slow} --throttle 1000
 reassign list
 topics describe --topic orders
 reassign verify --reassignment-json-file {slow}
 ! reassign execute --reassignment-json-file {other}
-reassign execute --reassignment-json-file {slow} --throttle 2 --additional
+reassign execute --reassignment-json-file {slow} --throttle 2000 --additional
 reassign cancel --reassignment-json-file {slow}
 reassign list
 reassign execute --reassignment-json-file {dirs} --replica-alter-log-dirs-throttle 9000000

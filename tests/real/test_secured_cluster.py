@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from confluent_kafka.admin import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+)
 
 from jvm.clusters import RealCluster
 from kedge.cli.app import run
@@ -69,7 +80,7 @@ def test_the_right_password_opens_the_door(kedge: Kedge, secured: Secured, tmp_p
     assert kedge("topics", "create", "--topic", "sealed", config=config).code == 0
     outcome = kedge("topics", "list", config=config)
     assert "sealed" in outcome.out.splitlines()
-    assert kedge("topics", "delete", "--topic", "sealed", config=config).code == 0
+    assert kedge("topics", "delete", "--topic", "sealed", "--yes", config=config).code == 0
 
 
 def test_a_password_with_odd_signs_is_read_as_kafka_reads_it(
@@ -135,28 +146,142 @@ def test_a_name_that_is_not_in_the_certificate_is_refused_unless_names_do_not_co
     assert kedge("topics", "list", config=lax, where=where).code == 0
 
 
-def test_somebody_without_rights_is_told_so(
-    kedge: Kedge, kraft: RealCluster, secured: Secured, tmp_path: Path
+@pytest.fixture
+def guarded(kraft: RealCluster) -> Generator[str]:
+    """A topic, and what its users may do to it: nothing, until `allow` is used."""
+    at = ("--bootstrap-server", kraft.bootstrap)
+    assert run(["topics", "create", "--topic", "guarded", *at]) == 0
+    yield "guarded"
+    assert run(["topics", "delete", "--topic", "guarded", "--yes", *at]) == 0
+
+
+def allow(kraft: RealCluster, topic: str, *operations: AclOperation) -> list[AclBinding]:
+    """Let the user without rights do this; the bindings, to be removed again."""
+    admin = AdminClient({"bootstrap.servers": kraft.bootstrap})
+    bindings = [
+        AclBinding(
+            *(ResourceType.TOPIC, topic, ResourcePatternType.LITERAL),
+            *(f"User:{NOBODY}", "*", operation, AclPermissionType.ALLOW),
+        )
+        for operation in operations
+    ]
+    for made in admin.create_acls(bindings).values():
+        made.result(20)
+    return bindings
+
+
+def forbid(kraft: RealCluster, bindings: list[AclBinding]) -> None:
+    admin = AdminClient({"bootstrap.servers": kraft.bootstrap})
+    for gone in admin.delete_acls(
+        [
+            AclBindingFilter(
+                *(b.restype, b.name, b.resource_pattern_type),
+                *(b.principal, b.host, b.operation, b.permission_type),
+            )
+            for b in bindings
+        ]
+    ).values():
+        gone.result(20)
+
+
+MISSING = {
+    "topics create --topic mine": "Create on Cluster (or Create on Topic mine)",
+    "configs describe --topic guarded": "DescribeConfigs on Topic guarded",
+    "configs describe --broker 1": "DescribeConfigs on Cluster",
+    "configs describe --group readers": "DescribeConfigs on Group readers",
+    "configs describe --user eve": "DescribeConfigs on Cluster",
+    "configs alter --broker-defaults --add-config log.retention.ms=1": "DescribeConfigs on Cluster",
+    "configs alter --user eve --add-config producer_byte_rate=1": "DescribeConfigs on Cluster",
+    "reassign list": "Describe on Cluster",
+    "elect --election-type preferred --all-topic-partitions": "Alter on Cluster",
+}
+
+
+@pytest.mark.parametrize(("words", "permission"), MISSING.items(), ids=MISSING)
+def test_a_refusal_by_the_authorizer_names_the_missing_permission(
+    kedge: Kedge, guarded: str, secured: Secured, tmp_path: Path, words: str, permission: str
 ) -> None:
-    assert (
-        run(["topics", "create", "--topic", "guarded", "--bootstrap-server", kraft.bootstrap]) == 0
-    )
     config = secured.client(tmp_path / "eve", NOBODY)
-    seen = kedge("topics", "list", config=config)
-    assert "guarded" not in seen.out.splitlines()
-    for words in (
-        ("topics", "create", "--topic", "mine"),
-        ("configs", "alter", "--topic", "guarded", "--add-config", "retention.ms=1"),
-        ("configs", "alter", "--broker-defaults", "--add-config", "log.retention.ms=1"),
-        ("configs", "alter", "--user", "eve", "--add-config", "producer_byte_rate=1"),
-        ("reassign", "list"),
-        ("elect", "--election-type", "preferred", "--all-topic-partitions"),
+    assert guarded not in kedge("topics", "list", config=config).out.splitlines()
+    said = sentence(kedge(*words.split(), config=config))
+    assert said == f"Missing permission: {permission}"
+
+
+def test_describing_a_topic_needs_no_more_permissions_than_with_kafkas_tool(
+    kedge: Kedge,
+    kraft: RealCluster,
+    guarded: str,
+    secured: Secured,
+    tmp_path: Path,
+    pytestconfig: pytest.Config,
+) -> None:
+    config = secured.client(tmp_path / "eve", NOBODY, ssl_truststore_type="PEM")
+    describe = ("topics", "describe", "--topic", guarded)
+    assert sentence(kedge(*describe, config=config)) == "Topic 'guarded' not found"
+
+    bindings = allow(kraft, guarded, AclOperation.DESCRIBE)
+    bare = until_permitted(lambda: kedge(*describe, config=config))
+    assert bare.out.splitlines()[0].endswith("\tConfigs: ")
+    missing = "Missing permission: DescribeConfigs on Topic guarded"
+    assert bare.err == f"note: configs of topic guarded are not shown: {missing}\n"
+    assert sentence(kedge(*describe, "--under-min-isr-partitions", config=config)) == missing
+    for words, operation in (
+        (("topics", "alter", "--topic", guarded, "--partitions", "9"), "Alter"),
+        (("topics", "delete", "--topic", guarded, "--yes"), "Delete"),
     ):
         said = sentence(kedge(*words, config=config))
-        assert said.endswith("ask the cluster's administrator for the right"), said
-    assert (
-        run(["topics", "delete", "--topic", "guarded", "--bootstrap-server", kraft.bootstrap]) == 0
+        assert said == f"Missing permission: {operation} on Topic guarded"
+
+    bindings += allow(kraft, guarded, AclOperation.DESCRIBE_CONFIGS)
+    full = until_permitted(lambda: kedge(*describe, config=config), wanted="Configs: min")
+    tools = clusters.tools_of(pytestconfig, kraft)
+    at = ("--bootstrap-server", secured.bootstrap, "--command-config", str(config))
+    assert full.out == tools("topics", "--describe", "--topic", guarded, *at).out
+    assert full.err == ""
+    altered = kedge("configs", "alter", "--topic", guarded, "--add-config", "retention.ms=1")
+    assert altered.code != 0  # without a password
+    said = sentence(
+        kedge("configs", "alter", "--topic", guarded, "--add-config", "a=1", config=config)
     )
+    assert said == "Missing permission: AlterConfigs on Topic guarded"
+    forbid(kraft, bindings)
+
+
+def until_permitted(ask: Callable[[], Outcome], wanted: str = "Topic: ") -> Outcome:
+    """Ask until brokers have learned of a new permission, 20 s at most."""
+    deadline = time.monotonic() + 20
+    while wanted not in (outcome := ask()).out:
+        assert time.monotonic() < deadline, outcome
+        time.sleep(0.1)
+    return outcome
+
+
+def test_a_topic_by_its_id_is_shown_as_kafkas_tool_shows_it(
+    kraft: RealCluster, guarded: str, pytestconfig: pytest.Config, capfd: pytest.CaptureFixture[str]
+) -> None:
+    at = ("--bootstrap-server", kraft.bootstrap)
+    capfd.readouterr()
+    assert run(["topics", "describe", "--topic", guarded, "--output", "json", *at]) == 0
+    (topic,) = json.loads(capfd.readouterr().out)["topics"]
+    by_id = ("--topic-id", topic["topic_id"])
+    assert run(["topics", "describe", *by_id, *at]) == 0
+    shown = capfd.readouterr().out
+    assert "Elr: N/A" in shown
+    assert shown == clusters.tools_of(pytestconfig, kraft)("topics", "--describe", *by_id, *at).out
+
+
+@pytest.mark.parametrize(
+    "words", ["--group nothing", "--client-metrics nothing", "--entity-type groups"]
+)
+def test_unknown_groups_and_subscriptions_are_described_as_by_kafkas_tool(
+    kraft: RealCluster, pytestconfig: pytest.Config, capfd: pytest.CaptureFixture[str], words: str
+) -> None:
+    at = ("--bootstrap-server", kraft.bootstrap)
+    tools = clusters.tools_of(pytestconfig, kraft)
+    theirs = tools("configs", "--describe", *words.split(), *at)
+    capfd.readouterr()
+    assert run(["configs", "describe", *words.split(), *at]) == theirs.code == 0
+    assert capfd.readouterr().out == theirs.out
 
 
 def test_a_client_without_tls_is_told_what_the_listener_wants(

@@ -90,7 +90,7 @@ def test_a_topic_lives_and_dies_by_its_nodes(
     kedge("topics", "alter", "--topic", name, *grown)
     until(lambda: replicas(admin, name), {0: (B1, B2), 1: (B2, B3), 2: (B3, B1)})
     assert name in kedge("topics", "list")
-    kedge("topics", "delete", "--topic", name)
+    kedge("topics", "delete", "--topic", name, "--yes")
     until(lambda: replicas(admin, name), {})
 
 
@@ -103,14 +103,14 @@ def test_a_move_and_an_election_are_orders_that_the_controller_takes(
     entry = {"topic": name, "partition": 0, "replicas": [2, 3]}
     moves.write_text(json.dumps({"version": 1, "partitions": [entry]}))
     file = ("--reassignment-json-file", str(moves))
-    started = kedge("reassign", "execute", *file, "--throttle", "50000000")
+    started = kedge("reassign", "execute", *file, "--throttle", "50000000", "--yes")
     assert started[-1] == f"Successfully started partition reassignment for {name}-0"
     until(lambda: replicas(admin, name), {0: (B2, B3)})
     until(lambda: kedge("reassign", "list"), ["No partition reassignments found."])
     assert f"Reassignment of partition {name}-0 is completed." in kedge("reassign", "verify", *file)
     until(lambda: leader(admin, name), B2)
     moves.write_text(json.dumps({"partitions": [entry | {"replicas": [3, 2]}]}))
-    kedge("reassign", "execute", *file)
+    kedge("reassign", "execute", *file, "--yes")
     until(lambda: replicas(admin, name), {0: (B3, B2)})
     until(lambda: kedge("reassign", "list"), ["No partition reassignments found."])
     elect = ("elect", "--election-type", "preferred", "--topic", name, "--partition", "0")
@@ -124,7 +124,7 @@ def test_a_move_and_an_election_are_orders_that_the_controller_takes(
 def test_what_never_went_through_zookeeper_is_refused(
     real: RealCluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    unclean = ["elect", "--election-type", "unclean", "--all-topic-partitions"]
+    unclean = ["elect", "--election-type", "unclean", "--all-topic-partitions", "--yes"]
     assert run([*unclean, "--zookeeper", real.zookeeper]) == 2
     assert capsys.readouterr().err.endswith("through ZooKeeper; use --bootstrap-server\n")
     both = ["topics", "list", "--zookeeper", real.zookeeper, "--bootstrap-server", real.bootstrap]

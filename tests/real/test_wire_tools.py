@@ -7,9 +7,13 @@ One cluster for each way of ISR changes: leaders that write them themselves (int
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
+from kedge.cli.app import run as kedge
+from kedge.files import read_snapshot
+from kedge.plan import parse_plan
 from tests.real.clusters import under_kedge
 from tests.real.kedge_cluster import Run, until
 
@@ -47,6 +51,24 @@ def test_topics_are_created_described_altered_and_deleted(cluster: Run) -> None:
     until(lambda: cluster.node("/brokers/topics/one") is None)
     assert cluster.node("/config/topics/one") is None
     until(lambda: not any(d.exists() for d in directories))
+
+
+def test_the_controller_is_no_broker_in_snapshots_and_plans(
+    cluster: Run, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    cluster.run(
+        *("topics", "--create", "--topic", "uneven"),
+        *("--replica-assignment", ",".join(["1:2"] * 6)),
+    )
+    at = ("--bootstrap-server", cluster.fleet.bootstrap)
+    taken, made = tmp_path / "taken.json", tmp_path / "plan.json"
+    assert kedge(["snapshot", *at, "--out", str(taken)]) == 0
+    assert "on 3 brokers" in capfd.readouterr().out
+    assert [broker.id for broker in read_snapshot(taken).brokers] == [1, 2, 3]
+    assert kedge(["plan", *at, "--topics", "uneven", "--out", str(made)]) == 0
+    after = parse_plan(made.read_bytes()).after
+    assert {broker for ids in after.values() for broker in ids} == {1, 2, 3}
+    cluster.run("topics", "--delete", "--topic", "uneven")
 
 
 def test_internal_topics_are_there_with_the_counts_that_brokers_are_set_to(cluster: Run) -> None:

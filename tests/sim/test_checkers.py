@@ -147,8 +147,34 @@ def test_an_in_sync_replica_without_an_acknowledged_record_is_noticed() -> None:
 def test_two_records_cannot_be_acknowledged_at_one_offset() -> None:
     checkers = Scene().world.checkers
     checkers.record_acked(TP, 4, 77)
-    with pytest.raises(InvariantViolated, match="where another was before"):
+    with pytest.raises(InvariantViolated, match="where record 77 was before"):
         checkers.record_acked(TP, 4, 78)
+
+
+def test_a_leader_that_was_replaced_may_acknowledge_what_its_successor_has() -> None:
+    scene = Scene()
+    for broker in ids(1, 2):
+        log = scene.world.machines[broker].disks.create(TP, "")
+        log.append_new(77, 3, 1)
+        log.append_new(78, 4, 1)
+    checkers = scene.world.checkers
+    for offset, identity in ((1, 78), (0, 77)):
+        checkers.record_acked(TP, offset, identity)
+        checkers.check_touched()
+
+
+def test_a_late_acknowledgement_of_what_the_successor_lacks_is_noticed() -> None:
+    scene = Scene()
+    for broker in ids(1, 2):
+        log = scene.world.machines[broker].disks.create(TP, "")
+        log.append_new(76, 4, 1)
+        log.append_new(78, 4, 1)
+    checkers = scene.world.checkers
+    checkers.record_acked(TP, 1, 78)
+    checkers.check_touched()
+    checkers.record_acked(TP, 0, 77)
+    with pytest.raises(InvariantViolated, match="record 77 at offset 0 is lost on broker 1"):
+        checkers.check_touched()
 
 
 def test_a_controller_of_an_earlier_epoch_cannot_write() -> None:

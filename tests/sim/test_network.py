@@ -1,5 +1,7 @@
 """Calls over a network that delays, loses and cuts."""
 
+from functools import partial
+
 from kedge.sim.clock import Clock
 from kedge.sim.network import Conditions, Network, Reply
 from kedge.sim.seeds import Luck
@@ -14,12 +16,13 @@ class Scene:
         for node in ("a", "b"):
             self.network.up(node)
 
-    def call(self, *, parked: list[Reply] | None = None) -> None:
+    def call(self, *, parked: list[Reply] | None = None, timeout_ms: int | None = None) -> None:
         def serve(reply: Reply) -> None:
             self.served += 1
             parked.append(reply) if parked is not None else reply("pong")
 
-        self.network.call("a", "b", serve, self.hear, lambda: self.hear("failed"))
+        fail = partial(self.hear, "failed")
+        self.network.call("a", "b", serve, self.hear, fail, timeout_ms=timeout_ms)
 
     def hear(self, words: str) -> None:
         self.heard.append((self.clock.now_ms, words))
@@ -83,3 +86,19 @@ def test_a_parked_call_is_answered_whenever_the_other_side_likes() -> None:
     assert scene.run(60_000) == []
     parked[0]("at last")
     assert scene.run() == ["at last"]
+
+
+def test_a_call_with_a_timeout_fails_when_it_is_not_answered() -> None:
+    scene, parked = Scene(), list[Reply]()
+    scene.call(parked=parked, timeout_ms=30_000)
+    assert scene.run(29_999) == []
+    scene.run(1)
+    assert scene.heard == [(30_000, "failed")]
+    parked[0]("too late")
+    assert scene.run() == ["failed"]
+
+
+def test_a_call_that_was_answered_does_not_time_out() -> None:
+    scene = Scene()
+    scene.call(timeout_ms=30_000)
+    assert scene.run(60_000) == ["pong"]

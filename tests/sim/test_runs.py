@@ -61,3 +61,34 @@ def test_a_failure_prints_the_command_that_replays_it(capsys: pytest.CaptureFixt
     assert told.startswith("seed 1\n")
     assert "make sim SEED=1" in told
     assert "controllers killed" in told
+
+
+def test_a_drawn_first_seed_is_printed_before_anything_runs(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    drawn: set[str] = set()
+    for _ in range(2):
+        assert main(["--seeds", "0", "--first-seed", "random", "--no-sweep"]) == 0
+        told = capsys.readouterr().out
+        drawn.add(told.splitlines()[0])
+        assert "0 runs, 0.0 simulated hours, 0 violations" in told
+    assert len(drawn) == 2
+    assert all(line.startswith("seeds ") for line in drawn)
+
+
+@pytest.mark.parametrize(
+    ("given", "options"),
+    [
+        ([], "--seeds 200 --first-seed random"),
+        (["SEEDS=50"], "--seeds 50 --first-seed 1"),
+        (["SEEDS=50", "FIRST=7"], "--seeds 50 --first-seed 7"),
+        (["SEED=7"], "--seed 7 --trace"),
+    ],
+)
+def test_make_sim_draws_its_first_seed_unless_it_is_given_how_many(
+    given: list[str], options: str
+) -> None:
+    command = ["make", "--dry-run", "sim", *given]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    said = " ".join(done.stdout.replace("\\\n", " ").split())
+    assert f"-m kedge.sim {options}" in said

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -205,7 +206,7 @@ def test_a_compaction_that_was_cut_off_costs_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "j.new").exists()
 
 
-def test_a_journal_that_cannot_be_written_stops_the_store(tmp_path: Path) -> None:
+def test_a_journal_that_cannot_be_written_stops_the_store_until_it_can(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "j", fsync="never")
     ensemble = MemoryEnsemble(journal=journal)
     store, other = MemoryStore(ensemble), MemoryStore(ensemble)
@@ -213,18 +214,47 @@ def test_a_journal_that_cannot_be_written_stops_the_store(tmp_path: Path) -> Non
     other.listen(heard.append)
     store.batch([Create("/a", b"kept")])
     other.batch([GetData("/a", watch=True)])
+    whole = os.dup(journal._file)
     full = os.open("/dev/full", os.O_WRONLY)
     os.dup2(full, journal._file)
     os.close(full)
     for _ in range(2):
         with pytest.raises(StoreUnavailable, match="No space left"):
-            store.batch([SetData("/a", b"lost")])
+            store.batch([SetData("/a", b"unknown")])
     with pytest.raises(StoreUnavailable):
         other.batch([GetData("/a")])
     assert heard == []
+    assert "No space left" in ensemble.failure()
+    os.dup2(whole, journal._file)
+    os.close(whole)
+    assert ensemble.failure() == ""
+    # the one write whose outcome was not known is done; those refused after it are not
+    (node,) = other.batch([GetData("/a")])
+    assert isinstance(node, Node)
+    assert (node.data, node.stat.version) == (b"unknown", 1)
+    assert len(heard) == 1
     journal.close()
     again = Journal(tmp_path / "j")
-    assert again.tree.nodes["/a"].data == b"kept"
+    assert again.tree.nodes["/a"].data == b"unknown"
+    again.close()
+
+
+def test_half_a_record_is_taken_back_when_the_disk_is_full(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j", fsync="never")
+    store = MemoryStore(MemoryEnsemble(journal=journal))
+    store.batch([Create("/a", b"kept")])
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (journal.size_bytes + 100, before[1]))
+    try:
+        with pytest.raises(StoreUnavailable, match="File too large"):
+            store.batch([SetData("/a", bytes(1000))])
+        assert (tmp_path / "j").stat().st_size == journal.size_bytes
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    store.batch([Create("/b", b"more")])
+    journal.close()
+    again = Journal(tmp_path / "j")
+    assert (again.dropped_bytes, again.tree.nodes["/b"].data) == (0, b"more")
     again.close()
 
 

@@ -13,7 +13,7 @@ from kedge.topics import (
     is_valid_name,
     validate_name,
 )
-from kedge.topics.names import refuse_reserved
+from kedge.topics.names import TopicNames, refuse_reserved
 
 NAMES = st.text(alphabet="ab._-", max_size=4)
 
@@ -89,3 +89,12 @@ def test_three_topics_are_internal() -> None:
 def test_the_clusters_own_topic_cannot_be_created() -> None:
     with pytest.raises(InvalidRequest, match="__cluster_metadata"):
         refuse_reserved("__cluster_metadata")
+
+
+@given(st.lists(NAMES, max_size=8), NAMES)
+def test_indexed_names_collide_as_listed_ones_do(names: list[str], name: str) -> None:
+    indexed = TopicNames(names)
+    assert colliding(name, indexed) == colliding(name, set(names))
+    assert (name in indexed) == (name in names)
+    assert sorted(indexed) == sorted(set(names))
+    assert len(indexed) == len(set(names))

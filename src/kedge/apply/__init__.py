@@ -1,16 +1,19 @@
 """Carrying plans out on a live cluster: any cluster that the port reaches, real or lab.
 
-`execution` decides; here is what looks, acts and remembers.
+`execution` decides; this package observes, acts and keeps the journal.
 
-    looking   the cluster in the words of `execution`; throttles set and removed
-    runs      plans and journals on disk, and the lock that keeps two runs apart
-    running   the loop: look, judge, start what may start, tell, wait, clean up
-    ending    cancel, roll back, and tidy up after a run that died
+    run_store        plans and journals on disk, and the lock that keeps two processes apart
+    observe          the cluster in the words of `execution`, and its health
+    throttles        throttles read, set, confirmed and removed
+    preview          a run judged against the cluster; every refusal is found here
+    commands         what each command does in each state of a run: judge, then act
+    executor         the loop: observe, start what may start, report, wait, clean up
+    cancel_rollback  cancel, roll back, and clean up after a process that died
 
 Rules.
 
-- Nothing is changed before the plan was judged against the cluster as it is now.
-- Whatever will have to be undone is on disk before it is done.
+- Nothing is changed before the run was judged against the cluster as it is now.
+- What will have to be undone is on disk before it is done.
 - A second process finds all that it needs in the journal and the cluster: `kedge resume`,
   `kedge cancel` and `kedge rollback` work after kill -9 as they do after a clean stop.
 
@@ -18,25 +21,50 @@ Worked example:
 
     runs = Runs(state, cluster.describe().cluster_id)
     with runs.held():
-        changes, standings, seen = preview(cluster, plan)     # judged, nothing changed
-        files = runs.begin(plan, cluster_id, rate=50_000_000, each_way=2)
-        outcome = Run(cluster, files, Pacing()).carry_out(changes)
+        settle(cluster, runs, Waiting(), print)                 # what dead processes have left
+        proposal = propose_apply(cluster, runs, plan, RunOptions(), "plan.json")
+        run, outcome = carry_out(cluster, runs, proposal, Pacing())
 """
 
-from kedge.apply.ending import give_up, tidy, tidy_all, way_back
-from kedge.apply.running import Outcome, Pacing, Run, preview
-from kedge.apply.runs import RunFiles, Runs, default_state
+from kedge.apply.cancel_rollback import Cancelled, cancel, close, rollback_plan, settle
+from kedge.apply.commands import (
+    Proposal,
+    allowed,
+    carry_out,
+    propose_apply,
+    propose_cancel,
+    propose_resume,
+    propose_rollback,
+)
+from kedge.apply.executor import Executor, Outcome, Pacing, release
+from kedge.apply.preview import Preview, RunOptions, preview, target_of
+from kedge.apply.run_store import RunFiles, Runs, default_state, new_record
+from kedge.apply.throttles import Waiting
 
 __all__ = [
+    "Cancelled",
+    "Executor",
     "Outcome",
     "Pacing",
-    "Run",
+    "Preview",
+    "Proposal",
     "RunFiles",
+    "RunOptions",
     "Runs",
+    "Waiting",
+    "allowed",
+    "cancel",
+    "carry_out",
+    "close",
     "default_state",
-    "give_up",
+    "new_record",
     "preview",
-    "tidy",
-    "tidy_all",
-    "way_back",
+    "propose_apply",
+    "propose_cancel",
+    "propose_resume",
+    "propose_rollback",
+    "release",
+    "rollback_plan",
+    "settle",
+    "target_of",
 ]

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from kedge.balance.check import check_plan
     from kedge.balance.from_snapshot import Task, task_of
     from kedge.balance.holding import findings_of
+    from kedge.balance.missing import missing_text
     from kedge.balance.planner import PlanFigures, Solved, figures_of, plan_of, solve
     from kedge.balance.problem import Problem
     from kedge.balance.solution import CurvePoint, Progress, Solution
@@ -58,6 +59,7 @@ _FETCHED_ON_USE = {
     "Bounds": "bounds",
     "bounds_of": "bounds",
     "check_plan": "check",
+    "missing_text": "missing",
     "Task": "from_snapshot",
     "task_of": "from_snapshot",
     "PlanFigures": "planner",
@@ -98,6 +100,7 @@ __all__ = [
     "figures_of",
     "findings_of",
     "goals_from_json",
+    "missing_text",
     "plan_of",
     "solve",
     "task_of",

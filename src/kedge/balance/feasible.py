@@ -1,10 +1,12 @@
-"""Demands that no plan can meet, refused before anybody searches.
+"""Goals that no plan can meet, refused before the search.
 
 Each refusal names the goal that blocks and the least change that would make it possible. Only what
-is certain is refused here; what merely may not be found is told after the search.
+is certain is refused here; what the search may fail to find is reported after it.
 """
 
 from __future__ import annotations
+
+from math import ceil
 
 import numpy as np
 
@@ -19,8 +21,8 @@ def refuse_infeasible(snapshot: Snapshot, goals: Goals, fixed: Bools, problem: P
     """Raise what makes the demand impossible."""
     if len(fixed) and fixed.all():
         raise InfeasibleGoals(
-            "every partition is excluded or being moved already: there is nothing to plan",
-            hint="leave at least one topic in",
+            "Nothing to plan: every partition is excluded or already moving",
+            hint="include at least one topic",
         )
     _refuse_factors(snapshot, problem)
     if goals.strict_racks:
@@ -46,8 +48,8 @@ def _refuse_factors(snapshot: Snapshot, problem: Problem) -> None:
     factor = int(problem.wanted[row])
     name = snapshot.assignment.key(row).topic
     raise InfeasibleGoals(
-        f"replication factor {factor} of {name}, {brokers} brokers stay",
-        hint=f"ask for {brokers} or keep {factor - brokers} more brokers",
+        f"Replication factor {factor} of topic {name} needs {factor} brokers; {brokers} stay",
+        hint=f"use replication factor {brokers} or keep {factor - brokers} more brokers",
     )
 
 
@@ -61,15 +63,15 @@ def _refuse_racks(snapshot: Snapshot, problem: Problem) -> None:
     row = int(over[np.argmax(problem.wanted[over])])
     name = snapshot.assignment.key(row).topic
     raise InfeasibleGoals(
-        f"rack safety: {factor} replicas of {name} in {racks} racks, one rack each",
-        hint=f"ask for {racks} replicas, add {factor - racks} racks, or drop --strict-racks",
+        f"--strict-racks: {factor} replicas of topic {name} need {factor} racks; there are {racks}",
+        hint=f"use {racks} replicas, add {factor - racks} racks, or drop --strict-racks",
     )
 
 
 def _refuse_fixed_on_leaving(
     snapshot: Snapshot, goals: Goals, fixed: Bools, problem: Problem
 ) -> None:
-    """Brokers to be emptied that hold what nobody may touch."""
+    """Brokers to be emptied that hold replicas which must not move."""
     held = fixed[:, None] & (problem.home >= 0)
     stuck = held & problem.must_empty[problem.home]
     if not bool(stuck.any()):
@@ -79,22 +81,22 @@ def _refuse_fixed_on_leaving(
     rows: list[int] = np.unique(np.nonzero(stuck)[0]).tolist()
     topics = sorted({snapshot.assignment.key(each).topic for each in rows})
     excluded = goals.topics is not None or goals.exclude_topics or goals.exclude_partitions
-    why = "excluded" if excluded else "being moved already"
+    why = "excluded" if excluded else "already moving"
     hint = f"let {text_list(topics)} move" if excluded else "wait for the moves, or cancel them"
     raise InfeasibleGoals(
-        f"broker {broker} must end empty and holds {int(stuck.sum())} replicas that are {why}",
+        f"Broker {broker} is to be emptied and holds {int(stuck.sum())} replicas that are {why}",
         hint=f"{hint}, or keep broker {broker}",
     )
 
 
 def _refuse_no_receiver(snapshot: Snapshot, problem: Problem) -> None:
-    """Replicas that have to go somewhere, and nobody who may take them."""
+    """Replicas that must move while no broker may receive them."""
     forced = int(problem.must_empty[problem.home[problem.home >= 0]].sum())
     missing = int(np.maximum(problem.wanted - (problem.home >= 0).sum(axis=1), 0).sum())
     if problem.may_receive.any() or not forced + missing:
         return
     raise InfeasibleGoals(
-        f"{forced + missing} replicas need a new home and every broker is leaving or excluded",
+        f"{forced + missing} replicas must move and no broker may receive them",
         hint=f"let one of {text_list(broker.id for broker in snapshot.brokers)} receive",
     )
 
@@ -105,8 +107,8 @@ def _refuse_counts(goals: Goals, problem: Problem) -> None:
     brokers, total = int(_staying(problem).sum()), int(problem.wanted.sum())
     if most is not None and total > most * brokers:
         raise InfeasibleGoals(
-            f"at most {most} replicas per broker: {brokers} brokers stay for {total} replicas",
-            hint=f"allow {-(-total // max(1, brokers))}",
+            f"{brokers} brokers with at most {most} replicas each cannot hold {total} replicas",
+            hint=f"use --max-replicas-per-broker {-(-total // max(1, brokers))}",
         )
 
 
@@ -121,15 +123,15 @@ def _refuse_capacity(goals: Goals, problem: Problem) -> None:
         if total[place] > limit[place]:
             missing = total[place] - limit[place]
             raise InfeasibleGoals(
-                f"capacity: {shown(total[place], name)} of {name} for brokers that may carry "
+                f"The load needs {shown(total[place], name)} of {name}; the limits allow "
                 f"{shown(limit[place], name)}",
-                hint=f"add brokers for {shown(missing, name)}, or lift the limit of {name} to "
-                f"{100 * (goals.limit_of(name) or 1) * total[place] / limit[place]:.0f} %",
+                hint=f"add brokers for {shown(missing, name)}, or "
+                + raised_limit(name, (goals.limit_of(name) or 1) * total[place] / limit[place]),
             )
 
 
 def _refuse_forced(goals: Goals, problem: Problem) -> None:
-    """More bytes that must find a new home than there is room for."""
+    """More bytes that must move than there is room for."""
     home = problem.home
     there = home >= 0
     size = problem.size
@@ -144,17 +146,23 @@ def _refuse_forced(goals: Goals, problem: Problem) -> None:
     stuck = ~problem.may_give & _staying(problem)
     if stuck.any() and forced > free.sum():
         raise InfeasibleGoals(
-            f"room: {shown(forced, 'disk')} must move and the brokers that may receive have room "
-            f"for {shown(float(free.sum()), 'disk')}",
+            f"{shown(forced, 'disk')} must move; brokers that may receive have "
+            f"{shown(float(free.sum()), 'disk')} free",
             hint=f"let brokers receive that have {shown(forced - float(free.sum()), 'disk')} free",
         )
     most = float(problem.hard_limit[problem.may_receive, 0].max(initial=0))
     if largest > most and forced:
         raise InfeasibleGoals(
-            f"room: a replica of {shown(largest, 'disk')} must move and the largest disk that may "
-            f"receive it holds {shown(most, 'disk')}",
+            f"A replica of {shown(largest, 'disk')} must move; the largest disk that may "
+            f"receive it has {shown(most, 'disk')}",
             hint=f"add a broker with {shown(largest, 'disk')}",
         )
+
+
+def raised_limit(name: str, share: float) -> str:
+    """How to allow a load of this share of the capacity: a limit, or none beyond the capacity."""
+    percent = ceil(100 * share)
+    return f"use --limits {name}={percent}%" if percent <= 100 else f"use --limits {name}=off"
 
 
 UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")

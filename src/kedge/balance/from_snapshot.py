@@ -30,6 +30,7 @@ from kedge.balance.aim import (
 )
 from kedge.balance.feasible import refuse_infeasible
 from kedge.balance.goals import RESOURCES, Goals
+from kedge.balance.missing import has_rates, missing_text
 from kedge.balance.problem import Bools, Floats, Int32s, Problem
 from kedge.model.columns import row_lengths, widened
 from kedge.model.snapshot import CpuModel, Snapshot
@@ -65,7 +66,7 @@ def task_of(snapshot: Snapshot, goals: Goals) -> Task:
 
 def columns_of(snapshot: Snapshot, goals: Goals) -> tuple[str, str, str, str]:
     """Which load stands in each column of the problem."""
-    rates = bool((~np.isnan(snapshot.bytes_in)).any() or (~np.isnan(snapshot.bytes_out)).any())
+    rates = has_rates(snapshot)
     sizes = bool((snapshot.size > 0).any())  # where all is empty, there is nothing to weigh
     told = [sizes, rates, rates, rates and snapshot.cpu_model is not None]
     columns = [name if is_told else "" for name, is_told in zip(RESOURCES, told, strict=True)]
@@ -191,17 +192,19 @@ def crowding(racks: Int32s) -> Int32s:
 
 def _notes(snapshot: Snapshot, goals: Goals) -> list[str]:
     notes: list[str] = []
+    if missing := missing_text(snapshot):
+        notes.append(f"{missing}; they are not balanced")
     if count := int(moving_rows(snapshot).sum()):
-        notes.append(f"{count} partitions are being moved already and are left alone")
+        notes.append(f"{count} partitions are already moving and are left as they are")
     untold = int((snapshot.size < 0).sum())
     if 0 < untold < len(snapshot):
-        notes.append(f"{untold} partitions do not tell their size and count as empty")
+        notes.append(f"{untold} partitions have no known size and count as empty")
     if untold == len(snapshot) and untold:
-        notes.append("no sizes are told: replicas and leaders are evened by their number")
+        notes.append("no sizes are known: the numbers of replicas and leaders are balanced")
     racks = {broker.rack for broker in snapshot.brokers if broker.state.stays}
     if None in racks and len(racks) > 1:
-        notes.append("some brokers have no rack: racks are not looked at")
+        notes.append("some brokers have no rack: racks are ignored")
     leaving = [broker.id for broker in snapshot.brokers if not broker.state.stays]
     if goals.leaders_only and leaving:
-        notes.append(f"leaders only: broker {leaving[0]} should end empty and keeps its replicas")
+        notes.append(f"--leaders-only: broker {leaving[0]} is to be emptied and keeps its replicas")
     return notes

@@ -105,7 +105,7 @@ def goals_from_json(document: Mapping[str, Any]) -> Goals:
     """The goals that `to_json` wrote; names of the future are refused, for they may be hard."""
     known = {each.name for each in fields(Goals)}
     if unknown := sorted(set(document) - known):
-        raise MalformedInput(f"goal {unknown[0]} is not known", place="goals")
+        raise MalformedInput(f"unknown goal {unknown[0]}", place="goals")
     values = dict(document)
     try:
         for name in ("remove_brokers", "exclude_brokers"):
@@ -123,7 +123,9 @@ def expression(pattern: str) -> re.Pattern[str]:
     try:
         return re.compile(pattern.replace(" ", "").replace(",", "|").strip("\"'"))
     except re.error as fault:
-        raise MalformedInput(f"{pattern!r} is no pattern: {fault}", place="topics") from fault
+        raise MalformedInput(
+            f"{pattern!r} is not a valid pattern: {fault}", place="topics"
+        ) from fault
 
 
 def _as_json(value: Any) -> object:
@@ -139,22 +141,26 @@ def _as_json(value: Any) -> object:
 def _check_names(what: str, given: Mapping[str, object], known: Iterable[str]) -> None:
     for name in given:
         if name not in known:
-            raise InvalidRequest(f"there is no {what} {name}", hint=f"choose of {', '.join(known)}")
+            raise InvalidRequest(f"Unknown {what} {name}", hint=f"use one of {', '.join(known)}")
 
 
 def _check_numbers(goals: Goals) -> None:
     shares = [goals.tolerance, *goals.tolerances.values(), *goals.weights.values()]
     if any(not 0 <= share < float("inf") for share in shares):
         raise InvalidRequest("tolerances and weights are numbers from 0")
+    if (widest := max([goals.tolerance, *goals.tolerances.values()])) > 1:
+        raise InvalidRequest(f"tolerance {widest:g} is more than 1 (100 %)", hint="write 0.05")
     for name in ("max_bytes", "max_moves", "max_moves_per_broker"):
         if (number := getattr(goals, name)) is not None and number < 0:
             raise InvalidRequest(f"{name.replace('_', ' ')} is {number}, below 0")
     positive = (goals.rate_bytes_per_second, goals.moves_each_way, goals.above or 1)
     most = goals.max_replicas_per_broker
     if any(number <= 0 for number in positive) or (most is not None and most < 1):
-        raise InvalidRequest("a rate, a count of moves at once, a threshold: all are above 0")
+        raise InvalidRequest(
+            "rates, moves at once, thresholds and replicas per broker must be above 0"
+        )
     if any(limit is not None and limit <= 0 for limit in goals.limits.values()):
-        raise InvalidRequest("a limit is a share of the capacity above 0", hint="write disk=0.9")
+        raise InvalidRequest("limits are shares of the capacity above 0", hint="write disk=0.9")
     if any(factor < 1 for factor in goals.replication_factor.values()):
         raise InvalidRequest("a replication factor is at least 1")
 
@@ -162,15 +168,19 @@ def _check_numbers(goals: Goals) -> None:
 def _check_sense(goals: Goals) -> None:
     both = goals.remove_brokers & goals.exclude_brokers
     if both:
-        raise InvalidRequest(f"broker {min(both)} is to be emptied and to be left alone")
+        raise InvalidRequest(
+            f"Broker {min(both)} is in both --remove-brokers and --exclude-brokers"
+        )
     again = goals.remove_brokers & {broker.id for broker in goals.add_brokers}
     if again:
-        raise InvalidRequest(f"broker {min(again)} is to be added and to be removed")
+        raise InvalidRequest(f"Broker {min(again)} is in both --add-brokers and --remove-brokers")
     if goals.leaders_only and goals.remove_brokers:
-        what = f"leaders only moves no data, and broker {min(goals.remove_brokers)} must be emptied"
+        what = (
+            f"--leaders-only moves no data, and broker {min(goals.remove_brokers)} is to be emptied"
+        )
         raise InvalidRequest(what, hint="leave one of the two out")
     if goals.leaders_only and goals.replication_factor:
-        what = "leaders only moves no data, and a replication factor is to change"
+        what = "--leaders-only moves no data, and --replication-factor needs some"
         raise InvalidRequest(what, hint="leave one of the two out")
 
 

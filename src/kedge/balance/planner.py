@@ -15,6 +15,7 @@ import numpy as np
 
 from kedge.balance.bounds import Bounds, BytesProof, bounds_of, bytes_proof, target_for
 from kedge.balance.certificate import certificate_of
+from kedge.balance.feasible import raised_limit, shown
 from kedge.balance.figures import count_bounds
 from kedge.balance.from_snapshot import Task, task_of
 from kedge.balance.goals import RESOURCES, Goals
@@ -151,15 +152,15 @@ def _only_above(task: Task, bounds: Bounds, share: float) -> tuple[Task, Bounds]
     )
     if not counted.any():
         raise InfeasibleGoals(
-            "brokers above a threshold: no broker tells its capacity",
-            hint="put capacities into the snapshot, or leave --above out",
+            "--above needs capacities, and no broker has one",
+            hint="add capacities to the snapshot, or leave --above out",
         )
     if bool((counted & (level > share)).any()):
         place = int(np.argmax(np.where(counted, level, 0)))
         raise InfeasibleGoals(
-            f"every broker under {100 * share:.0f} %: {task.columns[place]} cannot come under "
-            f"{100 * level[place]:.1f} %",
-            hint=f"ask for {ceil(100 * level[place])} % or more, or add brokers",
+            f"--above {100 * share:.0f}% cannot be met: the {task.columns[place]} of some broker "
+            f"stays at {100 * level[place]:.1f} % or more",
+            hint=f"use --above {ceil(100 * level[place])}% or more, or add brokers",
         )
     return replace(task, problem=problem), bounds_of(problem)
 
@@ -175,9 +176,9 @@ def _refuse_full(task: Task, bounds: Bounds) -> None:
         least = float(bounds.best[column])
         if least > share * (1 + 1e-9):
             raise InfeasibleGoals(
-                f"capacity: {name} of the fullest broker cannot come under {100 * least:.1f} %, "
-                f"{100 * share:.0f} % is the limit",
-                hint=f"add brokers, or lift the limit of {name} to {ceil(100 * least)} %",
+                f"The {name} limit is {100 * share:.0f} % of capacity; the fullest broker needs at "
+                f"least {100 * least:.1f} %",
+                hint=f"add brokers, or {raised_limit(name, least)}",
             )
 
 
@@ -190,17 +191,17 @@ def _refuse_unmet(task: Task, found: Solution) -> None:
     if found.left_behind:
         leaving = [b.id for b in task.snapshot.brokers if not b.state.stays]
         raise InfeasibleGoals(
-            f"{found.left_behind} replicas find no place off the brokers that must end empty "
+            f"No broker has room for {found.left_behind} replicas of the brokers to be emptied "
             f"({', '.join(map(str, leaving[:5]))})",
             hint=f"{least}, or keep one of them",
         )
     if found.unplaced:
-        what = f"{found.unplaced} wanted replicas find no broker with room in an allowed rack"
+        what = f"No broker in an allowed rack has room for {found.unplaced} new replicas"
         raise InfeasibleGoals(what, hint=f"{least}, or ask for fewer replicas")
     most = goals.max_replicas_per_broker
     raise InfeasibleGoals(
-        f"at most {most} replicas per broker: {found.over_room} brokers cannot come under it",
-        hint="allow more replicas per broker",
+        f"{found.over_room} brokers cannot come under {most} replicas",
+        hint="raise --max-replicas-per-broker",
     )
 
 
@@ -209,12 +210,14 @@ def _refuse_spent(task: Task, found: Solution) -> None:
     moves, most = found.replica_moves, task.goals.max_moves
     if most is not None and moves > most:
         raise InfeasibleGoals(
-            f"moves: {moves} replicas must move, {most} may", hint=f"allow {moves} moves"
+            f"{moves} replicas must move; --max-moves allows {most}",
+            hint=f"use --max-moves {moves}",
         )
     size, room = ceil(found.bytes_moved), task.goals.max_bytes
     if room is not None and task.columns[0] == "disk" and size > room * (1 + 1e-9):
         raise InfeasibleGoals(
-            f"bytes: {size} bytes must move, {room} may", hint=f"allow {size} bytes"
+            f"{shown(size, 'disk')} must move; --max-bytes allows {shown(room, 'disk')}",
+            hint=f"use --max-bytes {ceil(size / 1e6)}MB",
         )
 
 
@@ -327,9 +330,7 @@ def _notes(solved: Solved, crowded: int) -> list[str]:
             for column, name in enumerate(task.columns)
             if name and not found.within[column]
         ]
-        notes.append(
-            f"not within the tolerance asked for: {', '.join(missed)} above the best level"
-        )
+        notes.append(f"tolerance not reached: {', '.join(missed)} above the best possible level")
     if crowded:
-        notes.append(f"{crowded} disks pass their limit while the plan runs: see peak_disk")
+        notes.append(f"{crowded} disks exceed their limit while the plan runs: see peak_disk")
     return notes

@@ -5,7 +5,8 @@
 
 A broker's share of a resource is the mean utilisation times its capacity. The sentence names the
 strongest ground: what had to move first (brokers that leave, replicas that are missing, racks that
-are crowded), then what evens out.
+are crowded), then what evens out. A change of leadership alone is explained by a load that it
+changes: bytes out, cpu or the number of leaders, never by disk.
 """
 
 from __future__ import annotations
@@ -28,22 +29,25 @@ WORDS = {
     "leaders": "leaders",
     "replicas": "replicas",
 }
+OF_LEADERS = ("out", "cpu", "leaders")  # the loads that moving leadership changes
 LEAST = 0.005  # of a share: less is not worth a word
 
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """What is said of a broker as one that gives and as one that takes."""
+    """Why replicas leave or reach a broker, and why leadership does."""
 
     id: int
     gives: str
     takes: str
+    gives_leadership: str
+    takes_leadership: str
 
 
 def grounds_of(
     snapshot: Snapshot, loads: Floats, capacity: Floats, counted: Sequence[str]
 ) -> list[Ground]:
-    """What is to be said of each broker, from its loads before the plan."""
+    """The grounds of each broker, from its loads before the plan."""
     stays = np.array([broker.state.stays for broker in snapshot.brokers], np.bool_)
     columns = [place for place, name in enumerate(NAMES) if name in counted]
     mean = loads[:, columns].sum(axis=0) / np.maximum(
@@ -57,6 +61,13 @@ def grounds_of(
 
 
 def _ground(broker: Broker, off: list[float], names: list[str]) -> Ground:
+    led = [(share, name) for share, name in zip(off, names, strict=True) if name in OF_LEADERS]
+    leading = _words(broker, [share for share, _ in led], [name for _, name in led])
+    return Ground(broker.id, *_words(broker, off, names), *leading)
+
+
+def _words(broker: Broker, off: list[float], names: list[str]) -> tuple[str, str]:
+    """Why a broker gives and why it takes, by the load that is furthest off its share."""
     gives = takes = ""
     if broker.state in (BrokerState.DRAINING, BrokerState.DEAD):
         gives = f"broker {broker.id} is {broker.state} and must end empty"
@@ -72,7 +83,7 @@ def _ground(broker: Broker, off: list[float], names: list[str]) -> Ground:
         takes = (
             f"broker {broker.id} holds {-100 * min(off):.0f} % less than its share of {WORDS[name]}"
         )
-    return Ground(broker.id, gives, takes)
+    return gives, takes
 
 
 def reason(
@@ -100,7 +111,7 @@ def reason(
     said += [grounds[b].takes for b in come if grounds[b].takes][:1]
     if not said:
         said.append(f"makes room on broker {grounds[gone[0]].id}" if gone else "evens out")
-    if after[:1] != before[:1] and after[0] in before and grounds[before[0]].gives:
+    if after[:1] != before[:1] and after[0] in before and grounds[before[0]].gives_leadership:
         said.append(f"leadership goes to {grounds[after[0]].id} at no cost")
     return "; ".join(dict.fromkeys(said))
 
@@ -111,5 +122,5 @@ def _leadership(
     old, new = grounds[before[0]], grounds[after[0]]
     if before[0] == after[0]:
         return f"evens out the log directories of {name}'s brokers"
-    why = old.gives or new.takes or f"evens out broker {old.id}"
+    why = old.gives_leadership or new.takes_leadership or f"evens out leaders of broker {old.id}"
     return f"{why}; moving leadership of {name} to {new.id} costs no data"

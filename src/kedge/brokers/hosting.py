@@ -71,12 +71,13 @@ class Hosted:
 
     def lead(self, entry: LeaderAndIsrEntry) -> None:
         """Become the leader, or the leader of a later epoch."""
-        before = self.leading
+        before, now = self.leading, entry.leadership
+        # a skipped epoch may have had another leader, and its followers may have truncated
+        is_next_epoch = now.leader_epoch == self.leader_epoch + 1
         self._adopt(entry)
-        now = entry.leadership
         replicas = entry.assignment.replicas
         self.leading = Leading(self.host.id, self.log, replicas, now.isr, self.host.around.now_ms)
-        if before is not None:
+        if before is not None and is_next_epoch:
             self.leading.retain(before)
         self._commit()
 

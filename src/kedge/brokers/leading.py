@@ -56,9 +56,10 @@ class Leading:
         self.proposed: tuple[BrokerId, ...] | None = None
 
     def retain(self, before: Leading) -> None:
-        """Keep what the same broker's leadership before this one knew of the followers.
+        """Keep the followers' end offsets as this broker's leadership one epoch earlier knew them.
 
-        Their logs cannot have been cut since: whoever followed, followed this very log.
+        Only valid across consecutive epochs: then no other broker has led in between, and no
+        follower has truncated its log to another leader's. Kafka keeps them across any gap.
         """
         for broker in self.followers:
             if broker in before.followers:

@@ -44,11 +44,12 @@ COMMANDS = {
     "plan": Listed("plan", "Make a plan that evens out what brokers carry"),
     "explain": Listed("explain", "Explain a plan, or what it does with one partition or broker"),
     "apply": Listed("apply", "Carry a plan out: throttled, a few moves at a time, with progress"),
-    "status": Listed("apply", "Show how far the last run is, from any terminal"),
-    "resume": Listed("apply", "Go on with the last run, where it was stopped or killed"),
-    "cancel": Listed("apply", "Cancel the moves of the last run that are under way"),
-    "rollback": Listed("apply", "Bring everything back that the last run has moved"),
+    "status": Listed("apply", "Show how far a run is, from any terminal"),
+    "resume": Listed("apply", "Continue a run that was stopped or killed"),
+    "cancel": Listed("apply", "Cancel the moves of a run that are under way"),
+    "rollback": Listed("apply", "Bring back what a run has moved"),
     "throttle": Listed("apply", "Show the throttles that runs from here have set"),
+    "runs": Listed("apply", "List the runs on a cluster that were started from here"),
     "pipeline": Listed("pipeline", "Make load models and findings of metrics, on Spark"),
     "lab": Listed("lab", "Run a whole cluster in one process"),
     "controller": Listed("controller", "Be the controller of a ZooKeeper-mode Kafka cluster"),
@@ -116,7 +117,7 @@ def run(arguments: Sequence[str]) -> int:
     except KedgeError as error:
         return _refuse(str(error), _exit_code(error))
     except typer.TyperException as error:
-        return _refuse(_sentence(error), error.exit_code)
+        return _refuse(_sentence(error, arguments), error.exit_code)
     except (KeyboardInterrupt, typer.Abort):
         return _refuse("interrupted", EXIT_INTERRUPTED)
     except (BrokenPipeError, SystemExit) as ended:
@@ -171,11 +172,16 @@ def _exit_code(error: KedgeError) -> int:
     return EXIT_BAD_REQUEST if bad_request else EXIT_FAILED
 
 
-def _sentence(error: typer.TyperException) -> str:
-    """What the parser of the command line has against it, and where to read on."""
+def _sentence(error: typer.TyperException, arguments: Sequence[str]) -> str:
+    """What is wrong with the command line, and where to read on."""
     text = " ".join(error.format_message().split()).rstrip(".")
     context = getattr(error, "ctx", None)
-    where = context.command_path if isinstance(context, typer.Context) else "kedge"
+    where = getattr(context, "command_path", "kedge")
+    known = getattr(getattr(context, "command", None), "commands", {})
+    for word in arguments:
+        if word.startswith("--") and word.removeprefix("--") in known:
+            # Kafka's tools have options for what are commands here
+            return f"no such option: {word}; use {where} {word.removeprefix('--')}"
     return f"{text[:1].lower()}{text[1:]}; see {where} --help"
 
 

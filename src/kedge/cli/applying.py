@@ -1,36 +1,23 @@
-"""What `kedge apply` and its siblings do and show on the way."""
+"""Reading plans, and the terminal while a run goes on."""
 
 from __future__ import annotations
 
 import signal
-from collections import Counter
-from collections.abc import Generator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from kedge.apply import Outcome, Pacing, Run, RunFiles
-from kedge.apply.looking import observe, sizes_of
+from kedge.apply import Outcome, Pacing, Proposal, RunFiles, Runs, carry_out
 from kedge.cli.options import console, say
 from kedge.cluster.port import Cluster
 from kedge.errors import KedgeError
-from kedge.execution import (
-    SETTLED,
-    Observation,
-    Pace,
-    Progress,
-    Sizes,
-    Standing,
-    in_order,
-    progress_of,
-    standings_of,
-)
+from kedge.execution import Progress
 from kedge.files import read_bytes, said_of
 from kedge.model import TopicPartition
-from kedge.plan import Change, Plan, is_plan, parse_execute, parse_plan
-from kedge.report.amounts import bytes_text, duration_text
-
-Standings = Mapping[TopicPartition, Standing]
+from kedge.plan import Plan, is_plan, parse_execute, parse_plan
+from kedge.report.runs import progress_line
 
 
 def read_plan(path: Path, cluster: Cluster) -> Plan:
@@ -50,60 +37,15 @@ def read_plan(path: Path, cluster: Cluster) -> Plan:
     return Plan(file.entries, known, cluster_id=cluster.describe().cluster_id)
 
 
-# ---- before -------------------------------------------------------------------------------------
-
-
-def preview_lines(
-    cluster: Cluster,
-    changes: Sequence[Change],
-    standings: Standings,
-    seen: Observation,
-    rate: int | None,
-) -> list[str]:
-    """What is about to happen."""
-    sizes = sizes_of(cluster, changes, seen.alive)
-    figures = progress_of(list(changes), standings, sizes, Pace(), 0.0)
-    left = figures.bytes_total - figures.bytes_done
-    lines = [
-        f"{len(changes)} partitions: {figures.done} in place, "
-        f"{len(changes) - figures.done} to change, {bytes_text(left)} to copy"
-    ]
-    if rate is not None and left:
-        lines.append(
-            f"throttle {bytes_text(rate)}/s in and out of each broker: "
-            f"at least {duration_text(_busiest(changes, standings, seen, sizes) / rate)}"
-        )
-    return lines
-
-
-def _busiest(
-    changes: Sequence[Change], standings: Standings, seen: Observation, sizes: Sizes
-) -> int:
-    """The bytes through the broker with the most to send or to receive."""
-    through: Counter[tuple[str, int]] = Counter()
-    for change in changes:
-        leader = seen.leaders.get(change.tp)
-        if standings[change.tp] in SETTLED or leader is None:
-            continue
-        size = sizes.get((change.tp, leader), 0)
-        through["out", leader] += size * len(change.added)
-        for broker in change.added:
-            through["in", broker] += size
-    return max(through.values(), default=0)
-
-
-# ---- while it runs ------------------------------------------------------------------------------
-
-
-def carry_out(
-    cluster: Cluster, files: RunFiles, changes: list[Change], interval_s: float
-) -> Outcome:
-    """Run to the end, with a live line where somebody looks; an interrupt ends it in order."""
+def carried_out(
+    cluster: Cluster, runs: Runs, proposal: Proposal, interval_s: float
+) -> tuple[RunFiles, Outcome]:
+    """Run to the end, with a live line on a terminal; an interrupt stops it in order."""
     with _interruptible() as stopping, _live() as show:
         pacing = Pacing(
             interval_s=interval_s, stopping=stopping, on_progress=show, on_note=_say_note
         )
-        return Run(cluster, files, pacing).carry_out(changes)
+        return carry_out(cluster, runs, proposal, pacing)
 
 
 def _say_note(text: str) -> None:
@@ -111,17 +53,22 @@ def _say_note(text: str) -> None:
 
 
 @contextmanager
-def _interruptible() -> Generator[Any]:
-    """The first interrupt is a wish, told by the function that this gives; the second ends us."""
+def _interruptible() -> Generator[Callable[[], bool]]:
+    """The first interrupt asks the run to stop; the second leaves it as it is, at once."""
     asked: list[int] = []
 
-    def wish(number: int, _frame: object) -> None:
+    def on_signal(number: int, _frame: object) -> None:
         if asked:
+            say(
+                "Left at once: moves under way go on, and throttles stay set. Continue with "
+                "kedge resume; kedge cancel cancels the moves and removes the throttles"
+            )
             raise KeyboardInterrupt
         asked.append(number)
-        say("starting nothing more and waiting for what is under way; again to leave it as it is")
+        say("Stopping: no more moves start; waiting for those under way (again to leave at once)")
 
-    before = {number: signal.signal(number, wish) for number in (signal.SIGINT, signal.SIGTERM)}
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.signal(number, on_signal) for number in numbers}
     try:
         yield lambda: bool(asked)
     finally:
@@ -132,8 +79,6 @@ def _interruptible() -> Generator[Any]:
 @contextmanager
 def _live() -> Generator[Any]:
     """A bar on a terminal; elsewhere a line whenever another tenth is done."""
-    import sys
-
     if sys.stderr.isatty():
         with _bar() as show:
             yield show
@@ -163,83 +108,3 @@ def _bar() -> Generator[Any]:
             bar.update(task, completed=progress.share, x=progress_line(progress))
 
         yield show
-
-
-def progress_line(progress: Progress) -> str:
-    """One line: what is done, how fast it goes, how long it will take."""
-    parts = [f"{progress.done}/{progress.partitions} partitions, {progress.moving} moving"]
-    if progress.bytes_total:
-        parts.append(f"{bytes_text(progress.bytes_done)} of {bytes_text(progress.bytes_total)}")
-    if progress.bytes_per_second:
-        parts.append(f"{bytes_text(progress.bytes_per_second)}/s")
-    if progress.seconds_left:
-        parts.append(f"{duration_text(progress.seconds_left)} left")
-    return ", ".join(parts)
-
-
-# ---- after --------------------------------------------------------------------------------------
-
-
-def outcome_lines(outcome: Outcome, files: RunFiles) -> list[str]:
-    """How it ended, and what to do next."""
-    if outcome.complete:
-        return [f"{outcome.done} partitions are in place; run {files.name} has ended"]
-    lines = [f"{outcome.done} partitions are in place, {len(outcome.left)} are not"]
-    lines += [f"  {tp}: {refusal}" for tp, refusal in sorted(outcome.refused.items())]
-    return [*lines, "go on with kedge resume, or go back with kedge rollback"]
-
-
-def outcome_row(outcome: Outcome, files: RunFiles) -> dict[str, object]:
-    """The same for programs."""
-    return {
-        "run": files.name,
-        "complete": outcome.complete,
-        "stopped": outcome.stopped,
-        "done": outcome.done,
-        "left": [tp._asdict() | {"standing": s.value} for tp, s in sorted(outcome.left.items())],
-        "refused": [tp._asdict() | {"why": str(e)} for tp, e in sorted(outcome.refused.items())],
-    }
-
-
-def status_row(cluster: Cluster, run: RunFiles) -> dict[str, Any]:
-    """Where a run stands, told from the cluster."""
-    state, changes = run.state(), in_order(run.plan())
-    seen = observe(cluster, changes)
-    standings = standings_of(changes, seen)
-    figures = progress_of(changes, standings, sizes_of(cluster, changes, seen.alive), Pace(), 0.0)
-    counts = {each.value: 0 for each in Standing}
-    for standing in standings.values():
-        counts[standing.value] += 1
-    return {
-        "run": run.name,
-        "ending": None if state.ending is None else state.ending.value,
-        "partitions": counts,
-        "bytes_total": figures.bytes_total,
-        "bytes_done": figures.bytes_done,
-        "throttled": bool(state.lease),
-        "rate": state.rate,
-    }
-
-
-def status_lines(row: Mapping[str, Any]) -> list[str]:
-    """The same for people."""
-    counts = ", ".join(f"{count} {name}" for name, count in row["partitions"].items() if count)
-    lines = [
-        f"run {row['run']}: {row['ending'] or 'not ended'}",
-        f"partitions: {counts}",
-        f"bytes: {bytes_text(row['bytes_done'])} of {bytes_text(row['bytes_total'])}",
-    ]
-    if row["throttled"]:
-        lines.append(f"throttled to {bytes_text(row['rate'] or 0)}/s in and out of each broker")
-    return lines
-
-
-def lease_rows(run: RunFiles) -> list[dict[str, str]]:
-    """The throttles of a run, one row each."""
-    lease = run.state().lease
-    return [
-        {"run": run.name, "of": f"{kind} {name}", "config": config, "value": value}
-        for kind, settings in (("broker", lease.brokers), ("topic", lease.topics))
-        for name, configs in settings.items()
-        for config, value in configs.items()
-    ]

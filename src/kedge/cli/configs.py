@@ -19,7 +19,7 @@ from kedge.cli.connection import (
 from kedge.cli.entities import Entity
 from kedge.cli.entity_options import EntityOptions
 from kedge.cli.option_group import taking
-from kedge.cli.options import Output, OutputOption, echo, help_without_command
+from kedge.cli.options import Output, OutputOption, echo, help_without_command, say
 from kedge.errors import InvalidRequest, MalformedInput
 
 if TYPE_CHECKING:
@@ -70,6 +70,9 @@ def _describe_configs(
         if isinstance(entries, KedgeError):
             raise entries
         own = list(entries) if everything else own_entries(resource, entries)
+        if not _exists(cluster, resource, own_entries(resource, entries)):
+            _say_absent(entity, resource, output)
+            continue
         if output is Output.JSON:
             name = resource.name or None
             rows.append({"type": entity.kind, "name": name, "configs": config_rows(own)})
@@ -77,6 +80,25 @@ def _describe_configs(
             echo_lines(config_lines(_title(entity, resource, everything=everything), own))
     if output is Output.JSON:
         echo_json({"entities": rows})
+
+
+def _exists(cluster: Cluster, resource: ConfigResource, own: Sequence[ConfigEntry]) -> bool:
+    """Whether there is such a group or subscription: brokers have defaults for any name."""
+    from kedge.cluster.port import ResourceKind
+    from kedge.errors import Unauthorised, UnsupportedByCluster
+
+    if own or resource.kind not in (ResourceKind.GROUP, ResourceKind.CLIENT_METRICS):
+        return True
+    try:
+        return resource.name in cluster.config_names(resource.kind)
+    except (Unauthorised, UnsupportedByCluster):
+        return True
+
+
+def _say_absent(entity: Entity, resource: ConfigResource, output: Output) -> None:
+    """The line of Kafka's tool for what does not exist."""
+    line = f"The {entity.kind.removesuffix('s')} '{resource.name}' doesn't exist"
+    (typer.echo if output is Output.TABLE else say)(f"{line} and doesn't have dynamic config.")
 
 
 def _resources(cluster: Cluster, entity: Entity) -> list[ConfigResource]:
@@ -95,7 +117,7 @@ def _resources(cluster: Cluster, entity: Entity) -> list[ConfigResource]:
     if kind is ResourceKind.TOPIC:
         return [ConfigResource(kind, name) for name in cluster.topic_names()]
     if kind not in (ResourceKind.BROKER, ResourceKind.BROKER_LOGGER):
-        raise InvalidRequest(f"all {entity.kind} cannot be listed", hint="give --entity-name")
+        return [ConfigResource(kind, name) for name in sorted(cluster.config_names(kind))]
     brokers = [ConfigResource(kind, str(b)) for b in sorted(cluster.describe().alive)]
     return brokers + ([BROKER_DEFAULTS] if kind is ResourceKind.BROKER else [])
 

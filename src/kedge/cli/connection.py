@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
@@ -28,7 +28,7 @@ CommandConfigOption = Annotated[
     typer.Option("--command-config", help="Client properties (SASL, TLS), as Kafka's tools"),
 ]
 YesOption = Annotated[
-    bool, typer.Option("--yes", "--force", help="Do not ask, not even at a terminal")
+    bool, typer.Option("--yes", "--force", help="Do not ask; needed without a terminal")
 ]
 DryRunOption = Annotated[
     bool, typer.Option("--dry-run", help="Show what would be done and change nothing")
@@ -42,8 +42,10 @@ def connected(
     """The cluster for the time of a `with` block."""
     if bool(bootstrap) == bool(zookeeper):
         raise InvalidRequest(
-            "which cluster is meant?" if not bootstrap else "two ways to the cluster",
-            hint="give --bootstrap-server host:port" if not bootstrap else "leave --zookeeper out",
+            "No cluster given" if not bootstrap else "Two clusters given",
+            hint="use --bootstrap-server host:port"
+            if not bootstrap
+            else "use either --bootstrap-server or --zookeeper",
         )
     if zookeeper:
         with _through_zookeeper(zookeeper) as cluster:
@@ -79,12 +81,23 @@ def _settings(path: Path | None) -> dict[str, str]:
 
 
 def confirm(question: str, *, yes: bool) -> None:
-    """Ask before a change that cannot be undone, if somebody sits there to answer."""
+    """Ask before a change; without a terminal only `--yes` confirms it.
+
+    Raises:
+        InvalidRequest: the answer was no, or there is no terminal to ask on; nothing was changed.
+    """
     import sys
 
-    if yes or not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if yes:
         return
-    typer.confirm(printable(question), abort=True, err=True)
+    if not (_is_terminal(sys.stdin) and _is_terminal(sys.stderr)):
+        raise InvalidRequest("Not confirmed: no terminal to ask on", hint="use --yes to go on")
+    if not typer.confirm(printable(question), err=True):
+        raise InvalidRequest("Not confirmed: nothing was changed")
+
+
+def _is_terminal(stream: IO[str] | None) -> bool:
+    return stream is not None and stream.isatty()
 
 
 def echo_lines(lines: list[str]) -> None:

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kedge.cli.connection import BootstrapOption, ZooKeeperOption, connected, echo_json
+from kedge.cli.connection import (
+    BootstrapOption,
+    YesOption,
+    ZooKeeperOption,
+    confirm,
+    connected,
+    echo_json,
+)
 from kedge.cli.options import EXIT_FAILED, Output, OutputOption, echo, say
 from kedge.errors import InvalidRequest, KedgeError
 
@@ -34,7 +41,7 @@ def elect_command(
         ElectionType,
         typer.Option(
             case_sensitive=False,
-            help="preferred: the first replica; unclean: any, at the price of data",
+            help="preferred: the first replica; unclean: any live replica, may lose records",
         ),
     ],
     all_topic_partitions: Annotated[
@@ -45,6 +52,7 @@ def elect_command(
     path_to_json_file: Annotated[
         Path | None, typer.Option(help='{"partitions":[{"topic":"orders","partition":0}]}')
     ] = None,
+    yes: YesOption = False,
     bootstrap_server: BootstrapOption = "",
     zookeeper: ZooKeeperOption = "",
     command_config: Annotated[
@@ -55,7 +63,7 @@ def elect_command(
     ] = None,
     output: OutputOption = Output.TABLE,
 ) -> int:
-    """Elect leaders of partitions: the preferred ones, or any that are alive
+    """Elect leaders of partitions: the preferred ones, or any that are alive (unclean: asks first)
 
     Example: kedge elect --bootstrap-server localhost:9092 --election-type preferred --topic t
     --partition 0
@@ -64,6 +72,8 @@ def elect_command(
 
     chosen = _partitions(all_topic_partitions, topic, partition, path_to_json_file)
     with connected(bootstrap_server, command_config, zookeeper=zookeeper) as cluster:
+        if election_type is ElectionType.UNCLEAN:
+            confirm(_unclean_question(cluster.describe().cluster_id, chosen), yes=yes)
         answers = cluster.elect_leaders(Election[election_type.name], chosen)
     return _show(answers, election_type.name, output)
 
@@ -90,6 +100,17 @@ def _partitions(
     if topic is None or partition is None:
         raise InvalidRequest("--topic and --partition belong together", hint="give both")
     return [TopicPartition(topic, partition)]
+
+
+def _unclean_question(cluster_id: str, chosen: list[TopicPartition] | None) -> str:
+    if chosen is None:
+        where = "of all partitions without a leader"
+    else:
+        where = f"of {', '.join(map(str, chosen[:10]))}{', …' if len(chosen) > 10 else ''}"
+    return (
+        f"Elect leaders {where} of cluster {cluster_id} from replicas out of sync? "
+        "Records that only the old leader had are lost."
+    )
 
 
 def _show(answers: Mapping[TopicPartition, KedgeError | None], kind: str, output: Output) -> int:

@@ -9,10 +9,10 @@ import typer
 
 from kedge.cli.connection import echo_json, echo_lines
 from kedge.cli.options import Output, OutputOption, console
-from kedge.errors import InvalidRequest, UnknownTopicOrPartition
+from kedge.errors import InvalidRequest, UnknownBroker, UnknownTopicOrPartition
 
 if TYPE_CHECKING:
-    from kedge.model import TopicPartition
+    from kedge.model import Snapshot, TopicPartition
     from kedge.plan import Change, Plan
 
 HEAT_BROKERS_MAX = 200
@@ -38,21 +38,42 @@ def explain_command(
 
     Example: kedge explain plan.json --partition orders-3
     """
-    from kedge.files import read_bytes, said_of
+    from kedge.files import read_bytes, read_snapshot, said_of
     from kedge.plan import parse_plan
 
     data = read_bytes(file)
     with said_of(file):
         plan = parse_plan(data)
     if partition is not None and broker is not None:
-        raise InvalidRequest("one partition or one broker, not both")
+        raise InvalidRequest("--partition and --broker exclude each other", hint="use one of them")
+    cluster = None if snapshot is None else read_snapshot(snapshot)
+    if broker is not None:
+        _check_broker(plan, cluster, broker)
     if output is Output.JSON:
         echo_json(_rows(plan, partition, broker))
     else:
         echo_lines(_lines(plan, partition, broker))
-    if snapshot is not None:
-        _draw(plan, snapshot, broker)
+    if cluster is not None:
+        _draw(plan, cluster, broker)
     return 0
+
+
+def _check_broker(plan: Plan, cluster: Snapshot | None, broker: int) -> None:
+    """Refuse a broker that neither the plan nor the cluster has."""
+    from kedge.model.columns import text_list
+
+    known = {int(each) for change in plan.changes for each in (*change.before, *change.after)}
+    if plan.summary is not None:
+        known |= set(map(int, plan.summary.peak_disk))
+    if cluster is not None:
+        known |= {int(each.id) for each in cluster.brokers}
+    if broker in known:
+        return
+    where = "plan" if cluster is None else "plan and its cluster"
+    listed = text_list(sorted(known))
+    raise UnknownBroker(
+        f"Broker {broker} is not in the {where}", hint=f"brokers: {listed or 'none'}"
+    )
 
 
 def _lines(plan: Plan, partition: str | None, broker: int | None) -> list[str]:
@@ -87,7 +108,7 @@ def _change(plan: Plan, text: str) -> Change:
     tp = _named(text)
     found = change_of(plan, tp)
     if found is None:
-        raise UnknownTopicOrPartition(f"the plan leaves {tp} as it is")
+        raise UnknownTopicOrPartition(f"The plan does not change {tp}")
     return found
 
 
@@ -96,15 +117,14 @@ def _named(text: str) -> TopicPartition:
 
     topic, dash, number = text.rpartition("-")
     if not dash or not number.isdigit():
-        raise InvalidRequest(f"{text!r} is no partition", hint="write it like orders-3")
+        raise InvalidRequest(f"{text!r} is not a partition", hint="write it like orders-3")
     return TopicPartition(topic, int(number))
 
 
-def _draw(plan: Plan, snapshot: Path, broker: int | None) -> None:
-    from kedge.files import read_snapshot
+def _draw(plan: Plan, cluster: Snapshot, broker: int | None) -> None:
     from kedge.report.heat import heat_lines, heat_rows
 
-    rows = heat_rows(plan, read_snapshot(snapshot))
+    rows = heat_rows(plan, cluster)
     if broker is not None:
         rows = [row for row in rows if row["broker"] == broker]
     screen = console()

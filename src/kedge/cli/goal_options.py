@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kedge.cli.amounts import parse_bytes
+from kedge.cli.amounts import parse_bytes, parse_rate
 from kedge.cli.brokers_text import parse_brokers
 from kedge.cli.connection import CommandConfigOption
 from kedge.errors import InvalidRequest, MalformedNumber
@@ -97,7 +97,7 @@ class GoalOptions:
             tolerances=single,
             weights=_shares(self.weights, "--weights"),
             limits={
-                name: None if text == "off" else _number(text, "--limits")
+                name: None if text == "off" else _limit(name, text)
                 for name, text in _pairs(self.limits, "--limits")
             },
             max_bytes=None
@@ -120,7 +120,7 @@ class GoalOptions:
             above=None if self.above is None else _percent(self.above),
             strict_racks=self.strict_racks,
             even_log_dirs=self.even_log_dirs,
-            rate_bytes_per_second=parse_bytes(self.throttle, "--throttle"),
+            rate_bytes_per_second=parse_rate(self.throttle, "--throttle"),
             moves_each_way=self.moves_at_once,
         )
 
@@ -129,8 +129,10 @@ class GoalOptions:
         from kedge.files import read_snapshot
 
         if (self.snapshot is None) == (not self.bootstrap_server):
-            hint = "give --snapshot FILE or --bootstrap-server host:port"
-            raise InvalidRequest("which cluster is meant?", hint=hint)
+            hint = "use either --snapshot FILE or --bootstrap-server host:port"
+            raise InvalidRequest(
+                "No cluster given" if not self.bootstrap_server else "Two clusters given", hint=hint
+            )
         if self.snapshot is not None:
             return read_snapshot(self.snapshot)
         from kedge.cli.snapshot import live_snapshot
@@ -155,14 +157,35 @@ def _number(text: str, place: str) -> float:
     except ValueError:
         number = float("nan")
     if not 0 <= number < float("inf"):
-        raise MalformedNumber(f"{text!r} is no number from 0", place=place)
+        raise MalformedNumber(f"{text!r} is not a number from 0", place=place)
     return number
 
 
-def _percent(text: str) -> float:
+def _share(text: str, place: str, *, hint: str) -> float:
+    """A share from 0 to 1, also written in percent; a larger one lacks its percent sign."""
     bare = text.removesuffix("%")
-    number = _number(bare, "--above")
-    return number / 100 if bare != text or number > 1 else number
+    number = _number(bare, place)
+    share = number if bare == text else number / 100
+    if share > 1:
+        raise InvalidRequest(f"{place}: {text} is more than 1 (100%)", hint=hint)
+    return share
+
+
+def _percent(text: str) -> float:
+    return _share(text, "--above", hint=f"write {text}%" if _is_percentage(text) else "write 85%")
+
+
+def _limit(name: str, text: str) -> float:
+    return _share(text, "--limits", hint=f"write {name}=0.9, or {name}=off for no limit")
+
+
+def _tolerance(text: str) -> float:
+    hint = f"write {text}%" if _is_percentage(text) else "write 0.05 or 5%"
+    return _share(text, "--tolerance", hint=hint)
+
+
+def _is_percentage(text: str) -> bool:
+    return text.isdigit() and int(text) <= 100
 
 
 def _pairs(text: str, place: str) -> list[tuple[str, str]]:
@@ -170,7 +193,7 @@ def _pairs(text: str, place: str) -> list[tuple[str, str]]:
     for piece in filter(None, map(str.strip, text.split(","))):
         name, equals, value = piece.partition("=")
         if not equals:
-            raise InvalidRequest(f"{place}: {piece!r} says no value", hint=f"write {name}=1")
+            raise InvalidRequest(f"{place}: {piece!r} has no value", hint=f"write {name}=1")
         pairs.append((name.strip(), value.strip()))
     return pairs
 
@@ -181,10 +204,13 @@ def _shares(text: str, place: str) -> dict[str, float]:
 
 def _tolerances(text: str) -> tuple[float, dict[str, float]]:
     pieces = [piece.strip() for piece in text.split(",") if piece.strip()]
-    general = [_number(piece, "--tolerance") for piece in pieces if "=" not in piece]
+    general = [_tolerance(piece) for piece in pieces if "=" not in piece]
     if len(general) > 1:
-        raise InvalidRequest(f"--tolerance: {text!r} names two for all", hint="write 0.05,cpu=0.2")
-    single = _shares(",".join(piece for piece in pieces if "=" in piece), "--tolerance")
+        raise InvalidRequest(
+            f"--tolerance: {text!r} has two general values", hint="write 0.05,cpu=0.2"
+        )
+    named = _pairs(",".join(piece for piece in pieces if "=" in piece), "--tolerance")
+    single = {name: _tolerance(value) for name, value in named}
     return general[0] if general else 0.05, single
 
 
@@ -204,6 +230,6 @@ def _partitions(text: str) -> frozenset[tuple[str, int]]:
     for piece in filter(None, map(str.strip, text.split(","))):
         topic, dash, number = piece.rpartition("-")
         if not dash or not number.isdigit():
-            raise InvalidRequest(f"{piece!r} is no partition", hint="write it like orders-3")
+            raise InvalidRequest(f"{piece!r} is not a partition", hint="write it like orders-3")
         found.add((topic, int(number)))
     return frozenset(found)

@@ -90,6 +90,8 @@ def _serve(
 
 
 def _show_start(about: dict[str, Any], output: Output) -> None:
+    if about["warning"]:
+        say(f"kedge: warning: {about['warning']}")
     if output is Output.JSON:
         echo_json(about)
     else:

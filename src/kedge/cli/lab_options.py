@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -58,6 +59,9 @@ class LabOptions:
     ] = None
     auto_create: Annotated[bool | None, typer.Option(help="auto.create.topics.enable (on)")] = None
     host: Annotated[str | None, typer.Option(help="Where to listen (127.0.0.1)")] = None
+    sasl_users: Annotated[
+        Path | None, typer.Option(help="Ask for a password (SASL/PLAIN): lines of name:password")
+    ] = None
     port: Annotated[
         int | None, typer.Option(help="Of the first broker, then upwards; 0 is any (0)")
     ] = None
@@ -73,6 +77,7 @@ class LabOptions:
             "rate": _amount(self.rate, "--rate"),
             "speed": _speed(self.speed),
             "traffic": _traffic(self.traffic),
+            "sasl_users": None if self.sasl_users is None else str(self.sasl_users.absolute()),
         }
         return {name: value for name, value in given.items() if value is not None}
 

@@ -124,7 +124,8 @@ def verify_command(
     findings = _findings(plan, cluster)
     _show(findings, output)
     fatal = sum(finding.fatal for finding in findings)
-    say(f"{len(plan.partitions)} partitions checked, {fatal} errors, {len(findings) - fatal} notes")
+    checked, warned = len(plan.partitions), len(findings) - fatal
+    say(f"{checked} partitions checked, {fatal} errors, {warned} warnings")
     return EXIT_FAILED if fatal else 0
 
 

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kedge.cli.amounts import parse_rate
 from kedge.cli.connection import (
     BootstrapOption,
     CommandConfigOption,
     DryRunOption,
+    YesOption,
     ZooKeeperOption,
+    confirm,
     connected,
     echo_json,
     echo_lines,
 )
 from kedge.cli.options import EXIT_FAILED, Output, OutputOption, echo, help_without_command
-from kedge.errors import InvalidRequest
 
 if TYPE_CHECKING:
     from kedge.cli.reassigning import Tell
@@ -32,6 +35,8 @@ PreserveOption = Annotated[
 TimeoutOption = Annotated[
     int, typer.Option("--timeout", help="Milliseconds to wait for moves between directories")
 ]
+
+NO_CHANGE = "-1"
 
 app = typer.Typer(name="reassign", help="Move replicas between brokers and directories")
 
@@ -101,22 +106,23 @@ def execute_command(
         bool, typer.Option("--additional", help="Although other moves are under way")
     ] = False,
     throttle: Annotated[
-        int, typer.Option(help="Bytes per second per broker between brokers; -1 for no change")
-    ] = -1,
+        str, typer.Option(help="Bytes per second per broker between brokers; -1 for no change")
+    ] = NO_CHANGE,
     replica_alter_log_dirs_throttle: Annotated[
-        int, typer.Option(help="Bytes per second between directories; -1 for no change")
-    ] = -1,
+        str, typer.Option(help="Bytes per second between directories; -1 for no change")
+    ] = NO_CHANGE,
     timeout: TimeoutOption = 10_000,
+    yes: YesOption = False,
     dry_run: DryRunOption = False,
     bootstrap_server: BootstrapOption = "",
     zookeeper: ZooKeeperOption = "",
     command_config: CommandConfigOption = None,
     output: OutputOption = Output.TABLE,
 ) -> int:
-    """Start the moves of a file, after printing the file that brings all back
+    """Start the moves of a file: prints the file that brings all back, asks, then starts
 
     Example: kedge reassign execute --bootstrap-server localhost:9092 --reassignment-json-file
-    moves.json --throttle 50000000
+    moves.json --throttle 50000000 --yes
     """
     import json
 
@@ -125,7 +131,11 @@ def execute_command(
     from kedge.report.moves import refused_rows
 
     file = _file(reassignment_json_file, strict=True)
-    limits = Limits(_rate(throttle), _rate(replica_alter_log_dirs_throttle), timeout)
+    limits = Limits(
+        _rate(throttle, "--throttle"),
+        _rate(replica_alter_log_dirs_throttle, "--replica-alter-log-dirs-throttle"),
+        timeout,
+    )
     with connected(bootstrap_server, command_config, zookeeper=zookeeper) as cluster:
         done = execute(
             cluster,
@@ -133,6 +143,7 @@ def execute_command(
             limits,
             additional=additional,
             dry_run=dry_run,
+            ask=partial(confirm, yes=yes),
             tell=_teller(output),
         )
     if output is Output.JSON:
@@ -148,10 +159,8 @@ def execute_command(
     return EXIT_FAILED if done.refused else 0
 
 
-def _rate(given: int) -> int | None:
-    if given < -1:
-        raise InvalidRequest(f"a rate of {given} bytes per second", hint="-1 leaves it alone")
-    return None if given == -1 else given
+def _rate(given: str, option: str) -> int | None:
+    return None if given == NO_CHANGE else parse_rate(given, option)
 
 
 @app.command("verify")

@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from kedge.apply.looking import HEARD_S, until_heard
+from kedge.apply.throttles import CONFIRM_S, Waiting, until_confirmed
 from kedge.cli.options import say
 from kedge.cluster.port import (
     Cluster,
+    ClusterDescription,
     ConfigChange,
     ConfigOp,
     ConfigResource,
@@ -65,6 +66,7 @@ from kedge.plan import (
 RETRY_S = 0.1
 
 Tell = Callable[[str], None]
+Ask = Callable[[str], None]
 Replicas = tuple[BrokerId, ...]
 Present = dict[TopicPartition, Replicas]
 
@@ -151,16 +153,19 @@ def execute(
     *,
     additional: bool,
     dry_run: bool,
+    ask: Ask,
     tell: Tell,
 ) -> Execution:
     """Start the moves of a file; partitions that the controller refuses are in the answer."""
     active = cluster.reassignments()
-    alive = cluster.describe().alive
+    cluster_now = cluster.describe()
+    alive = cluster_now.alive
     before = _present(cluster, file)
     judge_execute(file, active=active, alive=alive, current=before, additional=additional)
     _tell_all(tell, rollback_lines(file, before))
     if dry_run:
         return Execution(before)
+    ask(_execute_question(cluster_now, file))
     moves = throttles_of(move_map(active, file.targets, before))
     if limits.inter_broker is not None or limits.log_dirs is not None:
         say("note: run verify until all is done: it is what removes the throttles again")
@@ -182,6 +187,14 @@ def execute(
     if wanted:
         move_directories(cluster, wanted, timeout_ms=limits.timeout_ms, tell=tell)
     return Execution(before, started, log_dirs=wanted)
+
+
+def _execute_question(cluster: ClusterDescription, file: ReassignmentFile) -> str:
+    partitions, log_dirs = len(file.targets), len(file.log_dir_moves)
+    moves = f"{partitions} partition{'' if partitions == 1 else 's'}"
+    if log_dirs:
+        moves += f" and {log_dirs} replica{'' if log_dirs == 1 else 's'} between directories"
+    return f"Reassign {moves} of cluster {cluster.cluster_id}?"
 
 
 def _refused(
@@ -240,12 +253,12 @@ def _set_rates(
     _alter(cluster, {broker_resource(broker): steps for broker in reachable})
     lease = Lease({str(broker): dict(rates) for broker in reachable}, {})
     try:
-        silent = until_heard(cluster, lease)
+        silent = until_confirmed(cluster, lease, Waiting())
     except KedgeError as refusal:  # who may alter configs need not be one who may read them
         say(f"note: whether brokers have taken their throttles is not known: {refusal.what}")
     else:
         if silent:
-            say(f"note: broker {', '.join(silent)} has not taken its throttle in {HEARD_S:g} s")
+            say(f"note: broker {', '.join(silent)} has not taken its throttle in {CONFIRM_S:g} s")
 
 
 def _only_alive(brokers: Sequence[BrokerId], alive: Iterable[BrokerId]) -> list[BrokerId]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kedge.cli.connection import CommandConfigOption, connected, echo_json
-from kedge.cli.options import Output, OutputOption, echo
+from kedge.cli.options import Output, OutputOption, echo, say
 
 if TYPE_CHECKING:
     from kedge.model import Snapshot
@@ -29,10 +29,14 @@ def snapshot_command(
     command_config: CommandConfigOption = None,
     output: OutputOption = Output.TABLE,
 ) -> int:
-    """Take a snapshot of a cluster: where replicas are, what they weigh
+    """Take a snapshot of a cluster: brokers, replicas, leaders and sizes
+
+    Rates of network and cpu are in no answer of a cluster: `kedge pipeline` makes snapshots with
+    them from metrics.
 
     Example: kedge snapshot --bootstrap-server localhost:9092 --out cluster.json
     """
+    from kedge.balance import missing_text
     from kedge.files import write_snapshot
 
     taken = live_snapshot(bootstrap_server, command_config)
@@ -43,11 +47,13 @@ def snapshot_command(
         echo_json(row | {"file": str(out)})
     else:
         echo(f"{partitions} partitions on {brokers} brokers: {out}")
+    if missing := missing_text(taken):
+        say(f"note: {missing}; a live cluster tells sizes and counts only, rates come from metrics")
     return 0
 
 
 def live_snapshot(bootstrap_server: str, command_config: Path | None) -> Snapshot:
-    """What a live cluster tells: metadata, sizes and log directories."""
+    """A snapshot of a live cluster: metadata, sizes and log directories."""
     from datetime import UTC, datetime
 
     from kedge.cli.taking import snapshot_of

@@ -1,10 +1,12 @@
-"""A snapshot from what a live cluster tells.
+"""A snapshot of a live cluster.
 
 Metadata gives replicas, leaders and racks; the log directories give sizes and, since Kafka 3.3
 (KIP-827), how large each directory is. A replica's size is that of its leader's copy, or the
-largest copy where the leader does not tell. A broker that holds replicas and is not there is dead.
+largest copy where the leader's is unknown. A broker that holds replicas and is not listed is dead;
+a listed node that is a controller only is left out.
 
-The capacity of a broker's disk is told only when each of its directories tells its own.
+The capacity of a broker's disk is known only when that of each of its directories is. Rates of
+network and cpu are in no admin answer: the snapshot has none.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from datetime import datetime
 
 import numpy as np
 
+from kedge.cluster.hosts import replica_hosts
 from kedge.cluster.port import Cluster, LogDirDescription, TopicDescription
 from kedge.errors import KedgeError, UnsupportedByCluster
 from kedge.model import (
@@ -39,12 +42,13 @@ def snapshot_of(cluster: Cluster, *, taken_at: datetime) -> Snapshot:
     described = cluster.describe()
     topics = _topics(cluster)
     moving = cluster.reassignments()
-    dirs = _log_dirs(cluster, sorted(described.alive))
     rows = {TopicPartition(t.name, p.partition): p for t in topics for p in t.partitions}
     assignment = Assignment.from_mapping({tp: each.replicas for tp, each in rows.items()})
     keys = assignment.keys()
     held = {broker for each in rows.values() for broker in each.replicas}
-    brokers = [*described.brokers, *(_gone(b) for b in sorted(held - described.alive))]
+    hosts = replica_hosts(cluster, described.brokers, held)
+    dirs = _log_dirs(cluster, [broker.id for broker in hosts])
+    brokers = [*hosts, *(_gone(b) for b in sorted(held - described.alive))]
     paths = sorted({one.path for each in dirs.values() for one in each})
     size, log_dir = _stored(keys, assignment, dirs, paths, {tp: rows[tp].leader for tp in keys})
     none = ReplicaAssignment(())

@@ -17,9 +17,7 @@ def chosen_topics(
     expression = topic_expression(pattern)
     found = [name for name in names if expression.fullmatch(name)]
     if must_exist and not found:
-        raise UnknownTopicOrPartition(
-            f"no topic fits {pattern!r}", hint="--if-exists makes that no error"
-        )
+        raise UnknownTopicOrPartition(f"Topic {pattern!r} not found")
     return found
 
 
@@ -29,4 +27,6 @@ def topic_expression(pattern: str) -> re.Pattern[str]:
     try:
         return re.compile(text)
     except re.error as error:
-        raise MalformedInput(f"{pattern!r} is no pattern: {error}", place="--topic") from error
+        raise MalformedInput(
+            f"{pattern!r} is not a valid pattern: {error}", place="--topic"
+        ) from error

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -21,11 +23,12 @@ from kedge.cli.options import Output, OutputOption, echo, help_without_command, 
 from kedge.errors import InvalidPartitions, InvalidReplicationFactor, InvalidRequest
 
 if TYPE_CHECKING:
-    from kedge.cluster.port import Cluster, ExpandOrder, TopicOrder
-    from kedge.model import BrokerId
+    from kedge.cluster.port import Cluster, ExpandOrder, TopicDescription, TopicOrder
+    from kedge.model import BrokerId, ReplicaAssignment, TopicPartition
     from kedge.report.topics import DescribedTopic
 
 FACTOR_MAX = 32_767
+TOPIC_ID = re.compile(r"[A-Za-z0-9_-]{22}")
 
 PatternOption = Annotated[
     str | None, typer.Option("--topic", help="A name or pattern; several by commas")
@@ -169,6 +172,10 @@ def describe_command(
     topics_with_overrides: Annotated[
         bool, typer.Option("--topics-with-overrides", help="Topics with configs of their own")
     ] = False,
+    partition_size_limit_per_response: Annotated[
+        int | None,
+        typer.Option(min=1, help="Accepted as by Kafka's tool; Kedge chooses its page size itself"),
+    ] = None,
     bootstrap_server: BootstrapOption = "",
     zookeeper: ZooKeeperOption = "",
     command_config: CommandConfigOption = None,
@@ -180,6 +187,7 @@ def describe_command(
     """
     from kedge.report.topics import Selection, describe_lines, describe_rows
 
+    del partition_size_limit_per_response
     selection = Selection(
         under_replicated_partitions,
         unavailable_partitions,
@@ -191,6 +199,8 @@ def describe_command(
         raise InvalidRequest(
             "--topics-with-overrides shows no partitions to filter", hint="leave one out"
         )
+    if topic_id is not None:
+        _check_topic_id(topic_id)
     with connected(bootstrap_server, command_config, zookeeper=zookeeper) as cluster:
         must_exist = not if_exists
         names = _matching(
@@ -199,7 +209,9 @@ def describe_command(
             exclude_internal=exclude_internal,
             must_exist=must_exist,
         )
-        described = _with_id(_described(cluster, names), topic_id, must_exist=must_exist)
+        topics = _topics(cluster, names, topic_id, must_exist=must_exist)
+        needs_configs = under_min_isr_partitions or at_min_isr_partitions or topics_with_overrides
+        described = _described(cluster, topics, needs_configs=needs_configs)
         alive = _alive(cluster, wanted=unavailable_partitions)
     if output is Output.JSON:
         echo_json({"topics": describe_rows(described, selection, alive)})
@@ -211,38 +223,73 @@ def _alive(cluster: Cluster, *, wanted: bool) -> frozenset[BrokerId]:
     return cluster.describe().alive if wanted else frozenset()
 
 
-def _described(cluster: Cluster, names: list[str]) -> list[DescribedTopic]:
-    from kedge.cluster.port import topic_resource
-    from kedge.errors import KedgeError
-    from kedge.report.topics import DescribedTopic
+def _topics(
+    cluster: Cluster, names: list[str], topic_id: str | None, *, must_exist: bool
+) -> list[TopicDescription]:
+    """The topics of these names, or the one of them with this id."""
+    from kedge.errors import KedgeError, UnknownTopicId
 
-    if not names:
-        return []
-    topics = cluster.describe_topics(names)
-    configs = cluster.describe_configs([topic_resource(name) for name in names])
-    moving = cluster.reassignments()
-    described: list[DescribedTopic] = []
-    for name in names:
-        topic, settings = topics[name], configs[topic_resource(name)]
+    found: list[TopicDescription] = []
+    for topic in cluster.describe_topics(names).values() if names else ():
         if isinstance(topic, KedgeError):
             raise topic
+        found.append(topic)
+    if topic_id is None:
+        return found
+    chosen = [_without_elr(topic) for topic in found if topic.topic_id == topic_id]
+    if not chosen and must_exist:
+        raise UnknownTopicId(f"No topic has the id {topic_id}")
+    return chosen
+
+
+def _without_elr(topic: TopicDescription) -> TopicDescription:
+    """Kafka's request by id does not return eligible leaders: its tool shows N/A, and so do we."""
+    from dataclasses import replace
+
+    bare = (replace(p, eligible=None, last_known_eligible=None) for p in topic.partitions)
+    return replace(topic, partitions=tuple(bare))
+
+
+def _check_topic_id(topic_id: str) -> None:
+    if TOPIC_ID.fullmatch(topic_id) is None:
+        raise InvalidRequest(
+            f"--topic-id: {topic_id!r} is not a topic id",
+            hint="kedge topics describe shows ids of 22 characters",
+        )
+
+
+def _described(
+    cluster: Cluster, topics: list[TopicDescription], *, needs_configs: bool
+) -> list[DescribedTopic]:
+    """Topics with their configs; like Kafka's tool, this needs no permission on the cluster."""
+    from kedge.cluster.port import topic_resource
+    from kedge.errors import KedgeError, Unauthorised
+    from kedge.report.topics import DescribedTopic
+
+    if not topics:
+        return []
+    configs = cluster.describe_configs([topic_resource(topic.name) for topic in topics])
+    moving = _moving(cluster)
+    described: list[DescribedTopic] = []
+    for topic in topics:
+        settings = configs[topic_resource(topic.name)]
+        if isinstance(settings, Unauthorised) and not needs_configs:
+            say(f"note: configs of topic {topic.name} are not shown: {settings.what}")
+            settings = ()
         if isinstance(settings, KedgeError):
             raise settings
         described.append(DescribedTopic(topic, settings, moving))
     return described
 
 
-def _with_id(
-    described: list[DescribedTopic], topic_id: str | None, *, must_exist: bool
-) -> list[DescribedTopic]:
-    from kedge.errors import UnknownTopicId
+def _moving(cluster: Cluster) -> Mapping[TopicPartition, ReplicaAssignment]:
+    """The moves under way; none where listing them is not permitted, as in Kafka's tool."""
+    from kedge.errors import Unauthorised
 
-    if topic_id is None:
-        return described
-    found = [each for each in described if each.topic.topic_id == topic_id]
-    if not found and must_exist:
-        raise UnknownTopicId(f"no topic has the id {topic_id}")
-    return found
+    try:
+        return cluster.reassignments()
+    except Unauthorised:
+        return {}
 
 
 @app.command("alter")
@@ -303,7 +350,7 @@ def delete_command(
     command_config: CommandConfigOption = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Delete topics and all that is in them; asks first if somebody sits at the terminal
+    """Delete topics and all their records; asks first, and needs --yes without a terminal
 
     Example: kedge topics delete --bootstrap-server localhost:9092 --topic orders --yes
     """

@@ -246,6 +246,9 @@ class ZooKeeperCluster:
                     moving[tp] = now if now.in_progress else reassign_to(now, ordered[tp])
         return moving
 
+    def authorize_reassignments(self) -> KedgeError | None:
+        return DONE  # ZooKeeper's own rights are checked by each write
+
     def alter_reassignments(
         self, targets: Mapping[TopicPartition, Sequence[BrokerId] | None]
     ) -> Answers[TopicPartition]:
@@ -308,6 +311,9 @@ class ZooKeeperCluster:
 
     def alter_log_dirs(self, moves: Mapping[Replica, str]) -> Answers[Replica]:
         _unsupported("log directories are not known")
+
+    def config_names(self, kind: ResourceKind) -> frozenset[str]:
+        _unsupported("Groups and client metrics are not known")
 
     def describe_quotas(
         self, entity: QuotaEntity, *, strict: bool = False

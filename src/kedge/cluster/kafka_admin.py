@@ -17,6 +17,7 @@ from kedge.cluster.port import (
     LogDirDescription,
     QuotaEntity,
     Replica,
+    ResourceKind,
     TopicDescription,
     TopicOrder,
 )
@@ -59,6 +60,9 @@ class KafkaAdmin:
     ) -> dict[ConfigResource, Configs | KedgeError]:
         return kafka_configs.describe_configs(self._session, resources, synonyms=synonyms)
 
+    def config_names(self, kind: ResourceKind) -> frozenset[str]:
+        return kafka_configs.config_names(self._session, kind)
+
     def alter_configs(
         self, changes: Changes, *, validate_only: bool = False
     ) -> Answers[ConfigResource]:
@@ -81,6 +85,9 @@ class KafkaAdmin:
         self, targets: Mapping[TopicPartition, Sequence[BrokerId] | None]
     ) -> Answers[TopicPartition]:
         return kafka_moves.alter_reassignments(self._session, targets)
+
+    def authorize_reassignments(self) -> KedgeError | None:
+        return kafka_moves.authorize_reassignments(self._session)
 
     def log_dirs(
         self, brokers: Sequence[BrokerId], topics: Sequence[str] | None = None

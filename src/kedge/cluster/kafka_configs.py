@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kedge.cluster.batches import RESOURCES_MAX, batches
+from kedge.cluster.deadline import Deadline
 from kedge.cluster.messages import (
     AlterClientQuotasRequest,
     AlterClientQuotasResponse,
@@ -19,6 +20,10 @@ from kedge.cluster.messages import (
     DescribeConfigsResponse,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
+    ListConfigResourcesRequest,
+    ListConfigResourcesResponse,
+    ListGroupsRequest,
+    ListGroupsResponse,
 )
 from kedge.cluster.port import (
     Answers,
@@ -73,6 +78,33 @@ def describe_configs(
     return {resource: found[resource] for resource in resources}
 
 
+def config_names(session: Session, kind: ResourceKind) -> frozenset[str]:
+    """The groups that exist or have configs, or the client metrics subscriptions (KIP-1142)."""
+    deadline = session.deadline()
+    names = _groups(session, deadline) if kind is ResourceKind.GROUP else frozenset[str]()
+    if kind is ResourceKind.GROUP and not session.knows(ListConfigResourcesRequest, deadline):
+        return names
+    request = ListConfigResourcesRequest(resource_types=[int(kind)])
+    answer = session.ask(request, ListConfigResourcesResponse, deadline)
+    error = refusal(answer.error_code, None, needs="DescribeConfigs on Cluster")
+    if error is not None:
+        raise error
+    # version 0 lists client metrics only, whatever was asked for
+    return names | {r.resource_name for r in answer.config_resources if r.resource_type == kind}
+
+
+def _groups(session: Session, deadline: Deadline) -> frozenset[str]:
+    """Every broker lists the groups that it coordinates."""
+    names: set[str] = set()
+    for broker in session.refresh(deadline):
+        answer = session.ask(ListGroupsRequest(), ListGroupsResponse, deadline, node=broker.id)
+        error = refusal(answer.error_code, None, "groups", needs="Describe on Cluster")
+        if error is not None:
+            raise error
+        names |= {group.group_id for group in answer.groups}
+    return frozenset(names)
+
+
 def alter_configs(
     session: Session, changes: Changes, *, validate_only: bool
 ) -> Answers[ConfigResource]:
@@ -90,10 +122,14 @@ def alter_configs(
                 raise
             answers |= dict.fromkeys(batch, fault)
             continue
-        answers |= {
-            _resource(each): refusal(each.error_code, each.error_message, str(_resource(each)))
-            for each in answer.responses
-        }
+        for each in answer.responses:
+            resource = _resource(each)
+            answers[resource] = refusal(
+                each.error_code,
+                each.error_message,
+                str(resource),
+                needs=_permission("AlterConfigs", resource),
+            )
     return {resource: answers[resource] for resource in changes}
 
 
@@ -153,8 +189,21 @@ def _resource(result: Any) -> ConfigResource:
     return ConfigResource(ResourceKind(result.resource_type), result.resource_name)
 
 
+def _permission(operation: str, resource: ConfigResource) -> str:
+    """The permission that configs of a resource need; those of brokers belong to the cluster."""
+    if resource.kind in (ResourceKind.TOPIC, ResourceKind.GROUP):
+        return f"{operation} on {resource.kind.name.capitalize()} {resource.name}"
+    return f"{operation} on Cluster"
+
+
 def _described(result: Any) -> Configs | KedgeError:
-    error = refusal(result.error_code, result.error_message, str(_resource(result)))
+    resource = _resource(result)
+    error = refusal(
+        result.error_code,
+        result.error_message,
+        str(resource),
+        needs=_permission("DescribeConfigs", resource),
+    )
     if error is not None:
         return error
     return tuple(sorted(map(_entry, result.configs), key=lambda entry: entry.name))
@@ -184,7 +233,12 @@ def describe_quotas(
     kind = DescribeClientQuotasRequest
     request = kind(components=[_component(*part) for part in entity.parts], strict=strict)
     answer = session.ask(request, DescribeClientQuotasResponse, session.deadline())
-    error = refusal(answer.error_code, answer.error_message, "client quotas")
+    error = refusal(
+        answer.error_code,
+        answer.error_message,
+        "client quotas",
+        needs="DescribeConfigs on Cluster",
+    )
     if error is not None:
         raise error
     return {
@@ -221,7 +275,9 @@ def alter_quotas(
     request = AlterClientQuotasRequest(entries=[entry], validate_only=False)
     answer = session.ask(request, AlterClientQuotasResponse, session.deadline(), change=True)
     return {
-        _entity(each): refusal(each.error_code, each.error_message, "client quotas")
+        _entity(each): refusal(
+            each.error_code, each.error_message, "client quotas", needs="AlterConfigs on Cluster"
+        )
         for each in answer.entries
     }
 

@@ -33,6 +33,8 @@ from kedge.cluster.session import Session
 from kedge.errors import KedgeError
 from kedge.model import BrokerId, ReplicaAssignment, TopicPartition
 
+DESCRIBE, ALTER = "Describe on Cluster", "Alter on Cluster"
+
 Targets = Mapping[TopicPartition, Sequence[BrokerId] | None]
 
 
@@ -43,7 +45,7 @@ def reassignments(session: Session) -> dict[TopicPartition, ReplicaAssignment]:
     answer = session.ask_controller(
         request, ListPartitionReassignmentsResponse, deadline, _top_code, change=False
     )
-    _raise_for(answer, "reassignments")
+    _raise_for(answer, "reassignments", needs=DESCRIBE)
     return {
         TopicPartition(topic.name, each.partition_index): ReplicaAssignment(
             brokers(each.replicas),
@@ -66,12 +68,22 @@ def alter_reassignments(session: Session, targets: Targets) -> Answers[TopicPart
         answer = session.ask_controller(
             request, AlterPartitionReassignmentsResponse, deadline, _top_code
         )
-        _raise_for(answer, "reassignments")
+        _raise_for(answer, "reassignments", needs=ALTER)
         for topic in answer.responses:
             for each in topic.partitions:
                 tp = TopicPartition(topic.name, each.partition_index)
-                answers[tp] = refusal(each.error_code, each.error_message)
+                answers[tp] = refusal(each.error_code, each.error_message, needs=ALTER)
     return answers
+
+
+def authorize_reassignments(session: Session) -> KedgeError | None:
+    """The refusal of a request that names no partition: rights are checked all the same."""
+    deadline = session.deadline()
+    request = AlterPartitionReassignmentsRequest(topics=[], timeout_ms=deadline.left_ms())
+    answer = session.ask_controller(
+        request, AlterPartitionReassignmentsResponse, deadline, _top_code, change=False
+    )
+    return refusal(answer.error_code, answer.error_message, "reassignments", needs=ALTER)
 
 
 def _reassignable(batch: Sequence[TopicPartition], targets: Targets) -> list[Any]:
@@ -93,8 +105,9 @@ def _top_code(answer: Any) -> Iterable[int]:
     return (answer.error_code,)
 
 
-def _raise_for(answer: Any, subject: str) -> None:
-    error = refusal(answer.error_code, getattr(answer, "error_message", None), subject)
+def _raise_for(answer: Any, subject: str, *, needs: str) -> None:
+    message = getattr(answer, "error_message", None)
+    error = refusal(answer.error_code, message, subject, needs=needs)
     if error is not None:
         raise error
 
@@ -113,7 +126,7 @@ def log_dirs(
         try:
             request = DescribeLogDirsRequest(topics=wanted)
             answer = session.ask(request, DescribeLogDirsResponse, deadline, node=node)
-            _raise_for(answer, f"broker {node}")
+            _raise_for(answer, f"broker {node}", needs=DESCRIBE)
         except KedgeError as fault:
             found[node] = fault
         else:
@@ -175,7 +188,7 @@ def alter_log_dirs(session: Session, moves: Mapping[Replica, str]) -> Answers[Re
         for topic in answer.results:
             for each in topic.partitions:
                 replica = Replica(topic.topic_name, each.partition_index, node)
-                answers[replica] = refusal(each.error_code, None)
+                answers[replica] = refusal(each.error_code, None, needs=ALTER)
     return answers
 
 
@@ -215,7 +228,7 @@ def elect_leaders(
             timeout_ms=deadline.left_ms(),
         )
         answer = session.ask_controller(request, ElectLeadersResponse, deadline, _election_codes)
-        _raise_for(answer, "the election")
+        _raise_for(answer, "the election", needs=ALTER)
         answers |= _elected(answer)
     return answers
 
@@ -230,7 +243,7 @@ def _electable(batch: Sequence[TopicPartition]) -> list[Any]:
 def _elected(answer: ElectLeadersResponse) -> Answers[TopicPartition]:
     return {
         TopicPartition(topic.topic, each.partition_id): (
-            refusal(each.error_code, each.error_message) if each.error_code else DONE
+            refusal(each.error_code, each.error_message, needs=ALTER) if each.error_code else DONE
         )
         for topic in answer.replica_election_results
         for each in topic.partition_result

@@ -28,9 +28,13 @@ from kedge.cluster.port import (
     TopicDescription,
     TopicOrder,
 )
-from kedge.cluster.refusals import refusal
+from kedge.cluster.refusals import (
+    AUTHORIZATION_FAILED,
+    UNKNOWN_TOPIC_OR_PARTITION,
+    refusal,
+)
 from kedge.cluster.session import Session
-from kedge.errors import KedgeError, UnknownTopicOrPartition
+from kedge.errors import KedgeError, Unauthorised, UnknownTopicOrPartition
 from kedge.model import BrokerId
 
 Described = dict[str, TopicDescription | KedgeError]
@@ -54,7 +58,9 @@ def describe_topics(session: Session, names: Sequence[str]) -> Described:
     for batch in batches(dict.fromkeys(names), TOPICS_MAX):
         found |= ask(session, batch, deadline)
     gone = UnknownTopicOrPartition
-    return {name: found.get(name) or gone(f"no topic {name!r}") for name in dict.fromkeys(names)}
+    return {
+        name: found.get(name) or gone(f"Topic {name!r} not found") for name in dict.fromkeys(names)
+    }
 
 
 def _by_metadata(session: Session, names: Sequence[str], deadline: Deadline) -> Described:
@@ -89,6 +95,13 @@ def _by_partitions(session: Session, names: Sequence[str], deadline: Deadline) -
 
 
 def _described(topic: Any) -> TopicDescription | KedgeError:
+    if topic.error_code == UNKNOWN_TOPIC_OR_PARTITION:
+        return UnknownTopicOrPartition(f"Topic {topic.name!r} not found")
+    if topic.error_code in AUTHORIZATION_FAILED:
+        return Unauthorised(
+            f"Not authorized on topic {topic.name} (or it does not exist)",
+            hint=f"missing permission: Describe on Topic {topic.name}",
+        )
     error = refusal(topic.error_code, None, f"topic {topic.name}")
     if error is not None:
         return error
@@ -142,7 +155,11 @@ def create_topics(
             validate_only=validate_only,
         )
         answer = session.ask_controller(request, CreateTopicsResponse, deadline, _topic_codes)
-        answers |= {t.name: refusal(t.error_code, t.error_message, t.name) for t in answer.topics}
+        for each in answer.topics:
+            needs = f"Create on Cluster (or Create on Topic {each.name})"
+            answers[each.name] = refusal(
+                each.error_code, each.error_message, each.name, needs=needs
+            )
     return {order.name: answers[order.name] for order in orders}
 
 
@@ -184,7 +201,11 @@ def expand_topics(
             validate_only=validate_only,
         )
         answer = session.ask_controller(request, CreatePartitionsResponse, deadline, _result_codes)
-        answers |= {t.name: refusal(t.error_code, t.error_message, t.name) for t in answer.results}
+        for each in answer.results:
+            needs = f"Alter on Topic {each.name}"
+            answers[each.name] = refusal(
+                each.error_code, each.error_message, each.name, needs=needs
+            )
     return {order.topic: answers[order.topic] for order in orders}
 
 
@@ -212,10 +233,10 @@ def delete_topics(session: Session, names: Sequence[str]) -> Answers[str]:
             timeout_ms=deadline.left_ms(),
         )
         answer = session.ask_controller(request, DeleteTopicsResponse, deadline, _deleted_codes)
-        answers |= {
-            t.name or "": refusal(t.error_code, t.error_message, t.name or "")
-            for t in answer.responses
-        }
+        for each in answer.responses:
+            name = each.name or ""
+            needs = f"Delete on Topic {name}"
+            answers[name] = refusal(each.error_code, each.error_message, name, needs=needs)
     return {name: answers[name] for name in names}
 
 

@@ -32,6 +32,7 @@ from kedge.cluster.port import (
     StoredReplica,
     TopicDescription,
     TopicOrder,
+    broker_resource,
     topic_resource,
 )
 from kedge.errors import (
@@ -64,15 +65,23 @@ class _Partition:
     leader: BrokerId | None
     isr: tuple[BrokerId, ...]
     directories: dict[BrokerId, str] = field(default_factory=dict[BrokerId, str])
+    future: dict[BrokerId, str] = field(default_factory=dict[BrokerId, str])
+    preferred: dict[BrokerId, str] = field(default_factory=dict[BrokerId, str])
 
 
 class MemoryCluster:
     """The adapter of the cluster port that needs no cluster."""
 
-    def __init__(self, brokers: Sequence[Broker] | int = 3) -> None:
+    def __init__(
+        self, brokers: Sequence[Broker] | int = 3, *, controller_node: BrokerId | None = None
+    ) -> None:
+        """With a `controller_node`, that node is the controller and listed, and is no broker."""
         if isinstance(brokers, int):
             brokers = [Broker(BrokerId(i), f"r{i}") for i in range(1, brokers + 1)]
         self._brokers = {broker.id: broker for broker in brokers}
+        self._controller_node = controller_node
+        if controller_node is not None:
+            self._brokers[controller_node] = Broker(controller_node)
         self.alive = set(self._brokers)
         self.hold_moves = False
         self._topics: dict[str, dict[int, _Partition]] = {}
@@ -106,6 +115,8 @@ class MemoryCluster:
         for partition in self._partitions():
             if partition.assignment.in_progress:
                 self._finish(partition)
+            partition.directories |= partition.future
+            partition.future.clear()
 
     def _partitions(self) -> list[_Partition]:
         return [each for topic in self._topics.values() for each in topic.values()]
@@ -114,7 +125,7 @@ class MemoryCluster:
 
     def describe(self) -> ClusterDescription:
         alive = sorted(self.alive)
-        controller = alive[0] if alive else None
+        controller = self._controller_node or (alive[0] if alive else None)
         return ClusterDescription("memory", controller, tuple(self._brokers[b] for b in alive))
 
     def topic_names(self) -> dict[str, bool]:
@@ -224,12 +235,23 @@ class MemoryCluster:
 
     def _entries(self, resource: ConfigResource, synonyms: bool) -> Configs:
         self._judge_resource(resource)
+        if self._controller_node is not None and (
+            resource == broker_resource(self._controller_node)
+        ):
+            return ()
         return self._configs.entries(resource, synonyms=synonyms)
+
+    def config_names(self, kind: ResourceKind) -> frozenset[str]:
+        return self._configs.names(kind)
 
     def _judge_resource(self, resource: ConfigResource) -> None:
         if resource.kind is ResourceKind.TOPIC:
             self._topic(resource.name)
-        elif resource != BROKER_DEFAULTS and BrokerId(int(resource.name)) not in self.alive:
+        elif (
+            resource.kind is ResourceKind.BROKER
+            and resource != BROKER_DEFAULTS
+            and BrokerId(int(resource.name)) not in self.alive
+        ):
             raise UnknownBroker(f"broker {resource.name} is not alive")
 
     def alter_configs(
@@ -277,6 +299,9 @@ class MemoryCluster:
             for tp, target in targets.items()
         }
 
+    def authorize_reassignments(self) -> KedgeError | None:
+        return DONE
+
     def _move(self, tp: TopicPartition, target: Sequence[BrokerId] | None) -> None:
         partition = self._partition(tp)
         now = partition.assignment
@@ -298,7 +323,9 @@ class MemoryCluster:
         target = partition.assignment.target
         partition.assignment = ReplicaAssignment(target)
         partition.isr = tuple(b for b in target if b in self.alive)
-        partition.directories = {b: partition.directories.get(b, LOG_DIRS[0]) for b in target}
+        chosen = {b: partition.preferred.pop(b, LOG_DIRS[0]) for b in target}
+        partition.directories = {b: partition.directories.get(b, chosen[b]) for b in target}
+        partition.future = {b: path for b, path in partition.future.items() if b in target}
         if partition.leader not in target:
             partition.leader = partition.isr[0] if partition.isr else None
 
@@ -314,10 +341,11 @@ class MemoryCluster:
             raise UnknownBroker(f"broker {broker} is not alive")
         stored = {
             path: [
-                StoredReplica(TopicPartition(name, number), 0, 0)
+                StoredReplica(TopicPartition(name, number), 0, 0, future=places is each.future)
                 for name, topic in sorted(self._topics.items())
                 for number, each in sorted(topic.items())
-                if each.directories.get(broker) == path and (topics is None or name in topics)
+                for places in (each.directories, each.future)
+                if places.get(broker) == path and (topics is None or name in topics)
             ]
             for path in LOG_DIRS
         }
@@ -335,9 +363,16 @@ class MemoryCluster:
         if path not in LOG_DIRS:
             raise LogDirNotFound("the broker has no such log directory")
         partition = self._topics.get(replica.topic, {}).get(replica.partition)
+        if partition is not None:
+            partition.preferred[replica.broker] = path
         if partition is None or replica.broker not in partition.directories:
             raise ReplicaNotAvailable("the broker does not have this replica")
-        partition.directories[replica.broker] = path
+        partition.preferred.pop(replica.broker)
+        partition.future.pop(replica.broker, None)
+        if self.hold_moves and partition.directories[replica.broker] != path:
+            partition.future[replica.broker] = path
+        else:
+            partition.directories[replica.broker] = path
 
     def elect_leaders(
         self, election: Election, partitions: Sequence[TopicPartition] | None = None

@@ -33,7 +33,12 @@ TOPIC_CONFIGS = {
 BROKER_CONFIGS = {"log.retention.ms": "604800000", "log.segment.bytes": "1073741824"}
 LISTS = ("cleanup.policy", *(name for name in TOPIC_CONFIGS if name.endswith("replicas")))
 NUMBERS = ("retention.ms", "retention.bytes", "segment.ms", "min.insync.replicas")
-OWN_SOURCE = {ResourceKind.TOPIC: ConfigSource.TOPIC, ResourceKind.BROKER: ConfigSource.BROKER}
+OWN_SOURCE = {
+    ResourceKind.TOPIC: ConfigSource.TOPIC,
+    ResourceKind.BROKER: ConfigSource.BROKER,
+    ResourceKind.CLIENT_METRICS: ConfigSource.CLIENT_METRICS,
+    ResourceKind.GROUP: ConfigSource.GROUP,
+}
 
 
 class KeptConfigs:
@@ -65,6 +70,10 @@ class KeptConfigs:
             _apply(resource, result, step)
         if not validate_only:
             self._own[resource] = result
+
+    def names(self, kind: ResourceKind) -> frozenset[str]:
+        """The resources of a kind that have configs."""
+        return frozenset(each.name for each, own in self._own.items() if each.kind is kind and own)
 
     def put(self, resource: ConfigResource, configs: Mapping[str, str]) -> None:
         """Set these and no others."""

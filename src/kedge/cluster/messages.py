@@ -44,6 +44,11 @@ with warnings.catch_warnings():
         DescribeClientQuotasRequest,
         DescribeClientQuotasResponse,
     )
+    from kafka.protocol.admin.configs import (
+        ListConfigResourcesRequest,
+        ListConfigResourcesResponse,
+    )
+    from kafka.protocol.admin.groups import ListGroupsRequest, ListGroupsResponse
     from kafka.protocol.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 
 __all__ = [
@@ -72,6 +77,10 @@ __all__ = [
     "ElectLeadersResponse",
     "IncrementalAlterConfigsRequest",
     "IncrementalAlterConfigsResponse",
+    "ListConfigResourcesRequest",
+    "ListConfigResourcesResponse",
+    "ListGroupsRequest",
+    "ListGroupsResponse",
     "ListPartitionReassignmentsRequest",
     "ListPartitionReassignmentsResponse",
     "MetadataRequest",

@@ -281,6 +281,10 @@ class Cluster(Protocol):
         """Every config of these things, sorted by name."""
         ...
 
+    def config_names(self, kind: ResourceKind) -> frozenset[str]:
+        """The names of all groups, or of all client metrics subscriptions."""
+        ...
+
     def alter_configs(
         self, changes: Changes, *, validate_only: bool = False
     ) -> Answers[ConfigResource]:
@@ -311,6 +315,10 @@ class Cluster(Protocol):
         self, targets: Mapping[TopicPartition, Sequence[BrokerId] | None]
     ) -> Answers[TopicPartition]:
         """Start moves, change their targets, or cancel them (None)."""
+        ...
+
+    def authorize_reassignments(self) -> Outcome:
+        """The refusal that starting a move would meet for lack of rights; nothing is changed."""
         ...
 
     def log_dirs(

@@ -183,6 +183,8 @@ def _bytes(location: str) -> bytes:
         if len(data) > STORE_BYTES_MAX:
             raise MalformedInput(f"more than {STORE_BYTES_MAX} bytes", place=location)
         return data
+    except ValueError as error:  # a null character, or one that no path can have
+        raise InvalidRequest(f"{location!r} is no path") from error
     except OSError as error:
         raise InvalidRequest(f"{location}: {error.strerror or error}") from error
 

@@ -91,7 +91,7 @@ def script_when_active(context: Context, event: e.Event) -> Script[Any]:
 def script_of_message(context: Context, event: e.Event) -> Script[Any]:
     """The scripts of what brokers and operators say to a controller that holds the role."""
     match event:
-        case e.LeaderAndIsrAnswered() | e.ReplicasDeleted() if is_of_another_life(context, event):
+        case e.LeaderAndIsrAnswered() | e.ReplicasDeleted() if is_stale_epoch(context, event):
             return nothing(None)
         case e.LeaderAndIsrAnswered():
             return on_leader_and_isr_answered(context, event)
@@ -151,10 +151,18 @@ def answer_with(event: e.Event, code: ErrorCode) -> Any:
             return None
 
 
-def is_of_another_life(context: Context, event: e.LeaderAndIsrAnswered | e.ReplicasDeleted) -> bool:
-    """Whether a broker answers what this process asked when it was the controller before: it has
-    been told other things since."""
-    return event.asked_in_epoch not in (None, context.epoch)
+def is_stale_epoch(context: Context, event: e.LeaderAndIsrAnswered | e.ReplicasDeleted) -> bool:
+    """Whether an answer belongs to an earlier controller epoch of this process, or to an earlier
+    registration of the broker: other requests have been sent to the broker since.
+
+    Kafka counts such an answer. A directory that failed before a restart then stays offline after
+    it, and a replica that the restarted broker has created again counts as deleted.
+    """
+    known = context.registered.get(event.broker)
+    registration = None if known is None else known.epoch
+    return event.asked_in_epoch not in (None, context.epoch) or (
+        event.broker_epoch not in (None, registration)
+    )
 
 
 def nothing(answer: Any) -> Script[Any]:

@@ -128,7 +128,8 @@ class LeaderAndIsrAnswered:
     broker: BrokerId
     errors: Mapping[TopicPartition, ErrorCode]
     error: ErrorCode = ErrorCode.NONE
-    asked_in_epoch: int | None = None  # the controller's; None where nobody knows
+    asked_in_epoch: int | None = None  # the controller's; None where it is unknown
+    broker_epoch: int | None = None  # the registration that was asked; None where it is unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +147,8 @@ class ReplicasDeleted:
     broker: BrokerId
     errors: Mapping[TopicPartition, ErrorCode]
     error: ErrorCode = ErrorCode.NONE
-    asked_in_epoch: int | None = None  # the controller's; None where nobody knows
+    asked_in_epoch: int | None = None  # the controller's; None where it is unknown
+    broker_epoch: int | None = None  # the registration that was asked; None where it is unknown
 
 
 # ---- what was asked of us: the script's return value is the answer ---------------------------

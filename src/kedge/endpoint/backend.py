@@ -153,6 +153,10 @@ class Backend(Protocol):
         """What a node believes of the cluster."""
         ...
 
+    def storage_fault(self) -> str:
+        """Why nothing can be stored now; empty while all is well."""
+        ...
+
     def is_controller(self, node: BrokerId) -> bool:
         """Whether a node is the controller now."""
         ...

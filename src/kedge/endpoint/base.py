@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from kedge.controller.events import ElectionRequested, ReassignmentRequested, ReassignmentsListed
 from kedge.endpoint.asking import Controller, StoreThread, ask
@@ -22,7 +22,16 @@ from kedge.model import BrokerId
 from kedge.model.error_codes import ErrorCode
 from kedge.store.port import Store
 
+TOGETHER = 500  # items of a large request that are worked off in one go on the store's thread
+
+T = TypeVar("T")
+
 Question = ReassignmentRequested | ReassignmentsListed | ElectionRequested
+
+
+def batched(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """The items in order, so many at a time."""
+    return (items[start : start + size] for start in range(0, len(items), size))
 
 
 def system_luck() -> Luck:
@@ -40,6 +49,7 @@ class Surroundings:
     controllers: Mapping[BrokerId, Controller]
     log_dirs: LogDirs
     cluster_id: str
+    storage_fault: Callable[[], str] = str  # why nothing can be stored now, if so
 
 
 class Base:
@@ -73,6 +83,10 @@ class Base:
     def image(self, node: BrokerId) -> Image:
         """What a node believes of the cluster."""
         return self.around.images.image(node)
+
+    def storage_fault(self) -> str:
+        """Why nothing can be stored now; empty while all is well."""
+        return self.around.storage_fault()
 
     def is_controller(self, node: BrokerId) -> bool:
         """Whether a node is the controller now."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from kedge.endpoint.backend import Backend
 from kedge.endpoint.images import Image
 from kedge.endpoint.quota import Charge, MutationQuota
-from kedge.errors import NotController
+from kedge.errors import NotController, StoreUnavailable
 from kedge.model import BrokerId
 
 NO_CONTROLLER = -1
@@ -34,7 +34,10 @@ class Call:
         return self.quota.charge_for(self.client, strict=self.version >= strict_since)
 
     def refuse_other_nodes(self) -> None:
-        """Refuse what only the controller does."""
+        """Refuse what only the controller does. A store that cannot be written is the reason that
+        is told: controllers give up their role then, and clients would look for another in vain."""
+        if fault := self.backend.storage_fault():
+            raise StoreUnavailable(fault, hint="make room on the disk; it goes on by itself")
         if not self.backend.is_controller(self.node):
             raise NotController(f"broker {self.node} is not the controller")
 

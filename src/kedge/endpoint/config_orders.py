@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from kedge.controller.events import UncleanElectionEnabled
 from kedge.endpoint.backend import ConfigEntry, LogDirState, Resource, ResourceType
-from kedge.endpoint.base import Base
+from kedge.endpoint.base import TOGETHER, Base, batched
 from kedge.errors import KedgeError
 from kedge.model import BrokerId, TopicPartition
 from kedge.topics import Alteration, Op
@@ -20,9 +21,13 @@ class ConfigOrders(Base):
     async def describe_configs(
         self, node: BrokerId, resources: Sequence[Resource]
     ) -> list[Sequence[ConfigEntry] | KedgeError]:
-        """All configs of each resource."""
+        """All configs of each resource. In pieces: others use the store in between, and what is
+        left is not done once the caller has gone."""
         image = self.image(node)
-        return await self.thread.run(lambda: self.configs.describe(node, resources, image))
+        found: list[Sequence[ConfigEntry] | KedgeError] = []
+        for some in batched(resources, TOGETHER):
+            found += await self.thread.run(partial(self.configs.describe, node, some, image))
+        return found
 
     async def alter_configs(
         self,
@@ -34,11 +39,11 @@ class ConfigOrders(Base):
     ) -> Mapping[Resource, KedgeError | None]:
         """Change configs; partitions without a leader may get one when unclean ones may lead."""
         image = self.image(node)
-        outcome = await self.thread.run(
-            lambda: self.configs.alter(
-                node, changes, image, replace=replace, validate_only=validate_only
-            )
-        )
+        alter = partial(self.configs.alter, replace=replace, validate_only=validate_only)
+        outcome: dict[Resource, KedgeError | None] = {}
+        for some in batched(list(changes), TOGETHER):
+            part = {resource: changes[resource] for resource in some}
+            outcome |= await self.thread.run(partial(alter, node, part, image))
         for resource, error in outcome.items():
             if error is None and not validate_only and any(map(_allows_unclean, changes[resource])):
                 topic = resource.name if resource.type == ResourceType.TOPIC else None

@@ -12,14 +12,16 @@ send nothing that somebody behind this port could not read.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
 
 from kedge.endpoint.dispatch import Answer, Answering
 from kedge.endpoint.from_brokers import FromBrokers
 from kedge.endpoint.handlers.cluster import supported
 from kedge.endpoint.pseudo_node import CONFIGS, is_about
 from kedge.endpoint.relay import Relay
+from kedge.endpoint.weight import LIGHT_BYTES
+from kedge.endpoint.worker import WorkerLoop
 from kedge.errors import MalformedMessage
 from kedge.model import BrokerId
 from kedge.model.error_codes import ErrorCode
@@ -35,6 +37,8 @@ from kedge.protocol import (
 )
 from kedge.protocol.broker_apis import SENT_BY_BROKERS
 from kedge.protocol.messages import ApiVersionsResponse
+
+T = TypeVar("T")
 
 OURS = frozenset(
     {
@@ -64,12 +68,14 @@ class ControllerNode:
         brokers: FromBrokers,
         relay: Relay,
         *,
+        worker: WorkerLoop | None = None,
         count: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._node = node
         self._own = own
         self._brokers = brokers
         self._relay = relay
+        self._worker = worker
         self._count = count
 
     async def answer(self, payload: bytes) -> Answer:
@@ -82,7 +88,7 @@ class ControllerNode:
             if not from_broker.speaks(version):
                 raise MalformedMessage(f"{from_broker.name} of version {version} is not known here")
             self._count(from_broker.name)
-            return Answer(await self._brokers.answer(key, payload))
+            return Answer(await self._maybe_apart(payload, self._brokers.answer(key, payload)))
         api = APIS.get(key)
         if api is not None:
             found = await self._answer_here(api, version, payload)
@@ -103,12 +109,22 @@ class ControllerNode:
         if api.name in OURS:
             return await self._own.answer(payload)
         if api.name in CONFIGS and api.speaks(version):
-            reader = Reader(payload)
-            header = decode_header(reader)
-            request = decode_request(header, reader)
-            if is_about(self._node, request):
-                return Answer(encode_response(header, await CONFIGS[api.name](request)))
+            return await self._maybe_apart(payload, self._own_configs(api, payload))
         return None
+
+    async def _own_configs(self, api: Api, payload: bytes) -> Answer | None:
+        reader = Reader(payload)
+        header = decode_header(reader)
+        request = decode_request(header, reader)
+        if not is_about(self._node, request):
+            return None
+        return Answer(encode_response(header, await CONFIGS[api.name](request)))
+
+    async def _maybe_apart(self, payload: bytes, work: Coroutine[Any, Any, T]) -> T:
+        """Large requests are decoded on the worker's loop."""
+        if self._worker is None or len(payload) <= LIGHT_BYTES:
+            return await work
+        return await self._worker.run(work)
 
     async def _api_versions(self, payload: bytes) -> Answer:
         header = decode_header(Reader(payload))

@@ -50,6 +50,7 @@ class Image:
     brokers: Mapping[BrokerId, Broker] = field(default_factory=dict[BrokerId, Broker])
     topics: Mapping[str, CachedTopic] = field(default_factory=dict[str, CachedTopic])
     names_by_id: Mapping[str, str] = field(default_factory=dict[str, str])
+    partition_count: int = 0
 
     def entry(self, tp: TopicPartition) -> MetadataEntry | None:
         """One partition."""
@@ -59,18 +60,21 @@ class Image:
     def after(self, request: UpdateMetadata) -> Image:
         """The image once a broker has taken this request."""
         topics, names = dict(self.topics), dict(self.names_by_id)
+        count = self.partition_count
         for name, changes in _by_topic(request.partitions).items():
             before = topics.pop(name, None)
             if before is not None and before.topic_id is not None:
                 names.pop(before.topic_id, None)
-            partitions = _changed(before.partitions if before else {}, changes)
+            known: Mapping[int, MetadataEntry] = before.partitions if before else {}
+            partitions = _changed(known, changes)
+            count += len(partitions) - len(known)
             if partitions:
                 topic_id = request.topic_ids.get(name)
                 topics[name] = CachedTopic(name, topic_id, partitions)
                 if topic_id is not None:
                     names[topic_id] = name
         brokers = {broker.id: broker for broker in request.live_brokers}
-        return Image(request.sender.controller, brokers, topics, names)
+        return Image(request.sender.controller, brokers, topics, names, count)
 
 
 NOTHING = Image()

@@ -1,13 +1,31 @@
-"""How much strangers may cost: connections, bytes and time."""
+"""How much unknown clients may cost: connections, bytes and time."""
 
 from __future__ import annotations
 
-import asyncio
+import resource
+from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from kedge.protocol import FRAME_BYTES_MAX
 
-_FREE_BYTES = 64 << 10  # frames up to this size are read without asking
+CONNECTIONS_MAX = 1000
+_FREE_BYTES = 64 << 10  # frames up to this size are not counted
+_FILES_KEPT = 64  # descriptors that the process needs besides connections
+_CONNECTIONS_MIN = 8
+
+
+def connections_for(files_max: int, listeners: int) -> int:
+    """How many connections fit under a limit on open files, beside the process's own files."""
+    if files_max == resource.RLIM_INFINITY:
+        return CONNECTIONS_MAX
+    kept = min(_FILES_KEPT, files_max // 2) + listeners
+    return max(_CONNECTIONS_MIN, min(CONNECTIONS_MAX, files_max - kept))
+
+
+def process_files_max() -> int:
+    """The limit on open files of this process (RLIMIT_NOFILE)."""
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,34 +33,71 @@ class Limits:
     """The limits of one endpoint, over all of its nodes together."""
 
     frame_bytes_max: int = FRAME_BYTES_MAX
-    connections_max: int = 1000
-    buffered_bytes_max: int = 128 << 20  # of large frames that have not arrived whole
+    connections_max: int | None = None  # None: what the limit on open files leaves, at most 1,000
+    buffered_bytes_max: int = 128 << 20  # of large frames that are being read or answered
     idle_s: float = 600.0  # connections.max.idle.ms
     frame_s: float = 30.0  # from a frame's first byte to its last, and for taking an answer
     throttle_s_max: float = 30.0  # how long a client is not read from at most
-    look_s: float = 1.0  # how often to look whether a client that waits is still there
+    look_s: float = 0.2  # how often to look whether a client that waits is still there
+    accept_retry_s: float = 0.5  # after the system had no descriptor left for a connection
+
+    def connections(self, listeners: int) -> int:
+        """How many connections may be open now."""
+        if self.connections_max is not None:
+            return self.connections_max
+        return connections_for(process_files_max(), listeners)
+
+
+class Buffered:
+    """The bytes of one large frame, while it is read and answered."""
+
+    __slots__ = ("evict", "size")
+
+    def __init__(self, evict: Callable[[], None]) -> None:
+        self.size = 0
+        self.evict = evict
 
 
 class ByteBudget:
-    """Room for large frames; whoever finds none waits. Small ones need no leave."""
+    """Memory for large frames, counted as their bytes arrive. When it is used up, the frame that
+    has made no progress for longest is given up: a client that stalls cannot delay another."""
 
     def __init__(self, bytes_max: int) -> None:
         self._bytes_max = bytes_max
-        self._free = bytes_max
-        self._freed = asyncio.Condition()
+        self._used = 0
+        self._arriving: OrderedDict[Buffered, None] = OrderedDict()
 
-    async def take(self, size: int) -> int:
-        """Wait for room; how much was taken, to be given back."""
-        wanted = 0 if size <= _FREE_BYTES else min(size, self._bytes_max)
-        if wanted:
-            async with self._freed:
-                await self._freed.wait_for(lambda: self._free >= wanted)
-                self._free -= wanted
-        return wanted
+    def begin(self, evict: Callable[[], None]) -> Buffered:
+        """A frame begins to arrive; `evict` ends its connection."""
+        frame = Buffered(evict)
+        self._arriving[frame] = None
+        return frame
 
-    async def give_back(self, size: int) -> None:
-        """Make room again."""
-        if size:
-            async with self._freed:
-                self._free += size
-                self._freed.notify_all()
+    def add(self, frame: Buffered, size: int) -> None:
+        """More bytes of a frame have arrived. Raises ConnectionResetError if it was given up."""
+        if frame not in self._arriving:
+            raise ConnectionResetError("the frame was given up for others")
+        frame.size += size
+        self._used += size
+        self._arriving.move_to_end(frame)
+        while self._used > self._bytes_max:
+            stalled = next(iter(self._arriving))
+            self.end(stalled)
+            if stalled is frame:
+                raise ConnectionResetError("there is no room for the frame")
+            stalled.evict()
+
+    def arrived(self, frame: Buffered) -> None:
+        """A frame is whole: it is kept until it is answered."""
+        self._arriving.pop(frame, None)
+
+    def end(self, frame: Buffered) -> None:
+        """A frame is answered, or given up."""
+        self._arriving.pop(frame, None)
+        self._used -= frame.size
+        frame.size = 0
+
+
+def is_counted(size: int) -> bool:
+    """Whether a frame of this size is counted."""
+    return size > _FREE_BYTES

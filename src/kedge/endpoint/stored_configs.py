@@ -30,15 +30,45 @@ from kedge.topics import (
     ClusterView,
     Described,
     Op,
+    Release,
     apply_alterations,
     describe,
-    describe_topic,
     judge_alter,
     judge_replace,
     validate_name,
 )
+from kedge.topics.configure import refuse_unknown
 
 Configs = Mapping[str, str]
+
+
+class TopicEntries:
+    """Configs of topics, described once for all topics with the same overrides."""
+
+    def __init__(self, view: ClusterView) -> None:
+        self._view = view
+        self._made: dict[frozenset[tuple[str, str]], tuple[ConfigEntry, ...]] = {}
+
+    def of(self, overrides: Configs) -> tuple[ConfigEntry, ...]:
+        """The configs of a topic with these overrides, whether it exists or not."""
+        key = frozenset(overrides.items())
+        if key not in self._made:
+            view = self._view
+            described = describe(overrides, view.broker_configs, view.release)
+            self._made[key] = tuple(_topic_entry(each, view.release) for each in described)
+        return self._made[key]
+
+
+def _topic_entry(described: Described, release: Release) -> ConfigEntry:
+    key = release.key(described.name)
+    synonyms = tuple(ConfigSetting(s.source, s.name, s.value) for s in described.synonyms)
+    return ConfigEntry(
+        described.name,
+        described.value,
+        described.source,
+        ConfigKind[key.kind.name],
+        synonyms=synonyms,
+    )
 
 
 class StoredConfigs:
@@ -56,41 +86,27 @@ class StoredConfigs:
     ) -> list[Sequence[ConfigEntry] | KedgeError]:
         """All configs of each resource, with where they come from."""
         view = self._views.of_configs(image, node, _topics(resources))
+        topics = TopicEntries(view)
         answers: list[Sequence[ConfigEntry] | KedgeError] = []
         for resource in resources:
             try:
-                answers.append(self._describe_one(node, resource, view))
+                answers.append(self._describe_one(node, resource, view, topics))
             except KedgeError as refusal:
                 answers.append(refusal)
         return answers
 
     def _describe_one(
-        self, node: BrokerId, resource: Resource, view: ClusterView
+        self, node: BrokerId, resource: Resource, view: ClusterView, topics: TopicEntries
     ) -> Sequence[ConfigEntry]:
         if resource.type == ResourceType.TOPIC:
             validate_name(resource.name)
-            return [self._topic_entry(each) for each in describe_topic(resource.name, view)]
+            refuse_unknown(resource.name, view)
+            return topics.of(view.overrides(resource.name))
         if resource.type == ResourceType.BROKER_LOGGER and resource.name == str(node):
             return []  # a broker that has no loggers
         if _broker_of(node, resource) is None:
             return describe_all_brokers(view.broker_configs.dynamic_default, view.release)
         return describe_broker(view.broker_configs, view.release)
-
-    def topic_entries(self, configs: Configs, view: ClusterView) -> tuple[ConfigEntry, ...]:
-        """The configs of a topic with these overrides, whether it is there or not."""
-        described = describe(configs, view.broker_configs, view.release)
-        return tuple(map(self._topic_entry, described))
-
-    def _topic_entry(self, described: Described) -> ConfigEntry:
-        key = self._settings.release.key(described.name)
-        synonyms = tuple(ConfigSetting(s.source, s.name, s.value) for s in described.synonyms)
-        return ConfigEntry(
-            described.name,
-            described.value,
-            described.source,
-            ConfigKind[key.kind.name],
-            synonyms=synonyms,
-        )
 
     # ---- alter --------------------------------------------------------------------------------
 

@@ -44,6 +44,8 @@ from kedge.store.znodes import (
     topic_path,
 )
 from kedge.topics import (
+    ClusterView,
+    CreateBatch,
     CreateRequest,
     DeleteRequest,
     ExpandRequest,
@@ -52,7 +54,6 @@ from kedge.topics import (
     NewTopic,
     at_rest,
     is_valid_name,
-    judge_creates,
     judge_deletes,
     judge_expands,
     new_topic_id,
@@ -77,6 +78,15 @@ class WrittenTopic:
     topic_id: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Creation:
+    """A request for topics, on its way to the store."""
+
+    batch: CreateBatch
+    view: ClusterView
+    validate_only: bool
+
+
 class StoredTopics:
     """Judges requests against the store and a node's image, and writes what they come to."""
 
@@ -97,15 +107,30 @@ class StoredTopics:
         charge: Charging,
     ) -> list[WrittenTopic | KedgeError]:
         """Write new topics, each for itself."""
+        creation = self.begin_creation(requests, image, validate_only=validate_only)
+        return self.create_some(creation, requests, charge=charge)
+
+    def begin_creation(
+        self, requests: Sequence[CreateRequest], image: Image, *, validate_only: bool
+    ) -> Creation:
+        """Look at the cluster once for a request that is then worked off in pieces."""
         self._refuse_too_many(map(_size, requests))
-        judged = judge_creates(
+        view = self._views.of_topics(image)
+        batch = CreateBatch(
             requests,
-            self._views.of_topics(image),
+            view,
             draw=self._luck.draw,
             policy=self._settings.create_policy,
             validate_only=validate_only,
         )
-        if validate_only:
+        return Creation(batch, view, validate_only)
+
+    def create_some(
+        self, creation: Creation, requests: Sequence[CreateRequest], *, charge: Charging
+    ) -> list[WrittenTopic | KedgeError]:
+        """Write some of the topics of a request."""
+        judged = creation.batch.judge(requests)
+        if creation.validate_only:
             return [WrittenTopic(j, None) if isinstance(j, NewTopic) else j for j in judged]
         charged = [
             _charged(j, j.partitions, charge) if isinstance(j, NewTopic) else j for j in judged

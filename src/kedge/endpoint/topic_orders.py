@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 
 from kedge.endpoint.backend import Charging, CreatedTopic, DeletedTopic
-from kedge.endpoint.base import Base, Surroundings
-from kedge.endpoint.images import Image
+from kedge.endpoint.base import TOGETHER, Base, Surroundings, batched
+from kedge.endpoint.images import CachedTopic
 from kedge.endpoint.settings import ClusterSettings
+from kedge.endpoint.stored_configs import TopicEntries
 from kedge.endpoint.stored_topics import Luck, WrittenTopic
 from kedge.errors import (
     KedgeError,
@@ -48,42 +51,36 @@ class TopicOrders(Base):
         validate_only: bool,
         charge: Charging,
     ) -> list[CreatedTopic | KedgeError]:
-        """Create topics, and wait until all their partitions are led."""
-        image = self.image(node)
-
-        def work() -> tuple[list[WrittenTopic | KedgeError], list[CreatedTopic | KedgeError]]:
-            written = self.topics.create(
-                requests, image, validate_only=validate_only, charge=charge
+        """Create topics, and wait until all their partitions are led. Many are written in pieces:
+        others use the store in between, and what has not begun when the time is up never does."""
+        deadline = _Deadline(timeout_ms)
+        creation = await self.thread.run(
+            partial(
+                self.topics.begin_creation,
+                requests,
+                self.image(node),
+                validate_only=validate_only,
             )
-            return written, self._created(written, image)
-
-        written, answers = await self.thread.run(work)
-        if validate_only:
-            return answers
-        wanted = {
-            each.topic.name: each.topic.assignment.keys()
-            for each in written
-            if isinstance(each, WrittenTopic)
-        }
-        late = await self._until_led(node, wanted, timeout_ms)
-        return [late.get(a.name, a) if isinstance(a, CreatedTopic) else a for a in answers]
-
-    def _created(
-        self, written: Sequence[WrittenTopic | KedgeError], image: Image
-    ) -> list[CreatedTopic | KedgeError]:
-        if not any(isinstance(each, WrittenTopic) for each in written):
-            return [each for each in written if isinstance(each, KedgeError)]
-        view = self.views.of_topics(image)
+        )
+        write = partial(self.topics.create_some, creation, charge=charge)
+        written: list[WrittenTopic | KedgeError] = []
+        for some in batched(requests, TOGETHER):
+            if written and deadline.is_over:
+                written += [_not_begun(request.name, timeout_ms) for request in some]
+            else:
+                written += await self.thread.run(partial(write, some))
+        late: Mapping[str, KedgeError] = {}
+        if not validate_only:
+            made = [each.topic for each in written if isinstance(each, WrittenTopic)]
+            wanted = {topic.name: topic.assignment.keys() for topic in made}
+            late = await self._until_led(node, wanted, deadline.left_ms)
+        entries = TopicEntries(creation.view)
         return [
-            each if isinstance(each, KedgeError) else self._created_one(each, view)
+            each
+            if isinstance(each, KedgeError)
+            else late.get(each.topic.name) or _created(each, entries)
             for each in written
         ]
-
-    def _created_one(self, written: WrittenTopic, view: ClusterView) -> CreatedTopic:
-        topic = written.topic
-        entries = self.configs.topic_entries(topic.configs, view)
-        counts = topic.partitions, topic.replication_factor
-        return CreatedTopic(topic.name, written.topic_id, *counts, entries)
 
     async def auto_create(
         self,
@@ -167,13 +164,19 @@ class TopicOrders(Base):
         """Wait until every partition has a leader; the topics that came too late. Whoever gives
         no time at all is told so, whatever came of it."""
 
-        def led(topic: str) -> bool:
-            known = self.image(node).topics.get(topic)
-            return known is not None and all(map(known.has_leader, wanted[topic]))
+        left = list(wanted)
+
+        def all_led() -> bool:
+            # what is led once counts: every look begins where the last one ended
+            topics = self.image(node).topics
+            while left and _is_led(topics.get(left[-1]), wanted[left[-1]]):
+                left.pop()
+            return not left
 
         if timeout_ms > 0:
-            await self.waiting.until(lambda: all(map(led, wanted)), timeout_ms)
-        late = [topic for topic in wanted if timeout_ms <= 0 or not led(topic)]
+            await self.waiting.until(all_led, timeout_ms)
+        topics = self.image(node).topics
+        late = [t for t in left if timeout_ms <= 0 or not _is_led(topics.get(t), wanted[t])]
         return {t: RequestTimedOut(f"topic {t} has not got all its leaders yet") for t in late}
 
     async def delete_topics(
@@ -213,3 +216,38 @@ def _told_by_controller(topic: str, answer: object) -> KedgeError:
 
 def _told_by_others(topic: str, _answer: object) -> KedgeError:
     return UnknownTopicOrPartition(f"no topic {topic!r} yet", hint="ask again")
+
+
+def _is_led(known: CachedTopic | None, partitions: Collection[int]) -> bool:
+    return known is not None and all(map(known.has_leader, partitions))
+
+
+def _not_begun(topic: str, timeout_ms: int) -> KedgeError:
+    return RequestTimedOut(
+        f"topic {topic} was not begun within {timeout_ms} ms",
+        hint="it was not created; ask again, for fewer topics or with more time",
+    )
+
+
+def _created(written: WrittenTopic, entries: TopicEntries) -> CreatedTopic:
+    topic = written.topic
+    counts = topic.partitions, topic.replication_factor
+    return CreatedTopic(topic.name, written.topic_id, *counts, entries.of(topic.configs))
+
+
+class _Deadline:
+    """When a request's time is up. A request that gives no time at all does not wait."""
+
+    def __init__(self, timeout_ms: int) -> None:
+        self._timeout_ms = timeout_ms
+        self._end_s = time.monotonic() + timeout_ms / 1000
+
+    @property
+    def left_ms(self) -> int:
+        if self._timeout_ms <= 0:
+            return 0
+        return max(1, int((self._end_s - time.monotonic()) * 1000))
+
+    @property
+    def is_over(self) -> bool:
+        return self._timeout_ms > 0 and time.monotonic() > self._end_s

@@ -1,71 +1,114 @@
-"""Carrying a plan out, as decisions: what stands where, what may start, what is to be cleaned up.
+"""Carrying a plan out, as decisions: how far each partition is, what may start, what is cleaned up.
 
 Goal. A plan that was reviewed runs to its end, whatever happens on the way, and leaves nothing
-behind. This package decides; `apply` looks at the cluster, acts and writes the journal.
+behind. This package decides; `apply` observes the cluster, acts and writes the journal.
 
 Rules.
 
-- The cluster is the truth. Where a partition stands is told from its replicas and moves
-  (`standing`), never from memory: a run that was killed goes on by looking.
-- Moves start as soon as both ends are free (`order`); a wave is an order of preference, no barrier.
-- Throttles are leased (`leases`, `journal`): written down before they are set, removed to the
-  letter, by the run itself or by the next one. Others' throttles are never touched. Nothing moves
-  before the brokers have heard of them.
-- What no longer fits is refused before anything is changed (`judging`).
+- A run is a state machine (`run_states`): one table says what each command does in each state.
+- The cluster is the truth. How far a partition is, is read from its replicas, reassignments and log
+  directories (`move_status`), never from memory: a run that was killed continues by looking.
+- Moves start as soon as both ends are free (`slots`); waves are an order of preference, no barrier.
+- Throttles are leased (`leases`, `journal`): written down before they are set, removed by value, by
+  the run itself or by a later command, and released only when the broker confirms. Throttles of
+  others are never touched. Moves start only after every broker reports its throttle.
+- New moves wait while the rest of the cluster is in trouble (`health`).
+- What no longer fits is refused before anything is changed (`preconditions`).
 
 Worked example, a plan of two changes with one slot each way:
 
-    seen       orders-0 on [1,2]            orders-1 on [1,3]         both led by 1
-    judge      nothing against it
-    lease_for  rates on 1,2,3,4; orders: leaders 0:1,0:2,1:1,1:3, followers 0:4,1:4
-    next_moves orders-0 → [4,2]             orders-1 waits: 1 is sending, 4 receiving
-    seen       orders-0 on [4,2]            done
-    next_moves orders-1 → [4,3]
-    seen       both done                    the lease is given back, the run has ended
+    observed             orders-0 on [1,2]            orders-1 on [1,3]         both led by 1
+    check_preconditions  nothing against it
+    lease_for            rates on 1,2,3,4; orders: leaders 0:1,0:2,1:1,1:3, followers 0:4,1:4
+    next_moves           orders-0 → [4,2]             orders-1 waits: 1 is sending, 4 receiving
+    observed             orders-0 on [4,2]            done
+    next_moves           orders-1 → [4,3]
+    observed             both done                    the lease is released, the run is done
 """
 
-from kedge.execution.journal import Ending, Lease, RunState, read_journal
-from kedge.execution.judging import judge
+from kedge.execution.health import Health, PartitionHealth, health_of
+from kedge.execution.journal import Lease, RunKind, RunRecord, Setting, read_journal
 from kedge.execution.leases import (
     lease_for,
     refuse_foreign,
-    still_ours,
+    removable,
+    still_leased,
     throttles_in,
-    unheard,
+    unconfirmed,
 )
-from kedge.execution.order import in_order, next_moves, waiting_for_brokers
-from kedge.execution.progress import Pace, Progress, Sizes, progress_of
-from kedge.execution.standing import (
-    DRIFTED,
+from kedge.execution.move_status import (
+    ANYWHERE,
+    DIVERGED,
     SETTLED,
+    LogDirs,
+    MoveStatus,
     Observation,
-    Standing,
-    standing_of,
-    standings_of,
+    Statuses,
+    Target,
+    log_dir_requests,
+    status_of,
+    statuses_of,
 )
+from kedge.execution.preconditions import check_preconditions, counted, named
+from kedge.execution.progress import (
+    Copies,
+    Limits,
+    Pace,
+    Progress,
+    Sizes,
+    bound_seconds,
+    copies_of,
+    progress_of,
+    transfers_of,
+)
+from kedge.execution.run_states import ENDED, TABLE, Action, Cell, RunState, Verb
+from kedge.execution.slots import brokers_waited_for, in_order, next_moves
 
 __all__ = [
-    "DRIFTED",
+    "ANYWHERE",
+    "DIVERGED",
+    "ENDED",
     "SETTLED",
-    "Ending",
+    "TABLE",
+    "Action",
+    "Cell",
+    "Copies",
+    "Health",
     "Lease",
+    "Limits",
+    "LogDirs",
+    "MoveStatus",
     "Observation",
     "Pace",
+    "PartitionHealth",
     "Progress",
+    "RunKind",
+    "RunRecord",
     "RunState",
+    "Setting",
     "Sizes",
-    "Standing",
+    "Statuses",
+    "Target",
+    "Verb",
+    "bound_seconds",
+    "brokers_waited_for",
+    "check_preconditions",
+    "copies_of",
+    "counted",
+    "health_of",
     "in_order",
-    "judge",
     "lease_for",
+    "log_dir_requests",
+    "named",
     "next_moves",
     "progress_of",
     "read_journal",
     "refuse_foreign",
-    "standing_of",
-    "standings_of",
-    "still_ours",
+    "removable",
+    "status_of",
+    "statuses_of",
+    "still_leased",
     "throttles_in",
-    "unheard",
-    "waiting_for_brokers",
+    "transfers_of",
+    "unconfirmed",
 ]

@@ -1,15 +1,21 @@
-"""What a run writes down, so that another can end it well.
+"""What a run writes down, so that another process can finish or undo it.
 
-A journal is lines of JSON, each written and on disk before what it tells of is done. It holds what
-the cluster cannot tell: who set which throttles, and how the run ended.
+A journal is lines of JSON, each on disk before the action that it describes. It holds what the
+cluster cannot tell: the state of the run, the throttles that it set, the partitions that it moved
+and the log directories that their replicas were in.
 
-    {"event":"begun","cluster_id":"prod-eu","rate":50000000,"each_way":2}
+    {"event":"begun","at":1e9,"cluster_id":"prod-eu","kind":"apply","rate":50000000,"each_way":2}
+    {"event":"directories","replicas":[["orders",0,1,"/data/0"]]}
+    {"event":"state","at":1e9,"state":"throttling"}
     {"event":"leased","brokers":{"1":{"leader.replication.throttled.rate":"50000000"}},"topics":{…}}
+    {"event":"state","at":1e9,"state":"moving"}
     {"event":"started","partitions":[["orders",0]]}
-    {"event":"released"}
-    {"event":"ended","how":"finished"}
+    {"event":"state","at":1e9,"state":"releasing"}
+    {"event":"released","brokers":{},"topics":{}}
+    {"event":"state","at":1e9,"state":"done","moved":1,"partitions":1}
 
-A last line that was cut short by a crash is left out: what it would have told was not done yet.
+`released` names what is left: throttles on a broker that did not confirm their removal. A last line
+that was cut short by a crash is left out: its action was not taken yet.
 """
 
 from __future__ import annotations
@@ -17,26 +23,37 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 import orjson
 
 from kedge.errors import JournalDamaged
+from kedge.execution.run_states import RunState
+from kedge.model import BrokerId, TopicPartition
+from kedge.plan import PartitionReplica
 
 Settings = Mapping[str, Mapping[str, str]]  # name of a broker or topic → config → value
 
 
-class Ending(StrEnum):
-    """How a run ended."""
+class RunKind(StrEnum):
+    """Whether a run carries a plan out or undoes another run."""
 
-    FINISHED = "finished"
-    CANCELLED = "cancelled"
-    ROLLED_BACK = "rolled back"
+    APPLY = "apply"
+    ROLLBACK = "rollback"
+
+
+class Setting(NamedTuple):
+    """One config value of a lease; `scope` is `broker` or `topic`."""
+
+    scope: str
+    name: str
+    config: str
+    value: str
 
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """Throttles that a run has set, to the letter: these values and no others are removed."""
+    """Throttles that a run has set: only these values are ever removed."""
 
     brokers: Settings = field(default_factory=dict[str, dict[str, str]])
     topics: Settings = field(default_factory=dict[str, dict[str, str]])
@@ -44,26 +61,89 @@ class Lease:
     def __bool__(self) -> bool:
         return bool(self.brokers or self.topics)
 
-    def and_also(self, more: Lease) -> Lease:
-        """Both; of two values for one config the later."""
-        return Lease({**self.brokers, **more.brokers}, {**self.topics, **more.topics})
+    @classmethod
+    def of(cls, settings: Iterable[Setting]) -> Lease:
+        """A lease of single values."""
+        found: dict[str, dict[str, dict[str, str]]] = {"broker": {}, "topic": {}}
+        for scope, name, config, value in settings:
+            found[scope].setdefault(name, {})[config] = value
+        return cls(found["broker"], found["topic"])
+
+    def updated(self, more: Lease) -> Lease:
+        """Both; where both have a config, the value of `more`."""
+        return Lease(_merged(self.brokers, more.brokers), _merged(self.topics, more.topics))
+
+    def settings(self) -> list[Setting]:
+        """Every config value."""
+        return [
+            Setting(scope, name, config, value)
+            for scope, settings in (("broker", self.brokers), ("topic", self.topics))
+            for name, configs in settings.items()
+            for config, value in configs.items()
+        ]
+
+
+def _merged(first: Settings, second: Settings) -> dict[str, dict[str, str]]:
+    names = dict.fromkeys((*first, *second))
+    return {name: {**first.get(name, {}), **second.get(name, {})} for name in names}
 
 
 @dataclass(frozen=True, slots=True)
-class RunState:
-    """What a journal tells of its run."""
+class RunRecord:
+    """What a journal says of its run.
+
+    `lease` are the throttles that are set, or about to be; `own` is every value that the run may
+    have set since it last had none, so that a crash between journal and broker leaves no value that
+    looks like someone else's.
+    """
 
     cluster_id: str
+    kind: RunKind = RunKind.APPLY
+    undoes: str | None = None
+    plan_file: str = ""
     rate: int | None = None
     each_way: int = 2
+    state: RunState = RunState.PLANNED
+    begun_at: float = 0.0
+    changed_at: float = 0.0
+    moved: int | None = None
     lease: Lease = field(default_factory=Lease)
-    started: frozenset[tuple[str, int]] = frozenset()
-    ending: Ending | None = None
+    own: frozenset[Setting] = frozenset()
+    started: frozenset[TopicPartition] = frozenset()
+    skipped: frozenset[TopicPartition] = frozenset()
+    log_dirs: Mapping[PartitionReplica, str] = field(default_factory=dict[PartitionReplica, str])
 
 
-def begun(cluster_id: str, rate: int | None, each_way: int) -> bytes:
+# ---- writing ------------------------------------------------------------------------------------
+
+
+def begun(record: RunRecord) -> bytes:
     """The first line of a journal."""
-    return _line("begun", cluster_id=cluster_id, rate=rate, each_way=each_way)
+    return _line(
+        "begun",
+        at=record.begun_at,
+        cluster_id=record.cluster_id,
+        kind=record.kind.value,
+        undoes=record.undoes,
+        plan_file=record.plan_file,
+        rate=record.rate,
+        each_way=record.each_way,
+    )
+
+
+def entered(state: RunState, *, at: float, moved: int | None = None) -> bytes:
+    """The run is about to enter a state; an end says how many partitions were moved."""
+    return _line("state", at=at, state=state.value, moved=moved)
+
+
+def rate_changed(rate: int | None, each_way: int) -> bytes:
+    """The run continues with another throttle or other slots."""
+    return _line("settings", rate=rate, each_way=each_way)
+
+
+def placed(log_dirs: Mapping[PartitionReplica, str]) -> bytes:
+    """The log directories that replicas were in before the run."""
+    return _line("directories", replicas=[[*replica, path] for replica, path in log_dirs.items()])
 
 
 def leased(lease: Lease) -> bytes:
@@ -71,57 +151,143 @@ def leased(lease: Lease) -> bytes:
     return _line("leased", brokers=lease.brokers, topics=lease.topics)
 
 
-def started(partitions: Iterable[tuple[str, int]]) -> bytes:
+def released(left: Lease) -> bytes:
+    """Throttles are gone, except those that are left."""
+    return _line("released", brokers=left.brokers, topics=left.topics)
+
+
+def started(partitions: Iterable[TopicPartition]) -> bytes:
     """Moves are about to start."""
     return _line("started", partitions=[list(each) for each in partitions])
 
 
-def released() -> bytes:
-    """The throttles are gone."""
-    return _line("released")
-
-
-def ended(how: Ending) -> bytes:
-    """The run is over."""
-    return _line("ended", how=how.value)
+def skipped(partitions: Iterable[TopicPartition]) -> bytes:
+    """Partitions that the run leaves alone, since they were moved by others."""
+    return _line("skipped", partitions=[list(each) for each in partitions])
 
 
 def _line(event: str, **fields: Any) -> bytes:
     return orjson.dumps({"event": event, **fields}, option=orjson.OPT_APPEND_NEWLINE)
 
 
-def read_journal(data: bytes) -> RunState:
-    """The state that a journal's lines add up to."""
+# ---- reading ------------------------------------------------------------------------------------
+
+
+def read_journal(data: bytes) -> RunRecord:
+    """The record that a journal's lines add up to."""
     *whole, _cut_short = data.split(b"\n")
     if not whole:
-        raise JournalDamaged("the journal of this run is empty", hint="apply the plan anew")
-    records = [_record(line, number) for number, line in enumerate(whole, start=1)]
-    first = records[0]
-    if first.get("event") != "begun":
-        raise JournalDamaged("line 1 of the journal does not begin a run")
-    state = RunState(str(first["cluster_id"]), first["rate"], int(first["each_way"]))
-    for record in records[1:]:
-        state = _after(state, record)
-    return state
+        raise JournalDamaged("The journal of this run is empty", hint="apply the plan again")
+    record: RunRecord | None = None
+    for number, line in enumerate(whole, start=1):
+        try:
+            fields = _fields(line)
+            record = _first(fields) if record is None else _after(record, fields)
+        except (ValueError, TypeError, KeyError, AttributeError) as fault:
+            raise JournalDamaged(
+                f"Line {number} of the journal of this run cannot be read",
+                hint="restore it from a backup, or move the run's directory away and check with "
+                "kedge reassign list and kedge configs describe what it left",
+            ) from fault
+    assert record is not None
+    return record
 
 
-def _record(line: bytes, number: int) -> dict[str, Any]:
-    try:
-        return dict(orjson.loads(line))
-    except (ValueError, TypeError) as fault:
-        raise JournalDamaged(f"line {number} of the journal is not readable") from fault
+def _fields(line: bytes) -> dict[str, Any]:
+    value = orjson.loads(line)
+    if not isinstance(value, dict):
+        raise TypeError("not an object")
+    return cast("dict[str, Any]", value)
 
 
-def _after(state: RunState, record: Mapping[str, Any]) -> RunState:
-    match record.get("event"):
+def _first(fields: Mapping[str, Any]) -> RunRecord:
+    if fields["event"] != "begun":
+        raise ValueError("the first line does not begin a run")
+    at = _seconds(fields.get("at", 0.0))
+    return RunRecord(
+        cluster_id=_text(fields["cluster_id"]),
+        kind=RunKind(fields.get("kind", RunKind.APPLY)),
+        undoes=None if fields.get("undoes") is None else _text(fields["undoes"]),
+        plan_file=_text(fields.get("plan_file", "")),
+        rate=None if fields["rate"] is None else _whole(fields["rate"]),
+        each_way=_whole(fields["each_way"]),
+        begun_at=at,
+        changed_at=at,
+    )
+
+
+def _after(record: RunRecord, fields: Mapping[str, Any]) -> RunRecord:
+    match fields["event"]:
+        case "state":
+            moved = fields.get("moved")
+            return replace(
+                record,
+                state=RunState(fields["state"]),
+                changed_at=_seconds(fields["at"]),
+                moved=None if moved is None else _whole(moved),
+            )
+        case "settings":
+            rate = None if fields["rate"] is None else _whole(fields["rate"])
+            return replace(record, rate=rate, each_way=_whole(fields["each_way"]))
         case "leased":
-            return replace(state, lease=Lease(record["brokers"], record["topics"]), ending=None)
-        case "started":
-            more = {(str(topic), int(partition)) for topic, partition in record["partitions"]}
-            return replace(state, started=state.started | more, ending=None)
+            lease = _lease(fields)
+            return replace(record, lease=lease, own=record.own | set(lease.settings()))
         case "released":
-            return replace(state, lease=Lease())
-        case "ended":
-            return replace(state, ending=Ending(record["how"]))
+            left = _lease(fields)
+            return replace(record, lease=left, own=record.own if left else frozenset())
+        case "started":
+            return replace(record, started=record.started | _partitions(fields))
+        case "skipped":
+            return replace(record, skipped=record.skipped | _partitions(fields))
+        case "directories":
+            return replace(record, log_dirs=dict(map(_log_dir, _items(fields["replicas"]))))
         case _:
-            return state  # a later version's: nothing that this one must know
+            return record  # written by a later version; nothing that this one must know
+
+
+def _lease(fields: Mapping[str, Any]) -> Lease:
+    return Lease(_settings(fields["brokers"]), _settings(fields["topics"]))
+
+
+def _settings(value: Any) -> dict[str, dict[str, str]]:
+    return {
+        _text(name): {_text(config): _text(each) for config, each in configs.items()}
+        for name, configs in value.items()
+    }
+
+
+def _partitions(fields: Mapping[str, Any]) -> set[TopicPartition]:
+    return {
+        TopicPartition(_text(topic), _whole(partition))
+        for topic, partition in _items(fields["partitions"])
+    }
+
+
+def _log_dir(item: Any) -> tuple[PartitionReplica, str]:
+    topic, partition, broker, path = _items(item)
+    return PartitionReplica(_text(topic), _whole(partition), BrokerId(_whole(broker))), _text(path)
+
+
+def _items(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise TypeError("not a list")
+    return cast("list[Any]", value)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError("not a text")
+    return value
+
+
+def _whole(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise TypeError("not a whole number")
+    return value
+
+
+def _seconds(value: Any) -> float:
+    """Seconds since 1970 that are a date: no report can show others."""
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < 2e11:
+        raise TypeError("not a time")
+    return float(value)

@@ -1,22 +1,30 @@
 """Throttles of a run: which to set, and which to remove again.
 
-Only what is nobody's is set, and only what is still as it was set is removed: a throttle that
-somebody else has put there, before the run or while it lasted, is never touched.
+Only configs that are not set are set, and only values that the run has set are removed: a throttle
+that someone else set, before the run or while it lasted, is never touched.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
-from kedge.errors import ReassignmentInProgress
-from kedge.execution.journal import Lease, Settings
-from kedge.execution.standing import SETTLED, Observation, Standing
-from kedge.model import TopicPartition
+from kedge.errors import RefusedCommand
+from kedge.execution.journal import Lease, Setting, Settings
+from kedge.execution.move_status import (
+    ANYWHERE,
+    SETTLED,
+    Observation,
+    Statuses,
+    Target,
+    log_dir_requests,
+)
 from kedge.plan import (
     BROKER_THROTTLES,
     TOPIC_THROTTLES,
     Change,
     broker_rates,
+    log_dir_brokers,
+    log_dir_rates,
     move_map,
     throttles_of,
 )
@@ -24,41 +32,44 @@ from kedge.plan import (
 
 def lease_for(
     changes: Iterable[Change],
-    standings: Mapping[TopicPartition, Standing],
+    statuses: Statuses,
     seen: Observation,
     rate: int,
+    target: Target = ANYWHERE,
 ) -> Lease:
     """The throttles for all that is still to be moved, at so many bytes per second and broker."""
-    open_ = {c.tp: c.after for c in changes if standings[c.tp] not in SETTLED}
-    ours = {tp: move for tp, move in seen.moving.items() if tp in open_}
-    throttles = throttles_of(move_map(ours, open_, seen.replicas))
-    rates = broker_rates(rate)
+    open_changes = [change for change in changes if statuses[change.tp] not in SETTLED]
+    wanted = {change.tp: change.after for change in open_changes}
+    ours = {tp: move for tp, move in seen.moving.items() if tp in wanted}
+    throttles = throttles_of(move_map(ours, wanted, seen.replicas))
     topics: dict[str, dict[str, str]] = {
         topic: dict(zip(TOPIC_THROTTLES, (leaders, throttles.follower[topic]), strict=True))
         for topic, leaders in throttles.leader.items()
         if throttles.follower[topic]
     }
-    return Lease({str(b): rates for b in throttles.brokers if b in seen.alive}, topics)
+    copying = bool(topics)
+    brokers: dict[str, dict[str, str]] = {
+        str(b): dict(broker_rates(rate)) for b in throttles.brokers if copying and b in seen.alive
+    }
+    for broker in log_dir_brokers(log_dir_requests(open_changes, seen, target)):
+        brokers.setdefault(str(broker), {}).update(log_dir_rates(rate))
+    return Lease(brokers, topics)
 
 
-def refuse_foreign(present: Lease, ours: Lease) -> None:
-    """Refuse to run where throttles stand that are not ours; `present` is what is set now."""
-    for kind, settings, own in (
-        ("broker", present.brokers, ours.brokers),
-        ("topic", present.topics, ours.topics),
-    ):
-        for name, configs in settings.items():
-            for config, value in configs.items():
-                if own.get(name, {}).get(config) != value:
-                    raise ReassignmentInProgress(
-                        f"{kind} {name} has {config} already, set by somebody else",
-                        hint="wait until they are done; if nobody is, delete it with "
-                        "kedge configs alter --delete-config, or run with --no-throttle",
-                    )
+def refuse_foreign(present: Lease, own: Collection[Setting]) -> None:
+    """Refuse to run where throttles are set that no run of ours has set."""
+    for setting in present.settings():
+        if setting not in own:
+            raise RefusedCommand(
+                f"{setting.scope.capitalize()} {setting.name} has {setting.config} = "
+                f"{setting.value}, which this run did not set",
+                hint="wait until its owner is done; if it is a leftover, delete it with "
+                "kedge configs alter --delete-config, or run with --no-throttle",
+            )
 
 
-def unheard(lease: Lease, present: Lease) -> list[str]:
-    """The brokers that do not tell the rates of the lease as theirs, yet."""
+def unconfirmed(lease: Lease, present: Lease) -> list[str]:
+    """The brokers that do not report the rates of the lease yet."""
     return [
         name
         for name, rates in lease.brokers.items()
@@ -66,28 +77,43 @@ def unheard(lease: Lease, present: Lease) -> list[str]:
     ]
 
 
-def still_ours(lease: Lease, present: Lease) -> dict[str, dict[str, list[str]]]:
-    """The configs to delete, by kind (`brokers`, `topics`) and name.
+def removable(lease: Lease, own: Collection[Setting], present: Lease) -> dict[str, list[Setting]]:
+    """The settings to delete, by scope: those that are as the run has set them.
 
-    One that is not seen is deleted all the same: brokers tell of a new config a moment late, and
-    deleting what is not there changes nothing.
+    A setting that is not shown is deleted all the same: brokers show a new config a moment late,
+    and deleting what is not set changes nothing.
     """
-    return {
-        "brokers": _unchanged(lease.brokers, present.brokers),
-        "topics": _unchanged(lease.topics, present.topics),
-    }
+    shown = {(each.scope, each.name, each.config): each.value for each in present.settings()}
+    found: dict[str, list[Setting]] = {"broker": [], "topic": []}
+    for setting in lease.settings():
+        value = shown.get(setting[:3])
+        if value is None or setting._replace(value=value) in own:
+            found[setting.scope].append(setting)
+    return found
 
 
-def _unchanged(leased: Settings, present: Settings) -> dict[str, list[str]]:
-    found = {
-        name: [
-            config
-            for config, value in configs.items()
-            if present.get(name, {}).get(config) in (None, value)
-        ]
-        for name, configs in leased.items()
-    }
-    return {name: configs for name, configs in found.items() if configs}
+def still_leased(
+    lease: Lease, own: Collection[Setting], present: Lease, unreached: Collection[str]
+) -> Lease:
+    """What is left of a lease after its removal: what is still shown, or could not be asked for.
+
+    `unreached` are the brokers that did not answer. A value that someone else has set is not ours
+    any more.
+    """
+    shown = {each[:3] for each in present.settings() if each in own}
+
+    def left(scope: str, settings: Settings) -> dict[str, dict[str, str]]:
+        kept = {
+            name: {
+                config: value
+                for config, value in configs.items()
+                if (scope == "broker" and name in unreached) or (scope, name, config) in shown
+            }
+            for name, configs in settings.items()
+        }
+        return {name: configs for name, configs in kept.items() if configs}
+
+    return Lease(left("broker", lease.brokers), left("topic", lease.topics))
 
 
 def throttles_in(configs: Mapping[str, str | None], *, of_topic: bool) -> dict[str, str]:

@@ -1,21 +1,37 @@
 """How much is done, how fast it goes and when it will be over.
 
-Bytes count when they lie on the broker that they are for: a finished copy with the size of its
-partition, one under way with what has arrived. The rate is that of the last minutes, so that an
-estimate follows a throttle that is changed on the way.
+Bytes count when they are on the broker, or in the log directory, that they are for: a finished copy
+with the size of its partition, one under way with what has arrived. The rate is that of the last
+minutes. The time left is the longer of two estimates: the bytes left at that rate, and the
+schedule of the moves that are left (`schedule`) at the throttle, or at the rate that the busiest
+broker has reached.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kedge.execution.standing import SETTLED, Standing
+from kedge.execution.move_status import ANYWHERE, SETTLED, LogDirs, MoveStatus, Statuses, Target
+from kedge.execution.schedule import Transfer, busiest_bytes, seconds_left
 from kedge.model import BrokerId, TopicPartition
-from kedge.plan import Change
+from kedge.plan import Change, PartitionReplica
 
-Sizes = Mapping[tuple[TopicPartition, BrokerId], int]  # bytes of each replica that exists
 MEMORY_S = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Bytes of each replica, and of each copy in another log directory of its broker."""
+
+    replicas: Mapping[PartitionReplica, int] = field(default_factory=dict[PartitionReplica, int])
+    future: Mapping[PartitionReplica, int] = field(default_factory=dict[PartitionReplica, int])
+
+    def of_partition(self, change: Change) -> int:
+        """The size of a partition: that of its largest replica."""
+        brokers = {*change.before, *change.after}
+        found = (self.replicas.get(PartitionReplica(*change.tp, b), 0) for b in brokers)
+        return max(found, default=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,26 +54,70 @@ class Progress:
         return self.done / self.partitions if self.partitions else 1.0
 
 
-def copied_bytes(
-    changes: Iterable[Change], standings: Mapping[TopicPartition, Standing], sizes: Sizes
-) -> tuple[int, int]:
-    """Bytes to be copied in all, and bytes that have arrived."""
-    total = arrived = 0
-    for change in changes:
-        whole = _size_of(change, sizes)
-        for broker in change.added:
-            total += whole
-            if standings[change.tp] in SETTLED:
-                arrived += whole
-            else:
-                arrived += min(whole, sizes.get((change.tp, broker), 0))
-    return total, arrived
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """What one partition copies: to other brokers, and between log directories of its own."""
+
+    change: Change
+    size: int
+    to_brokers: Mapping[BrokerId, int]  # bytes that have arrived, by destination
+    within_brokers: Mapping[BrokerId, int]
+
+    @property
+    def total(self) -> int:
+        """Bytes to be copied."""
+        return self.size * (len(self.to_brokers) + len(self.within_brokers))
+
+    @property
+    def arrived(self) -> int:
+        """Bytes that have been copied."""
+        return sum(self.to_brokers.values()) + sum(self.within_brokers.values())
 
 
-def _size_of(change: Change, sizes: Sizes) -> int:
-    """The size of a partition: that of its largest replica."""
-    brokers = {*change.before, *change.after}
-    return max((sizes.get((change.tp, broker), 0) for broker in brokers), default=0)
+def copies_of(
+    change: Change, status: MoveStatus, sizes: Sizes, target: Target, log_dirs_before: LogDirs
+) -> Copies:
+    """What a change copies and how much of it has arrived."""
+    size = sizes.of_partition(change)
+
+    def arrived(shown: Mapping[PartitionReplica, int], broker: BrokerId) -> int:
+        if status in SETTLED:
+            return size
+        return min(size, shown.get(PartitionReplica(*change.tp, broker), 0))
+
+    within = [
+        replica.broker
+        for replica, path in target.log_dirs_of(change).items()
+        if log_dirs_before.get(replica, path) != path and replica.broker in change.before
+    ]
+    return Copies(
+        change,
+        size,
+        {broker: arrived(sizes.replicas, broker) for broker in change.added},
+        {broker: arrived(sizes.future, broker) for broker in within},
+    )
+
+
+def transfers_of(
+    copies: Iterable[Copies],
+    statuses: Statuses,
+    leaders: Mapping[TopicPartition, BrokerId | None],
+) -> list[Transfer]:
+    """What is left to be copied, for the schedule."""
+    found: list[Transfer] = []
+    for each in copies:
+        tp = each.change.tp
+        started = statuses[tp] is MoveStatus.MOVING
+        left = each.size - min(each.to_brokers.values(), default=each.size)
+        if left:
+            destinations = tuple(each.to_brokers)
+            found.append(Transfer(leaders.get(tp), destinations, left, started))
+        found += [
+            Transfer(None, (broker,), each.size - arrived, started)
+            for broker, arrived in each.within_brokers.items()
+            if arrived < each.size
+        ]
+    return found
 
 
 @dataclass(slots=True)
@@ -75,23 +135,57 @@ class Pace:
         return max(0.0, (after - before) / (end - start)) if end > start else 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How fast a run may go: bytes per second and broker (None: unlimited), and its slots."""
+
+    rate: int | None = None
+    each_way: int = 2
+
+
 def progress_of(
-    changes: list[Change],
-    standings: Mapping[TopicPartition, Standing],
+    changes: Sequence[Change],
+    statuses: Statuses,
     sizes: Sizes,
+    leaders: Mapping[TopicPartition, BrokerId | None],
+    *,
     pace: Pace,
     now: float,
+    limits: Limits,
+    target: Target = ANYWHERE,
+    log_dirs_before: LogDirs | None = None,
 ) -> Progress:
     """The figures at one moment."""
-    total, arrived = copied_bytes(changes, standings, sizes)
+    before = log_dirs_before or {}
+    copies = [copies_of(c, statuses[c.tp], sizes, target, before) for c in changes]
+    total, arrived = sum(each.total for each in copies), sum(each.arrived for each in copies)
     rate = pace.at(now, arrived)
-    left = total - arrived
     return Progress(
         partitions=len(changes),
-        done=sum(standing in SETTLED for standing in standings.values()),
-        moving=sum(standing is Standing.MOVING for standing in standings.values()),
+        done=sum(status in SETTLED for status in statuses.values()),
+        moving=sum(status is MoveStatus.MOVING for status in statuses.values()),
         bytes_total=total,
         bytes_done=arrived,
         bytes_per_second=rate,
-        seconds_left=0.0 if not left else left / rate if rate else None,
+        seconds_left=_seconds_left(
+            total - arrived, rate, transfers_of(copies, statuses, leaders), limits
+        ),
     )
+
+
+def _seconds_left(
+    left: int, rate: float, transfers: Sequence[Transfer], limits: Limits
+) -> float | None:
+    if not left:
+        return 0.0
+    estimates: list[float] = []
+    if rate:
+        estimates.append(left / rate)
+    if limits.rate is not None:
+        estimates.append(seconds_left(transfers, limits.rate, limits.each_way))
+    return max(estimates, default=None)
+
+
+def bound_seconds(transfers: Sequence[Transfer], rate: int) -> float:
+    """No run is faster than its busiest broker at the throttle."""
+    return busiest_bytes(transfers) / rate

@@ -24,6 +24,7 @@ LINE_BYTES_MAX = 1 << 20
 ANSWER_BYTES_MAX = 256 << 20
 LINE_S_MAX = 10.0
 CALLERS_MAX = 8
+RETRY_S = 0.1  # after a connection could not be accepted
 PATH_BYTES_MAX = 100  # the system takes 107
 
 Handler = Callable[[dict[str, Any]], object]
@@ -54,6 +55,7 @@ class ControlServer:
         self._room = threading.BoundedSemaphore(CALLERS_MAX)
         self._callers: set[threading.Thread] = set()
         self._is_stopping = False
+        self._stopped = threading.Event()
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         path.unlink(missing_ok=True)  # of a process that was killed: the lock says it is gone
         before = os.umask(0o177)
@@ -69,6 +71,7 @@ class ControlServer:
     def stop(self) -> None:
         """Take no more orders; those under way are finished."""
         self._is_stopping = True
+        self._stopped.set()
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
@@ -83,7 +86,9 @@ class ControlServer:
             try:
                 connection, _ = self._socket.accept()
             except OSError:
-                return
+                # without a free descriptor the caller stays in the queue until there is one
+                self._stopped.wait(RETRY_S)
+                continue
             self._room.acquire()
             caller = threading.Thread(
                 target=self._serve, args=(connection,), name="lab-caller", daemon=True

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from kedge.errors import InvalidRequest, KedgeError, Unavailable, Unsatisfiable
+from kedge.lab.private_files import open_private
 
 START_S_MAX = 60.0
 
@@ -66,7 +67,7 @@ def _be_the_lab(serve: Serve, log: Path, writing: int) -> None:
 def say_into(log: Path) -> None:
     """Nothing comes in any more, and what is said goes to a file."""
     nothing = os.open(os.devnull, os.O_RDONLY)
-    said = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    said = open_private(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     for stream, file in enumerate((nothing, said, said)):
         os.dup2(file, stream)
     os.close(nothing)

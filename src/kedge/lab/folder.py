@@ -25,7 +25,8 @@ from typing import Any
 import orjson
 
 from kedge.errors import InvalidRequest, MalformedInput, MalformedJson
-from kedge.files import read_text, said_of, write_atomically
+from kedge.files import read_text, said_of
+from kedge.lab.private_files import make_directory, open_private, refuse_links, write_private
 from kedge.lab.settings import PORT_MAX, LabSettings, settings_from, settled
 
 FORMAT = "kedge.lab/1"
@@ -68,7 +69,7 @@ class LabFolder:
             "ports": {str(broker): port for broker, port in self.ports.items()},
             "settings": self.settings.as_json(),
         }
-        write_atomically(self.path / "lab.json", json.dumps(content, indent=1).encode())
+        write_private(self.path / "lab.json", json.dumps(content, indent=1).encode())
 
 
 class FolderLock:
@@ -76,7 +77,7 @@ class FolderLock:
 
     def __init__(self, path: Path) -> None:
         with said_of(path):
-            self._file = os.open(path / "lab.lock", os.O_RDWR | os.O_CREAT, 0o600)
+            self._file = open_private(path / "lab.lock", os.O_RDWR | os.O_CREAT)
         deadline = time.monotonic() + LOCK_S_MAX
         while not _locked(self._file):
             if time.monotonic() > deadline:
@@ -111,6 +112,7 @@ def open_folder(path: Path) -> LabFolder:
         raise InvalidRequest(f"{path}: there is no such directory", hint="start a lab there first")
     if not is_lab(path):
         raise InvalidRequest(f"{path} holds no lab", hint="start one there: kedge lab up --dir …")
+    refuse_links(path)
     file = path / "lab.json"
     text = read_text(file, limit=1 << 20)
     with said_of(file):
@@ -158,8 +160,8 @@ def open_or_make(path: Path, asked: Mapping[str, Any]) -> LabFolder:
         raise InvalidRequest(
             f"{path} is there and holds no lab", hint="name a new or an empty directory"
         )
-    with said_of(path):
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_directory(path)
+    refuse_links(path)
     epoch_ms = int(time.time() * 1000) // MINUTE_MS * MINUTE_MS
     return LabFolder(path, settings, _new_cluster_id(), epoch_ms)
 

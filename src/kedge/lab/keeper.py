@@ -11,9 +11,10 @@ from typing import Any, cast
 import orjson
 
 from kedge.errors import KedgeError, MalformedInput
-from kedge.files import read_bytes, said_of, write_atomically
+from kedge.files import read_bytes, said_of
 from kedge.lab.directories import Directories
 from kedge.lab.keeping import FORMAT, as_json, read_rows, restore, typed_rows
+from kedge.lab.private_files import write_private
 from kedge.lab.traffic import Traffic
 from kedge.lab.world import LabWorld
 
@@ -52,6 +53,7 @@ class Keeper:
         self._path = path
         self._traffic = traffic
         self._directories = directories
+        self.fault = ""  # why the last attempt to write failed
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="lab-keeper", daemon=True)
 
@@ -79,7 +81,16 @@ class Keeper:
     def save(self) -> None:
         """Write everything down now."""
         content = self._world.engine.ask(self._content)
-        write_atomically(self._path, json.dumps(content, separators=(",", ":")).encode())
+        write_private(self._path, json.dumps(content, separators=(",", ":")).encode())
+
+    def save_if_possible(self) -> None:
+        """Write everything down; a disk that is full is noted, and the next second is another
+        try."""
+        try:
+            self.save()
+            self.fault = ""
+        except KedgeError as fault:
+            self.fault = str(fault)
 
     def _content(self) -> dict[str, Any]:
         extra = {"pending": self._traffic.as_json(), "futures": self._directories.as_json()}
@@ -99,9 +110,6 @@ class Keeper:
         pause_s = EVERY_S
         while not self._stopping.wait(pause_s):
             began_s = time.monotonic()
-            try:
-                self.save()
-            except KedgeError as fault:
-                # the disk may be full; the lab goes on, and the next second is another try
-                self._world.engine.failures.append(str(fault))
+            self._world.ensemble.failure()  # a journal that could not be written is tried again
+            self.save_if_possible()
             pause_s = max(EVERY_S, SHARE_OF_TIME * (time.monotonic() - began_s))

@@ -33,6 +33,7 @@ from kedge.lab.settings import LabSettings
 from kedge.lab.shape import cluster_settings
 from kedge.lab.status import Looker
 from kedge.lab.traffic import MINUTE_MS, Traffic
+from kedge.lab.users import read_users
 from kedge.lab.world import LabWorld
 from kedge.model import Broker, BrokerId, Capacity, LogDir, TopicPartition
 from kedge.model import Endpoint as Address
@@ -65,6 +66,8 @@ class Lab:
             raise
 
     def _build(self, folder: LabFolder) -> None:
+        named = folder.settings.sasl_users
+        users = read_users(Path(named)) if named else None
         kept = Keeper.read(folder.logs)
         try:
             world = _opened(folder, int(kept.get("now_ms", 0)))
@@ -93,11 +96,12 @@ class Lab:
                 self.seats,
                 AskedDirectories(world, self.directories),
                 folder.cluster_id,
+                world.ensemble.failure,
             ),
             settings=cluster_settings(folder.settings),
             luck=_luck(folder.settings.seed),
         )
-        self.endpoint = EndpointThread(lambda: Server(self.backend))
+        self.endpoint = EndpointThread(lambda: Server(self.backend, users=users))
 
     # ---- life ----
 
@@ -144,7 +148,8 @@ class Lab:
                 raise
             port = self._listen(broker, 0)  # somebody else has what was ours last time
         self.folder.ports[broker] = port
-        address = Address("PLAINTEXT", self.settings.host, port)
+        protocol = self.settings.protocol
+        address = Address(protocol, self.settings.host, port, protocol)
         rack, lab = self.settings.rack_of(broker), self.settings
         capacity = Capacity(float(lab.disk_bytes), float(lab.link_rate), float(lab.link_rate))
         described = Broker(broker, rack, endpoints=(address,), capacity=capacity)
@@ -161,7 +166,7 @@ class Lab:
     def _listen(self, broker: BrokerId, port: int) -> int:
         host = self.settings.host
         try:
-            return self.endpoint.open(broker, host, port)
+            return self.endpoint.open(broker, host, port, listener=self.settings.protocol)
         except OSError as error:
             why = (error.strerror or str(error)).lower()
             raise InvalidRequest(
@@ -192,7 +197,7 @@ class Lab:
         self.backend.close()
         self.world.engine.stop()
         if self._has_begun:  # else the file still holds more than the disks do
-            self.keeper.save()
+            self.keeper.save_if_possible()
         for seat in self.seats.values():
             seat.crash(session_ends_ms=0)
         self.world.ensemble.close()
@@ -209,7 +214,11 @@ class Lab:
     def status(self) -> dict[str, Any]:
         """How the lab is."""
         seen = self.world.engine.ask(self.looker.status)
-        about = {"cluster_id": self.cluster_id, "bootstrap_servers": self.bootstrap_servers}
+        about = {
+            "cluster_id": self.cluster_id,
+            "bootstrap_servers": self.bootstrap_servers,
+            "storage_fault": self.world.ensemble.failure() or self.keeper.fault,
+        }
         return {"dir": str(self.folder.path), **about, **seen}
 
     def inject(self, kind: str, *arguments: object) -> str:

@@ -16,9 +16,10 @@ from pathlib import Path
 import orjson
 
 from kedge.errors import KedgeError, Unavailable
-from kedge.files import read_bytes, write_atomically
+from kedge.files import read_bytes
 from kedge.lab.control import order
 from kedge.lab.folder import LabFolder
+from kedge.lab.private_files import write_private
 
 END_S_MAX = 15.0
 KILL_S_MAX = 5.0
@@ -57,7 +58,7 @@ def write_pid(folder: Path) -> None:
     """Say who runs the lab."""
     me = ProcessId.of(os.getpid())
     assert me is not None
-    write_atomically(folder / "lab.pid", json.dumps([me.pid, me.started]).encode())
+    write_private(folder / "lab.pid", json.dumps([me.pid, me.started]).encode())
 
 
 def read_pid(folder: Path) -> ProcessId | None:

@@ -44,6 +44,7 @@ class LabSettings:
     partitions: int = 1  # num.partitions
     replication_factor: int = 1  # default.replication.factor
     auto_create: bool = True
+    sasl_users: str = ""  # the file of those who may connect; without one, everybody may
 
     def __post_init__(self) -> None:
         _between("brokers", self.brokers, 1, BROKERS_MAX)
@@ -73,6 +74,11 @@ class LabSettings:
         return self.speed >= MAX_SPEED
 
     @property
+    def protocol(self) -> str:
+        """The security protocol of the brokers' listeners."""
+        return "SASL_PLAINTEXT" if self.sasl_users else "PLAINTEXT"
+
+    @property
     def ids(self) -> range:
         """The brokers' ids."""
         return range(self.first_id, self.first_id + self.brokers)
@@ -88,7 +94,10 @@ class LabSettings:
 
 # what may be another at the next start; the rest is what the stored data were made for
 CHANGEABLE = frozenset(
-    ("speed", "traffic", "rate", "session_timeout_ms", "auto_create", "disk_rate", "link_rate")
+    (
+        *("speed", "traffic", "rate", "session_timeout_ms", "auto_create"),
+        *("disk_rate", "link_rate", "sasl_users"),
+    )
 )
 
 

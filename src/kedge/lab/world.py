@@ -24,7 +24,7 @@ from kedge.model import Broker, BrokerId
 from kedge.model.broker_requests import BrokerRequest
 from kedge.sim.clock import Clock
 from kedge.sim.machines import BrokerMachine, broker_node
-from kedge.sim.network import Conditions, Network, Reply
+from kedge.sim.network import CONTROLLER_TIMEOUT_MS, Conditions, Network, Reply
 from kedge.sim.seeds import Luck
 from kedge.sim.truth import FileLedger, Observer, Truth
 from kedge.store.memory import MemoryEnsemble, MemoryStore
@@ -109,7 +109,12 @@ class LabWorld:
             self.clock.after(NO_CONTROLLER_MS, failed)
             return
         self.network.call(
-            source, broker_node(controller), lambda reply: put(event, reply), answered, failed
+            source,
+            broker_node(controller),
+            lambda reply: put(event, reply),
+            answered,
+            failed,
+            timeout_ms=CONTROLLER_TIMEOUT_MS,
         )
 
     def carry(

@@ -1,4 +1,4 @@
-"""Whether a plan may run: held against itself, and against a snapshot where there is one.
+"""Whether a plan may run: checked against itself, and against a snapshot where there is one.
 
 `verify_plan` tells everything that it notices, worst or not; `parse_plan` is the door that every
 plan file comes through, and refuses one that contradicts itself at its first fault. A summary that
@@ -37,8 +37,9 @@ def verify_plan(
     if any(errors(found)):
         return found
     found += figures(plan)
-    found += digest(plan, snapshot_sha256)
-    return found + fit(plan, snapshot) if snapshot is not None else found
+    other = list(digest(plan, snapshot_sha256))
+    found += other
+    return found + fit(plan, snapshot, is_later=bool(other)) if snapshot is not None else found
 
 
 def digest(plan: Plan, snapshot_sha256: str | None) -> Iterator[Finding]:
@@ -55,5 +56,5 @@ def errors(findings: Iterable[Finding]) -> list[Finding]:
 def refuse_errors(findings: Iterable[Finding]) -> None:
     """Raise the first error among the findings, and say how many more there are."""
     if found := errors(findings):
-        more = f"and {len(found) - 1} more faults" if len(found) > 1 else ""
+        more = f"and {len(found) - 1} more errors" if len(found) > 1 else ""
         raise InvalidPlan(str(found[0]), hint=more)

@@ -36,6 +36,8 @@ Worked example: `kafka-topics --list` begins with ApiVersions, version 4, correl
 from kedge.protocol.apis import (
     API_VERSIONS,
     APIS,
+    SASL_AUTHENTICATE,
+    SASL_HANDSHAKE,
     Api,
     RequestHeader,
     decode_header,
@@ -45,7 +47,7 @@ from kedge.protocol.apis import (
 from kedge.protocol.decoding import decode
 from kedge.protocol.framing import FRAME_BYTES_MAX, PREFIX_BYTES, frame_length, framed
 from kedge.protocol.reader import Reader
-from kedge.protocol.refusals import CODES, code_of
+from kedge.protocol.refusals import CODES, code_of, message_of
 
 __all__ = [
     "APIS",
@@ -53,6 +55,8 @@ __all__ = [
     "CODES",
     "FRAME_BYTES_MAX",
     "PREFIX_BYTES",
+    "SASL_AUTHENTICATE",
+    "SASL_HANDSHAKE",
     "Api",
     "Reader",
     "RequestHeader",
@@ -63,4 +67,5 @@ __all__ = [
     "encode_response",
     "frame_length",
     "framed",
+    "message_of",
 ]

@@ -47,6 +47,7 @@ _PAIRS: tuple[tuple[type[m.ApiMessage], type[m.ApiMessage]], ...] = (
     (m.MetadataRequest, m.MetadataResponse),
     (m.FindCoordinatorRequest, m.FindCoordinatorResponse),
     (m.ListGroupsRequest, m.ListGroupsResponse),
+    (m.SaslHandshakeRequest, m.SaslHandshakeResponse),
     (m.ApiVersionsRequest, m.ApiVersionsResponse),
     (m.CreateTopicsRequest, m.CreateTopicsResponse),
     (m.DeleteTopicsRequest, m.DeleteTopicsResponse),
@@ -55,6 +56,7 @@ _PAIRS: tuple[tuple[type[m.ApiMessage], type[m.ApiMessage]], ...] = (
     (m.AlterReplicaLogDirsRequest, m.AlterReplicaLogDirsResponse),
     (m.DescribeLogDirsRequest, m.DescribeLogDirsResponse),
     (m.CreatePartitionsRequest, m.CreatePartitionsResponse),
+    (m.SaslAuthenticateRequest, m.SaslAuthenticateResponse),
     (m.ElectLeadersRequest, m.ElectLeadersResponse),
     (m.IncrementalAlterConfigsRequest, m.IncrementalAlterConfigsResponse),
     (m.AlterPartitionReassignmentsRequest, m.AlterPartitionReassignmentsResponse),
@@ -74,6 +76,7 @@ APIS: Mapping[int, Api] = MappingProxyType(
     {api.key: api for api in (_api(*pair) for pair in _PAIRS)}
 )
 API_VERSIONS = APIS[18]
+SASL_HANDSHAKE, SASL_AUTHENTICATE = APIS[17], APIS[36]
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,8 +97,10 @@ def _array(field: Any, version: int, flexible: bool, nullable: bool) -> Read:
     else:
         read = _simple(inner, flexible, nullable=False)
 
+    structs = field.is_struct_array()
+
     def read_array(reader: Reader) -> list[Any] | None:
-        count = reader.count(compact=flexible)
+        count = reader.count(compact=flexible, structs=structs)
         if count is not None:
             return [read(reader) for _ in range(count)]
         return None if nullable else _refuse_null(reader, field.name)

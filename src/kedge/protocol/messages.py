@@ -56,6 +56,12 @@ with warnings.catch_warnings():
         MetadataRequest,
         MetadataResponse,
     )
+    from kafka.protocol.sasl import (
+        SaslAuthenticateRequest,
+        SaslAuthenticateResponse,
+        SaslHandshakeRequest,
+        SaslHandshakeResponse,
+    )
 
 __all__ = [
     "AlterConfigsRequest",
@@ -94,4 +100,8 @@ __all__ = [
     "MetadataRequest",
     "MetadataResponse",
     "ResponseHeader",
+    "SaslAuthenticateRequest",
+    "SaslAuthenticateResponse",
+    "SaslHandshakeRequest",
+    "SaslHandshakeResponse",
 ]

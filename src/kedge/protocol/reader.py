@@ -14,6 +14,8 @@ from kedge.errors import MalformedMessage
 
 VARINT_BITS = 32
 ELEMENTS_MAX = 1_000_000  # in all arrays of one message together
+STRUCTS_MAX = 250_000  # of those, elements that have fields of their own
+TEXT_BYTES_MAX = 0x7FFF  # in every form, as in Kafka
 
 _INT8, _INT16, _UINT16 = struct.Struct(">b"), struct.Struct(">h"), struct.Struct(">H")
 _INT32, _UINT32, _INT64 = struct.Struct(">i"), struct.Struct(">I"), struct.Struct(">q")
@@ -24,13 +26,16 @@ _NO_ID = bytes(16)
 class Reader:
     """A place in a message. What does not fit is a MalformedMessage that names the place."""
 
-    __slots__ = ("_data", "_elements", "_end", "_pos")
+    __slots__ = ("_data", "_elements", "_end", "_pos", "_structs")
 
-    def __init__(self, data: bytes, *, elements_max: int = ELEMENTS_MAX) -> None:
+    def __init__(
+        self, data: bytes, *, elements_max: int = ELEMENTS_MAX, structs_max: int = STRUCTS_MAX
+    ) -> None:
         self._data = data
         self._pos = 0
         self._end = len(data)
         self._elements = elements_max
+        self._structs = structs_max
 
     @property
     def remaining(self) -> int:
@@ -90,12 +95,13 @@ class Reader:
             raise self.refusal(f"a length of {size} where {self.remaining} bytes are left")
         return None if size == -1 else size
 
-    def count(self, *, compact: bool) -> int | None:
+    def count(self, *, compact: bool, structs: bool = False) -> int | None:
         """The number of an array's elements, None for a null array."""
         size = self.length(compact=compact)
         if size is not None:
             self._elements -= size
-            if self._elements < 0:
+            self._structs -= size if structs else 0
+            if self._elements < 0 or self._structs < 0:
                 raise self.refusal("too many elements in one message")
         return size
 
@@ -106,6 +112,8 @@ class Reader:
         size = self.length(compact=compact, short=True)
         if size is None:
             return None
+        if size > TEXT_BYTES_MAX:
+            raise self.refusal(f"a text of {size} bytes")
         try:
             return self.take(size).decode()
         except UnicodeDecodeError:
@@ -126,7 +134,7 @@ class Reader:
 
     def sub(self, size: int) -> Reader:
         """A reader of the next so many bytes alone, on the same account of elements."""
-        return Reader(self.take(size), elements_max=self._elements)
+        return Reader(self.take(size), elements_max=self._elements, structs_max=self._structs)
 
     def refusal(self, what: str) -> MalformedMessage:
         """The error for this place."""

@@ -11,6 +11,9 @@ from types import MappingProxyType
 from kedge import errors as e
 from kedge.model.error_codes import ErrorCode
 
+# a text has at most 32,767 bytes on the wire; a character takes up to four in UTF-8
+MESSAGE_CHARACTERS_MAX = 4_096
+
 CODES: Mapping[type[e.KedgeError], ErrorCode] = MappingProxyType(
     {
         e.KedgeError: ErrorCode.UNKNOWN_SERVER_ERROR,
@@ -47,3 +50,11 @@ def code_of(error: BaseException) -> ErrorCode:
         if kind in CODES:
             return CODES[kind]
     return ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+def message_of(error: BaseException) -> str:
+    """The text beside an error's code, cut where it would be too long for the wire."""
+    text = str(error)
+    if len(text) <= MESSAGE_CHARACTERS_MAX:
+        return text
+    return f"{text[: MESSAGE_CHARACTERS_MAX - 1]}…"

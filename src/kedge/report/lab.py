@@ -49,6 +49,8 @@ def _moves(status: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _broken(status: Mapping[str, Any]) -> Iterator[str]:
+    if status.get("storage_fault"):
+        yield f"nothing can be stored: {status['storage_fault']}"
     if status["cut_off"]:
         yield f"cut off: brokers {', '.join(map(str, status['cut_off']))}"
     for broker, factor in status["slow_disks"].items():

@@ -70,9 +70,7 @@ def event_of(request: BrokerRequest, answer: BrokerAnswer) -> Event | None:
     errors = answer.errors or {}
     match request:
         case LeaderAndIsr():
-            return LeaderAndIsrAnswered(
-                request.to, errors, answer.error, request.sender.controller_epoch
-            )
+            return LeaderAndIsrAnswered(request.to, errors, answer.error, *_asked(request))
         case UpdateMetadata():
             return UpdateMetadataAnswered(request.to, answer.error) if answer.error else None
         case StopReplica(partitions=partitions):
@@ -83,6 +81,9 @@ def event_of(request: BrokerRequest, answer: BrokerAnswer) -> Event | None:
             }
             if not deleted:
                 return None
-            return ReplicasDeleted(
-                request.to, deleted, answer.error, request.sender.controller_epoch
-            )
+            return ReplicasDeleted(request.to, deleted, answer.error, *_asked(request))
+
+
+def _asked(request: BrokerRequest) -> tuple[int, int]:
+    """The controller epoch and the broker epoch that a request was sent in."""
+    return request.sender.controller_epoch, request.sender.broker_epoch

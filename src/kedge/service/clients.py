@@ -23,6 +23,7 @@ from kedge.endpoint import (
 from kedge.endpoint.dispatch import Answer, Dispatcher
 from kedge.endpoint.pseudo_node import NoLogDirs
 from kedge.endpoint.quota import MutationQuota
+from kedge.endpoint.worker import WorkerLoop
 from kedge.model import BrokerId
 from kedge.protocol import APIS
 from kedge.runtime import Loop
@@ -44,6 +45,7 @@ class Clients:
         self._quota = MutationQuota(QuotaSettings(), time.monotonic)
         around = Surroundings(store, images, {node: loop}, NoLogDirs(), _cluster_id(store))
         self._around = around
+        self.worker = WorkerLoop()
         self._backends: list[ControllerBackend] = []
         self.adopt(ClusterSettings())
 
@@ -51,7 +53,7 @@ class Clients:
         """Answer by these settings from now on."""
         self.backend = ControllerBackend(self._around, settings=settings)
         self._backends.append(self.backend)
-        self._own = Dispatcher(self._node, self.backend, self._quota)
+        self._own = Dispatcher(self._node, self.backend, self._quota, worker=self.worker)
 
     async def answer(self, payload: bytes) -> Answer:
         """The answer to a client."""
@@ -71,7 +73,8 @@ class Clients:
         return told.brokers.keys() >= context.live
 
     def close(self) -> None:
-        """End the backends' threads."""
+        """End the threads of the worker and the backends."""
+        self.worker.close()
         for backend in self._backends:
             backend.close()
 

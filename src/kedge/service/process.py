@@ -152,7 +152,9 @@ class ControllerService:
         names = self.loop.context
         brokers = FromBrokers(self.loop, lambda topic_id: names.topic_names.get(topic_id))
         relay = Relay(self.broker_addresses)
-        self._node = ControllerNode(node, self.clients, brokers, relay, count=count)
+        self._node = ControllerNode(
+            node, self.clients, brokers, relay, worker=self.clients.worker, count=count
+        )
         return self._node
 
     def broker_addresses(self) -> Sequence[Address]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import secrets
 import sys
 import time
 from functools import partial
@@ -12,6 +13,8 @@ from kedge.sim.broken import BROKEN_RULES
 from kedge.sim.report import Tally
 from kedge.sim.run import Plan, run_seed
 from kedge.sim.sweep import SCENARIOS, sweep_all
+
+DRAWN_SEEDS = 1_000_000_000
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -26,7 +29,13 @@ def main(arguments: list[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m kedge.sim", description=__doc__)
     parser.add_argument("--seeds", type=int, default=100, help="how many seeds to run")
-    parser.add_argument("--first-seed", type=int, default=1, help="the first of them")
+    parser.add_argument(
+        "--first-seed",
+        type=_first_seed,
+        default=1,
+        metavar="N",
+        help="the first of them; 'random' draws it (it is printed)",
+    )
     parser.add_argument("--seed", type=int, help="run this one seed alone")
     parser.add_argument("--trace", action="store_true", help="tell what happens (with --seed)")
     parser.add_argument("--steps", type=int, default=Plan().steps, help="work and faults per run")
@@ -40,6 +49,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--no-sweep", action="store_true", help="leave the killings out")
     parser.add_argument("--stop-at-first", action="store_true", help="end with the first violation")
     return parser
+
+
+def _first_seed(text: str) -> int:
+    return secrets.randbelow(DRAWN_SEEDS) if text == "random" else int(text)
 
 
 def _run_one(seed: int, plan: Plan, *, trace: bool) -> int:

@@ -196,8 +196,10 @@ class Mishaps:
 
     def _restart_later(self, machine: BrokerMachine, delay_ms: int) -> None:
         def restart() -> None:
-            machine.disks.failed.clear()
-            machine.start()
+            # a directory of a running broker stays failed: only a restart reads it again
+            if not machine.is_up:
+                machine.disks.failed.clear()
+                machine.start()
 
         self._later(delay_ms, restart)
 

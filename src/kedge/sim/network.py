@@ -4,8 +4,8 @@ A call is a request and its answer. It ends in exactly one way for a caller that
 `answered`, or `failed` once the caller's timeout has passed or the connection broke. What the other
 side did before a failure is unknown to the caller, as on any network.
 
-A call may stay open at the other side for as long as it likes (a parked fetch costs nothing);
-cutting the link or losing either node ends it.
+A call without a timeout of its own may stay open at the other side for any length of time (a parked
+fetch costs nothing); cutting the link or losing either node ends it.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from kedge.sim.seeds import Luck
 Node = str
 Reply = Callable[[Any], None]
 Serve = Callable[[Reply], None]
+
+CONTROLLER_TIMEOUT_MS = 30_000  # controller.socket.timeout.ms: a request that gets no answer
 
 
 @dataclass
@@ -106,10 +108,14 @@ class Network:
         serve: Serve,
         answered: Reply,
         failed: Callable[[], None],
+        *,
+        timeout_ms: int | None = None,
     ) -> Call:
-        """Ask a node something: `serve` runs there and is handed the way to answer."""
+        """Send a request to a node: `serve` runs there and is handed the way to answer."""
         call = Call(source, destination, answered, failed)
         self._open[call] = None
+        if timeout_ms is not None:
+            self._clock.after(timeout_ms, lambda: self._fail(call, 0))
         if self._is_lost(call):
             self._fail(call, self.conditions.timeout_ms)
         else:

@@ -24,14 +24,22 @@ class Acked:
         self.seen: dict[ReplicaLog, int] = {}  # how many of them each log is known to hold
 
     def add(self, tp: TopicPartition, offset: int, identity: int) -> None:
-        """A producer was told that its record is safe."""
-        if self.offsets and offset <= self.offsets[-1]:
+        """Note an acknowledged record.
+
+        Acknowledgements need not come in the order of offsets: a leader that does not know yet that
+        it was replaced acknowledges what all of its ISR has fetched before, and its successor is
+        one of them. Whether the record is on every in-sync replica is for `check`.
+        """
+        place = bisect_left(self.offsets, offset)
+        if place < len(self.offsets) and self.offsets[place] == offset:
             raise InvariantViolated(
                 f"{tp}: record {identity} was acknowledged at offset {offset}, "
-                f"where another was before (the last one at {self.offsets[-1]})"
+                f"where record {self.identities[place]} was before"
             )
-        self.offsets.append(offset)
-        self.identities.append(identity)
+        self.offsets.insert(place, offset)
+        self.identities.insert(place, identity)
+        if place < len(self.offsets) - 1:
+            self.seen = {log: min(count, place) for log, count in self.seen.items()}
 
     def check(self, tp: TopicPartition, broker: BrokerId, log: ReplicaLog | None) -> None:
         """Complain unless a log has every record."""

@@ -29,7 +29,7 @@ from kedge.sim.clock import Clock
 from kedge.sim.coverage import Coverage
 from kedge.sim.desk import OPERATOR
 from kedge.sim.machines import BrokerMachine
-from kedge.sim.network import Conditions, Network, Reply
+from kedge.sim.network import CONTROLLER_TIMEOUT_MS, Conditions, Network, Reply
 from kedge.sim.seeds import Luck
 from kedge.sim.transfers import Resource, Transfers
 from kedge.sim.truth import FileLedger, Ledger, Truth
@@ -193,7 +193,9 @@ class World:
         answered: Reply,
         failed: Callable[[], None],
     ) -> None:
-        """Ask whoever is believed to be the controller; the belief may be wrong."""
+        """Send a request to the broker that is believed to be the controller; the belief may be
+        wrong. A controller whose session ends drops some requests without an answer, as in Kafka:
+        those fail after a timeout."""
         machine = None if controller is None else self.candidates.get(controller)
         if machine is None:
             self.clock.after(NO_CONTROLLER_MS, failed)
@@ -202,7 +204,8 @@ class World:
         def serve(reply: Reply) -> None:
             machine.put(event, reply)
 
-        self.network.call(source, controller_node(machine.id), serve, answered, failed)
+        node = controller_node(machine.id)
+        self.network.call(source, node, serve, answered, failed, timeout_ms=CONTROLLER_TIMEOUT_MS)
 
     def request_sent(self, controller: BrokerId, request: BrokerRequest) -> None:
         """A controller speaks to a broker."""

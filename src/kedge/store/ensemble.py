@@ -6,6 +6,7 @@ there is one, before anybody hears of it; then the notices go out, in the order 
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -103,6 +104,17 @@ class MemoryEnsemble:
         if self._journal is not None:
             self._journal.close()
 
+    def failure(self) -> str:
+        """Why nothing can be written now, after another attempt; empty while all is well."""
+        if self._failure and self._lock.acquire(blocking=False):
+            try:
+                self._mend()
+            except StoreUnavailable:
+                pass
+            finally:
+                self._lock.release()
+        return self._failure
+
     # ---- for the sessions ----
 
     def begin_session(self, store: Attached) -> int:
@@ -120,12 +132,14 @@ class MemoryEnsemble:
             self._watches.drop(session)
             if session in self.tree.ephemerals:
                 self._commit(self.tree.end_session(session))
-            self._finish()
+            # what cannot be written down now is, before the next request is carried out
+            with contextlib.suppress(StoreUnavailable):
+                self._finish()
 
     def batch(self, session: int, requests: Sequence[Request]) -> list[Answer]:
         """Carry requests out for a session, write them down, then tell who watches."""
         with self._lock:
-            self._check_health()
+            self._mend()
             check_requests(requests, known=self.tree.nodes, bytes_max=self.bytes_max)
             carry_out = self._carry_out
             answers = [carry_out[type(request)](request, session) for request in requests]
@@ -194,22 +208,22 @@ class MemoryEnsemble:
         if self._journal is not None and self._unwritten:
             try:
                 self._journal.append(self._unwritten)
-                self._journal.maybe_compact(self.tree)
             except OSError as error:
-                self._fail(error)
+                self._failure = f"the journal cannot be written: {error.strerror or error}"
+                raise self._unavailable() from error
+            self._failure = ""
             self._unwritten.clear()
+            self._journal.maybe_compact(self.tree)
         self._hand_over()
 
-    def _fail(self, error: OSError) -> None:
-        """Stop for good: the tree is ahead of the journal, and nobody may see what it holds."""
-        self._failure = f"the journal cannot be written: {error.strerror or error}"
-        self._due.clear()
-        self._unwritten.clear()
-        self._check_health()
-
-    def _check_health(self) -> None:
+    def _mend(self) -> None:
+        """After a journal that could not be written: the tree is ahead of it, and nobody may see
+        what the tree holds before the journal holds it too."""
         if self._failure:
-            raise StoreUnavailable(self._failure, hint="make room, then open the journal again")
+            self._finish()
+
+    def _unavailable(self) -> StoreUnavailable:
+        return StoreUnavailable(self._failure, hint="make room on its disk; it goes on by itself")
 
     def _hand_over(self) -> None:
         while self._due:

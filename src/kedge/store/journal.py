@@ -17,6 +17,7 @@ not written yet (`never`). The death of the process alone costs nothing with any
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import stat
@@ -34,6 +35,7 @@ from kedge.store.tree import Transaction, Tree
 Fsync = Literal["always", "interval", "never"]
 
 MAGIC = b"kedge journal 1\n"
+_COMPACT_AGAIN = 1.25  # growth after which a compaction that failed is tried again
 _LENGTH_AND_SUM = struct.Struct(">II")
 _HEAD = struct.Struct(">III")
 
@@ -59,6 +61,8 @@ class Journal:
         self._interval_s = interval_s
         self._compact_bytes_min = compact_bytes_min
         self._compact_growth = compact_growth
+        self._compact_again_bytes = 0
+        self._torn_bytes = 0  # of an append that did not end well
         self._synced_at = time.monotonic()
         self._lock = _lock(path)
         self._file = -1
@@ -74,32 +78,60 @@ class Journal:
         return self._size
 
     def append(self, transactions: Sequence[Transaction]) -> None:
-        """Write transactions down, as one write, and sync as the policy says."""
-        chunk = b"".join(_framed(encode_transaction(each)) for each in transactions)
-        _write_all(self._file, chunk)
-        self._size += len(chunk)
-        self._maybe_sync()
+        """Write transactions down, as one write, and sync as the policy says.
+
+        Raises OSError, and then none of them is in the journal: what was written of them before
+        the disk was full is taken back, at the latest by the next attempt.
+        """
+        self._take_back()
+        chunk = memoryview(b"".join(_framed(encode_transaction(each)) for each in transactions))
+        try:
+            while chunk:
+                written = os.write(self._file, chunk)
+                self._torn_bytes += written
+                chunk = chunk[written:]
+            self._maybe_sync()
+        except OSError:
+            with contextlib.suppress(OSError):
+                self._take_back()
+            raise
+        self._size += self._torn_bytes
+        self._torn_bytes = 0
+
+    def _take_back(self) -> None:
+        """Remove what a write that failed has left, so that the next begins after a record."""
+        if self._torn_bytes:
+            os.ftruncate(self._file, self._size)
+            self._torn_bytes = 0
 
     def maybe_compact(self, tree: Tree) -> None:
-        """Compact when the journal has outgrown its snapshot by far."""
+        """Compact when the journal has outgrown its snapshot by far. Without room for a second
+        file the journal stays as it is, and the next attempt is made when it has grown again."""
         due = max(self._compact_bytes_min, self._compact_growth * self._snapshot_bytes)
-        if self._size > due:
-            self.compact(tree)
+        if self._size > max(due, self._compact_again_bytes):
+            try:
+                self.compact(tree)
+            except OSError:
+                self._compact_again_bytes = int(self._size * _COMPACT_AGAIN)
 
     def compact(self, tree: Tree) -> None:
         """Replace the journal by a snapshot of the tree."""
         fresh = _new_path(self.path)
-        file = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
+        fresh.unlink(missing_ok=True)
+        file = _open_own(fresh, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND)
         try:
-            self._size = self._snapshot_bytes = _write_snapshot(file, tree)
+            size = _write_snapshot(file, tree)
             os.fsync(file)
             os.rename(fresh, self.path)
-            _sync_directory(self.path)
         except BaseException:
             os.close(file)
+            fresh.unlink(missing_ok=True)
             raise
         os.close(self._file)
         self._file = file
+        self._size = self._snapshot_bytes = size
+        self._compact_again_bytes = 0
+        _sync_directory(self.path)
 
     def close(self) -> None:
         """Sync and let go. Closing twice is fine."""
@@ -115,11 +147,11 @@ class Journal:
     def _open(self) -> int:
         _new_path(self.path).unlink(missing_ok=True)  # of a compaction that was cut off
         self._snapshot_bytes = 0
-        file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        file = _open_own(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
         try:
             if not stat.S_ISREG(os.fstat(file).st_mode):
                 raise JournalDamaged(f"{self.path} is not a regular file", hint="remove it")
-            content = self.path.read_bytes()
+            content = _read_all(file)
             end = _replay(self.tree, content, self.path)
             self.dropped_bytes = len(content) - end
             self._size = end
@@ -208,6 +240,19 @@ def _write_all(file: int, content: bytes) -> int:
     return len(content)
 
 
+def _open_own(path: Path, flags: int) -> int:
+    """A file for its owner alone, whatever the umask; links are not followed."""
+    file = os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    os.fchmod(file, 0o600)
+    return file
+
+
+def _read_all(file: int) -> bytes:
+    with os.fdopen(os.dup(file), "rb") as reading:
+        reading.seek(0)
+        return reading.read()
+
+
 def _new_path(path: Path) -> Path:
     return path.with_name(path.name + ".new")
 
@@ -215,7 +260,7 @@ def _new_path(path: Path) -> Path:
 def _lock(path: Path) -> int:
     # on a file of its own: the journal itself is replaced at each compaction
     try:
-        lock = os.open(path.with_name(path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+        lock = _open_own(path.with_name(path.name + ".lock"), os.O_RDWR | os.O_CREAT)
     except OSError as error:
         raise StoreUnavailable(f"{path}: {error.strerror}", hint="name another file") from error
     try:

@@ -48,7 +48,13 @@ from kedge.topics.config_text import parse_add_config, parse_delete_config, pars
 from kedge.topics.config_types import ConfigType, Value
 from kedge.topics.configs import normalize, parse_value, validate_configs
 from kedge.topics.configure import NewConfigs, describe_topic, judge_alter, judge_replace
-from kedge.topics.create import CreateRequest, NewTopic, judge_create, judge_creates
+from kedge.topics.create import (
+    CreateBatch,
+    CreateRequest,
+    NewTopic,
+    judge_create,
+    judge_creates,
+)
 from kedge.topics.delete import DeleteRequest, Marked, judge_delete, judge_deletes
 from kedge.topics.effective import (
     BrokerConfigs,
@@ -96,6 +102,7 @@ __all__ = [
     "ClusterView",
     "ConfigKey",
     "ConfigType",
+    "CreateBatch",
     "CreatePolicy",
     "CreateProposal",
     "CreateRequest",

@@ -58,7 +58,7 @@ def judge_replace(
 
 def describe_topic(topic: str, view: ClusterView) -> list[Described]:
     """Every config of a topic and where it comes from."""
-    _refuse_unknown(topic, view)
+    refuse_unknown(topic, view)
     return describe(view.overrides(topic), view.broker_configs, view.release)
 
 
@@ -68,7 +68,7 @@ def _judge(
     view: ClusterView,
     policy: Policy[AlterProposal],
 ) -> NewConfigs:
-    _refuse_unknown(wanted.topic, view)
+    refuse_unknown(wanted.topic, view)
     values = validate_configs(
         wanted.configs, release=view.release, underneath=view.config_defaults()
     )
@@ -87,6 +87,6 @@ def _refuse_no_name(topic: str) -> None:
         raise InvalidRequest("configs of all topics cannot be set at once", hint="name a topic")
 
 
-def _refuse_unknown(topic: str, view: ClusterView) -> None:
+def refuse_unknown(topic: str, view: ClusterView) -> None:
     if not view.knows(topic):
         raise UnknownTopicOrPartition(f"no topic {topic!r}")

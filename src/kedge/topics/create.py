@@ -12,16 +12,18 @@ replicas.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from kedge.errors import DuplicateInRequest, InvalidConfiguration, InvalidPartitions, KedgeError
 from kedge.model import BrokerId
 from kedge.placement import Draw, Placement, drawn, place, place_striped
-from kedge.topics.names import refuse_reserved
+from kedge.topics.configs import validate_configs
+from kedge.topics.names import TopicNames, refuse_reserved
 from kedge.topics.policy import CreateProposal, Policy, allow
-from kedge.topics.validation import Flavour, judge_shape_kraft, refuse_existing, validate_create
-from kedge.topics.view import BY_DEFAULT, ClusterView, Partitions, Replicas, at_rest
+from kedge.topics.tiered import judge_tiered
+from kedge.topics.validation import Flavour, judge_shape_kraft, refuse_existing, validate_layout
+from kedge.topics.view import BY_DEFAULT, ClusterView, Replicas
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +68,8 @@ def judge_create(
 ) -> NewTopic:
     """The topic to write, or the first refusal, raised."""
     refuse_reserved(request.name)
-    if view.knows(request.name):
-        refuse_existing(request.name, view.topics)
-    configs = _given_configs(request)
-    resolved = _resolve(request, view)
-    assignment = _assignment(resolved, view, draw, flavour)
-    _validate(NewTopic(request.name, assignment, configs), view, flavour, bool(request.assignments))
-    policy(_proposal(resolved, configs))
-    return NewTopic(request.name, assignment, configs)
+    batch = CreateBatch([request], view, draw=draw, policy=policy, flavour=flavour)
+    return batch.judge_one(request)
 
 
 def judge_creates(
@@ -90,22 +86,93 @@ def judge_creates(
     A topic accepted earlier in the batch is there for those after it: they may collide with it.
     Nothing is written when only validating, so then they may not.
     """
-    times = Counter(request.name for request in requests)
-    topics: dict[str, Partitions] = dict(view.topics)
-    growing = replace(view, topics=topics)
-    answers: list[NewTopic | KedgeError] = []
-    for request in requests:
+    batch = CreateBatch(
+        requests, view, draw=draw, policy=policy, flavour=flavour, validate_only=validate_only
+    )
+    return batch.judge(requests)
+
+
+class CreateBatch:
+    """The judgement of one request for many topics, all at once or piece by piece.
+
+    The cost is linear in the number of topics: names are indexed, and configs are judged once for
+    all topics that have the same.
+    """
+
+    def __init__(
+        self,
+        requests: Sequence[CreateRequest],
+        view: ClusterView,
+        *,
+        draw: Draw,
+        policy: Policy[CreateProposal] = allow,
+        flavour: Flavour = Flavour.ZOOKEEPER,
+        validate_only: bool = False,
+    ) -> None:
+        self._view = view
+        self._draw = draw
+        self._policy = policy
+        self._flavour = flavour
+        self._validate_only = validate_only
+        self._times = Counter(request.name for request in requests)
+        self._names = TopicNames(view.topics)
+        self._config_defaults = view.config_defaults()
+        self._judged_configs: dict[frozenset[tuple[str, str]], KedgeError | None] = {}
+
+    def judge(self, requests: Iterable[CreateRequest]) -> list[NewTopic | KedgeError]:
+        """One answer for each of these requests of the batch, in order."""
+        answers: list[NewTopic | KedgeError] = []
+        for request in requests:
+            try:
+                refuse_reserved(request.name)
+                _refuse_twice(request.name, self._times)
+                answers.append(self.judge_one(request))
+            except KedgeError as refusal:
+                answers.append(refusal)
+        return answers
+
+    def judge_one(self, request: CreateRequest) -> NewTopic:
+        """The topic to write, or the first refusal, raised."""
+        view, flavour = self._view, self._flavour
+        if request.name in self._names and request.name not in view.unseen:
+            refuse_existing(request.name, self._names)
+        configs = _given_configs(request)
+        resolved = _resolve(request, view)
+        assignment = _assignment(resolved, view, self._draw, flavour)
+        topic = NewTopic(request.name, assignment, configs)
+        self._validate(topic, by_hand=bool(request.assignments))
+        self._policy(_proposal(resolved, configs))
+        if not self._validate_only:
+            self._names.add(topic.name)
+        return topic
+
+    def _validate(self, topic: NewTopic, *, by_hand: bool) -> None:
+        view = self._view
+        if by_hand and self._flavour is Flavour.KRAFT:
+            known = {broker.id for broker in view.brokers}
+            judge_shape_kraft(topic.assignment, registered=known, active=known - view.fenced)
+        validate_layout(topic.name, topic.assignment, existing=self._names, marked=view.marked)
+        refusal = self._config_refusal(topic.configs)
+        if refusal is not None:
+            raise refusal
+
+    def _config_refusal(self, configs: Mapping[str, str]) -> KedgeError | None:
+        key = frozenset(configs.items())
+        if key not in self._judged_configs:
+            self._judged_configs[key] = self._judge_configs(configs)
+        return self._judged_configs[key]
+
+    def _judge_configs(self, configs: Mapping[str, str]) -> KedgeError | None:
+        view = self._view
         try:
-            refuse_reserved(request.name)
-            _refuse_twice(request.name, times)
-            made = judge_create(request, growing, draw=draw, policy=policy, flavour=flavour)
+            values = validate_configs(
+                configs, release=view.release, underneath=self._config_defaults
+            )
+            if view.tiered:
+                judge_tiered(values, view.tiered)
         except KedgeError as refusal:
-            answers.append(refusal)
-            continue
-        answers.append(made)
-        if not validate_only:
-            topics[made.name] = at_rest(made.assignment)
-    return answers
+            return refusal
+        return None
 
 
 def _refuse_twice(name: str, times: Mapping[str, int]) -> None:
@@ -157,22 +224,6 @@ def _placed(resolved: CreateRequest, view: ClusterView, draw: Draw, flavour: Fla
         return placed
     start = drawn(draw, len(brokers))
     return place(brokers, partitions=partitions, replication_factor=rf, start=start)
-
-
-def _validate(topic: NewTopic, view: ClusterView, flavour: Flavour, by_hand: bool) -> None:
-    if by_hand and flavour is Flavour.KRAFT:
-        registered = {broker.id for broker in view.brokers}
-        judge_shape_kraft(topic.assignment, registered=registered, active=registered - view.fenced)
-    validate_create(
-        topic.name,
-        topic.assignment,
-        topic.configs,
-        existing=view.topics,
-        marked=view.marked,
-        release=view.release,
-        underneath=view.config_defaults(),
-        tiered=view.tiered,
-    )
 
 
 def _proposal(resolved: CreateRequest, configs: Mapping[str, str]) -> CreateProposal:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 
 from kedge.errors import InvalidRequest, InvalidTopic
 
@@ -55,10 +55,41 @@ def collides(one: str, other: str) -> bool:
     return _metric_name(one) == _metric_name(other)
 
 
+class TopicNames(Collection[str]):
+    """A growing set of names that finds those with the same metric name without a search."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._by_metric_name: dict[str, set[str]] = {}
+        self._count = 0
+        for name in names:
+            self.add(name)
+
+    def add(self, name: str) -> None:
+        """Take a name in."""
+        alike = self._by_metric_name.setdefault(_metric_name(name), set())
+        self._count += name not in alike
+        alike.add(name)
+
+    def like(self, name: str) -> set[str]:
+        """The names with the same metric name, itself included."""
+        return self._by_metric_name.get(_metric_name(name), set())
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and name in self.like(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for alike in self._by_metric_name.values() for name in alike)
+
+    def __len__(self) -> int:
+        return self._count
+
+
 def colliding(name: str, others: Iterable[str]) -> list[str]:
     """Those of the others that the name collides with, sorted."""
     if not has_collision_chars(name):
         return []
+    if isinstance(others, TopicNames):
+        return sorted(others.like(name))
     mine = _metric_name(name)
     return sorted(other for other in others if _metric_name(other) == mine)
 

@@ -40,6 +40,20 @@ def validate_create(
     tiered: TieredRules | None = None,
 ) -> None:
     """Refuse a topic that cannot be written, for the first reason in Kafka's order."""
+    validate_layout(topic, assignment, existing=existing, marked=marked)
+    values = validate_configs(configs, release=release, underneath=underneath)
+    if tiered:
+        judge_tiered(values, tiered)
+
+
+def validate_layout(
+    topic: str,
+    assignment: ReplicaLists,
+    *,
+    existing: Collection[str],
+    marked: Collection[str] = (),
+) -> None:
+    """Refuse a topic for its name or its replicas: all that is judged before its configs."""
     validate_name(topic)
     if topic in marked:
         raise TopicExists(
@@ -48,9 +62,6 @@ def validate_create(
     refuse_existing(topic, existing)
     refuse_collision(topic, existing)
     judge_shape(assignment)
-    values = validate_configs(configs, release=release, underneath=underneath)
-    if tiered:
-        judge_tiered(values, tiered)
 
 
 def refuse_existing(topic: str, existing: Collection[str]) -> None:

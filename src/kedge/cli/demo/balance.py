@@ -47,7 +47,9 @@ def planned_and_applied(stage: Stage, history: Path, page: Path) -> None:
     stage.command("plan", "verify", str(plan), "--snapshot", str(snapshot))
     stage.act("The plan is carried out by the lab's controller")
     state = str(stage.directory / "runs")
-    stage.kedge("apply", str(plan), "--throttle", "100MB", "--interval", "0.2", "--state", state)
+    stage.kedge(
+        "apply", str(plan), "--throttle", "100MB", "--interval", "0.2", "--state", state, "--yes"
+    )
     stage.until("rest", stage.at_rest)
     _told(stage, snapshot, plan, history, page)
 

@@ -38,7 +38,7 @@ def _turned(stage: Stage, topic: str, partitions: range) -> Lists:
 def _execute(stage: Stage, topic: str, lists: Lists, throttle: int) -> str:
     file = _written(stage, topic, lists)
     named = ("--reassignment-json-file", file)
-    stage.kedge("reassign", "execute", *named, "--throttle", str(throttle))
+    stage.kedge("reassign", "execute", *named, "--throttle", str(throttle), "--yes")
     return file
 
 

@@ -15,6 +15,7 @@ from kedge.endpoint.handlers import (
     log_dirs,
     metadata,
     reassignments,
+    sasl,
     topic_partitions,
     topics,
 )
@@ -40,6 +41,8 @@ HANDLERS: Mapping[str, Handler] = {
     "ListGroups": groups.list_groups,
     "ListPartitionReassignments": reassignments.list_partition_reassignments,
     "Metadata": metadata.metadata,
+    "SaslAuthenticate": sasl.sasl_authenticate,
+    "SaslHandshake": sasl.sasl_handshake,
 }
 
 __all__ = ["HANDLERS", "Call", "Handler"]

@@ -9,9 +9,10 @@ from typing import TypeVar
 from kedge.endpoint.backend import ConfigEntry, ConfigSetting, Resource
 from kedge.endpoint.call import Call
 from kedge.endpoint.handlers.config_codes import SOURCES
-from kedge.errors import DuplicateInRequest, InvalidRequest, KedgeError
+from kedge.endpoint.handlers.pauses import yield_now
+from kedge.errors import DuplicateInRequest, InvalidRequest, KedgeError, PolicyViolation
 from kedge.model.error_codes import ErrorCode
-from kedge.protocol import code_of
+from kedge.protocol import code_of, message_of
 from kedge.protocol.messages import (
     AlterConfigsRequest,
     AlterConfigsResponse,
@@ -22,6 +23,7 @@ from kedge.protocol.messages import (
 )
 from kedge.topics import Alteration, Op, refuse_repeated_keys
 
+Asked = DescribeConfigsRequest.DescribeConfigsResource
 Result = DescribeConfigsResponse.DescribeConfigsResult
 Entry = Result.DescribeConfigsResourceResult
 Synonym = Entry.DescribeConfigsSynonym
@@ -29,39 +31,77 @@ Synonym = Entry.DescribeConfigsSynonym
 Answered = TypeVar("Answered")
 Refusals = dict[Resource, KedgeError | None]
 
+DESCRIBED_MAX = 250_000  # configs in one answer: those of some 7,000 topics
+
 
 # ---- describe ------------------------------------------------------------------------------------
 
 
 async def describe_configs(call: Call, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
-    """Configs of topics and of the node itself, with where they come from."""
-    resources = [Resource(r.resource_type, r.resource_name) for r in request.resources]
+    """Configs of topics and of the node itself, with where they come from; one answer for each
+    resource, however often it is named."""
+    chosen = _chosen_names(request.resources)
+    resources = list(chosen)
     try:
         answers = await call.backend.describe_configs(call.node, resources)
     except KedgeError as refusal:
         answers = [refusal for _ in resources]
-    chosen = [r.configuration_keys for r in request.resources]
-    return DescribeConfigsResponse(
-        results=[
-            _described(resource, answer, names, synonyms=request.include_synonyms)
-            for resource, answer, names in zip(resources, answers, chosen, strict=True)
-        ]
+    room = DESCRIBED_MAX
+    results: list[Result] = []
+    entries = _Entries(synonyms=request.include_synonyms)
+    for resource, answer in zip(resources, answers, strict=True):
+        result = _described(resource, answer, chosen[resource], entries)
+        room -= len(result.configs)
+        if room < 0:
+            result = _described(resource, _too_many(), None, entries)
+        results.append(result)
+        await yield_now(len(results))
+    return DescribeConfigsResponse(results=results)
+
+
+def _chosen_names(asked: Iterable[Asked]) -> dict[Resource, set[str] | None]:
+    """The config names asked for of each resource, None for all of them."""
+    chosen: dict[Resource, set[str] | None] = {}
+    for each in asked:
+        resource = Resource(each.resource_type, each.resource_name)
+        before, names = chosen.get(resource, set()), each.configuration_keys
+        chosen[resource] = None if before is None or names is None else before | set(names)
+    return chosen
+
+
+def _too_many() -> KedgeError:
+    return PolicyViolation(
+        f"the answer would have more than {DESCRIBED_MAX} configs",
+        hint="ask for fewer resources, or for single configs, at a time",
     )
+
+
+class _Entries:
+    """Answers' entries, made once for resources that are described alike."""
+
+    def __init__(self, *, synonyms: bool) -> None:
+        self._synonyms = synonyms
+        self._made: dict[int, tuple[Sequence[ConfigEntry], dict[str, Entry]]] = {}
+
+    def of(self, described: Sequence[ConfigEntry], names: Collection[str] | None) -> list[Entry]:
+        kept = self._made.get(id(described))
+        if kept is None:
+            made = {entry.name: _entry(entry, synonyms=self._synonyms) for entry in described}
+            kept = self._made[id(described)] = (described, made)
+        return [entry for name, entry in kept[1].items() if names is None or name in names]
 
 
 def _described(
     resource: Resource,
     answer: Sequence[ConfigEntry] | KedgeError,
     names: Collection[str] | None,
-    *,
-    synonyms: bool,
+    made: _Entries,
 ) -> Result:
     if isinstance(answer, KedgeError):
-        code, message, entries = code_of(answer), str(answer), []
+        code, message, entries = code_of(answer), message_of(answer), []
     else:
-        wanted = [entry for entry in answer if names is None or entry.name in names]
         code, message = ErrorCode.NONE, None
-        entries = [_entry(entry, synonyms=synonyms) for entry in wanted]
+        entries = made.of(answer, names)
     return Result(
         error_code=code,
         error_message=message,
@@ -176,7 +216,7 @@ def _response(
 ) -> Answered:
     return response(
         error_code=ErrorCode.NONE if error is None else code_of(error),
-        error_message=None if error is None else str(error),
+        error_message=None if error is None else message_of(error),
         resource_type=resource.type,
         resource_name=resource.name,
     )

@@ -68,7 +68,8 @@ async def _topics(call: Call, request: MetadataRequest, charge: Charge) -> list[
         return [_failed(t.name or "", text_id(t.topic_id), refusal) for t in wanted]
     if any(map(_is_by_id, wanted)):
         lens = call.lens()
-        return [_by_id(lens, text_id(t.topic_id)) for t in wanted]
+        ids = dict.fromkeys(text_id(t.topic_id) for t in wanted)
+        return [_by_id(lens, topic_id) for topic_id in ids]
     names = list(dict.fromkeys(t.name or "" for t in wanted))
     return await _by_name(call, names, charge, client_allows=request.allow_auto_topic_creation)
 

@@ -9,7 +9,7 @@ from kedge.endpoint.handlers.words import words_for
 from kedge.errors import KedgeError
 from kedge.model import BrokerId, ReplicaAssignment, TopicPartition
 from kedge.model.error_codes import ErrorCode
-from kedge.protocol import code_of
+from kedge.protocol import code_of, message_of
 from kedge.protocol.messages import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
@@ -37,7 +37,7 @@ async def alter_partition_reassignments(
         )
     except KedgeError as refusal:
         return AlterPartitionReassignmentsResponse(
-            error_code=code_of(refusal), error_message=str(refusal), responses=[]
+            error_code=code_of(refusal), error_message=message_of(refusal), responses=[]
         )
     return AlterPartitionReassignmentsResponse(
         allow_replication_factor_change=request.allow_replication_factor_change,
@@ -85,7 +85,7 @@ async def list_partition_reassignments(
         )
     except KedgeError as refusal:
         return ListPartitionReassignmentsResponse(
-            error_code=code_of(refusal), error_message=str(refusal), topics=[]
+            error_code=code_of(refusal), error_message=message_of(refusal), topics=[]
         )
     return ListPartitionReassignmentsResponse(
         error_code=ErrorCode.NONE,

@@ -11,7 +11,7 @@ from kedge.endpoint.handlers.ids import text_id, wire_id
 from kedge.errors import KedgeError, TopicDeletionDisabled
 from kedge.model import BrokerId
 from kedge.model.error_codes import ErrorCode
-from kedge.protocol import code_of
+from kedge.protocol import code_of, message_of
 from kedge.protocol.messages import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
@@ -32,6 +32,8 @@ _CREATE_STRICT, _EXPAND_STRICT, _DELETE_STRICT = 6, 3, 5
 _DISABLED_SINCE = 3  # before, there was no error for deletion switched off
 _IDS_SINCE = 6
 
+CONFIGS_TOPICS_MAX = 5_000  # the answer to a request for more topics leaves their configs out
+
 
 # ---- create --------------------------------------------------------------------------------------
 
@@ -51,8 +53,25 @@ async def create_topics(call: Call, request: CreateTopicsRequest) -> CreateTopic
         )
     except KedgeError as refusal:
         answers = [refusal for _ in wanted]
-    results = [_created(w.name, a) for w, a in zip(wanted, answers, strict=True)]
+    configs = _CreatedConfigs(are_shown=len(wanted) <= CONFIGS_TOPICS_MAX)
+    results = [_created(w.name, a, configs) for w, a in zip(wanted, answers, strict=True)]
     return CreateTopicsResponse(throttle_time_ms=charge.throttle_ms, topics=results)
+
+
+class _CreatedConfigs:
+    """The configs in an answer, made once for topics that have the same."""
+
+    def __init__(self, *, are_shown: bool) -> None:
+        self._are_shown = are_shown
+        self._made: dict[int, list[CreatedConfig]] = {}
+
+    def of(self, entries: Sequence[ConfigEntry]) -> list[CreatedConfig]:
+        if not self._are_shown:
+            return []
+        found = self._made.get(id(entries))
+        if found is None:
+            found = self._made[id(entries)] = [_created_config(entry) for entry in entries]
+        return found
 
 
 def _create_request(topic: CreateTopicsRequest.CreatableTopic) -> CreateRequest:
@@ -69,7 +88,7 @@ def _brokers(ids: Sequence[int]) -> tuple[BrokerId, ...]:
     return tuple(map(BrokerId, ids))
 
 
-def _created(name: str, answer: CreatedTopic | KedgeError) -> Created:
+def _created(name: str, answer: CreatedTopic | KedgeError, configs: _CreatedConfigs) -> Created:
     if isinstance(answer, KedgeError):
         code, message = _refusal(answer)
         return Created(name=name, error_code=code, error_message=message, configs=[])
@@ -80,7 +99,7 @@ def _created(name: str, answer: CreatedTopic | KedgeError) -> Created:
         error_message=None,
         num_partitions=answer.partitions,
         replication_factor=answer.replication_factor,
-        configs=[_created_config(entry) for entry in answer.configs],
+        configs=configs.of(answer.configs),
     )
 
 
@@ -169,4 +188,4 @@ def _deleted(call: Call, wanted: DeleteRequest, answer: DeletedTopic | KedgeErro
 
 
 def _refusal(error: KedgeError) -> tuple[ErrorCode, str]:
-    return code_of(error), str(error)
+    return code_of(error), message_of(error)

@@ -24,8 +24,10 @@ from typing import Any
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
+from kedge.cluster.hosts import replica_hosts
 from kedge.cluster.port import Cluster
 from kedge.errors import InvalidRequest, KedgeError
+from kedge.model import BrokerId
 from kedge.pipeline.schemas import BROKERS, SAMPLE, SAMPLE_COLUMNS
 
 SCHEMAS: dict[str, str | StructType] = {
@@ -91,15 +93,22 @@ def rows_of(cluster: Cluster, table: str, at: datetime) -> list[tuple[Any, ...]]
 
 def _brokers(cluster: Cluster) -> list[tuple[Any, ...]]:
     described = cluster.describe()
-    told = cluster.log_dirs(sorted(described.alive))
+    hosts = replica_hosts(cluster, described.brokers, _holding(cluster))
+    told = cluster.log_dirs(sorted(broker.id for broker in hosts))
     rows: list[tuple[Any, ...]] = []
-    for broker in described.brokers:
+    for broker in hosts:
         dirs = told[broker.id]
         sizes = [] if isinstance(dirs, KedgeError) else [each.total_bytes for each in dirs]
         known = [size for size in sizes if size is not None]
         disk = sum(known) if known and len(known) == len(sizes) else None
         rows.append((described.cluster_id, broker.id, broker.rack, disk))
     return rows
+
+
+def _holding(cluster: Cluster) -> set[BrokerId]:
+    topics = cluster.describe_topics(sorted(cluster.topic_names())).values()
+    known = (topic for topic in topics if not isinstance(topic, KedgeError))
+    return {broker for topic in known for each in topic.partitions for broker in each.replicas}
 
 
 def _assignment(cluster: Cluster) -> list[tuple[Any, ...]]:

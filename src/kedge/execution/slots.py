@@ -1,8 +1,9 @@
 """Which moves to start now.
 
-Moves start in the order of the plan's waves, each as soon as both its ends have a free slot; nobody
-waits for the slowest move of a wave. A slot is one copy into a broker, or one copy out of it, and
-copies go out of the leader: that is whom followers fetch from.
+Moves start in the order of the plan's waves, each as soon as both its ends have a free slot; none
+waits for the slowest one of a wave. A slot is one copy into a broker, or one copy out of it, and
+copies go out of the leader, from which followers fetch. A copy between two log directories of a
+broker takes a slot into that broker.
 
     at most 1 each way, broker 1 leads orders-0 and orders-1, 2 leads orders-2
     orders-0 → 4    starts
@@ -10,17 +11,17 @@ copies go out of the leader: that is whom followers fetch from.
     orders-2 → 6    starts
 
 Changes that copy nothing (another order, fewer replicas) take no slot. A move waits while a broker
-that it wants is down.
+that it needs is down.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from kedge.execution.standing import Observation, Standing
-from kedge.model import BrokerId, TopicPartition
+from kedge.execution.move_status import ANYWHERE, MoveStatus, Observation, Statuses, Target
+from kedge.model import BrokerId
 from kedge.plan import Change, Plan
 
 
@@ -53,35 +54,50 @@ class _Slots:
 
 def next_moves(
     changes: Sequence[Change],
-    standings: Mapping[TopicPartition, Standing],
+    statuses: Statuses,
     seen: Observation,
     *,
     each_way: int,
+    target: Target = ANYWHERE,
 ) -> list[Change]:
     """What may start now, given what is under way."""
     slots = _Slots(each_way)
     for tp, move in seen.moving.items():
         slots.take(move.adding, seen.leaders.get(tp))
+    slots.incoming.update(
+        replica.broker for replica, each in seen.directories.items() if each.future is not None
+    )
     chosen: list[Change] = []
     for change in changes:
-        if standings[change.tp] is not Standing.WAITING or not seen.alive.issuperset(change.after):
+        if statuses[change.tp] is not MoveStatus.WAITING or not seen.alive.issuperset(change.after):
             continue
         copies = [broker for broker in change.after if broker not in seen.replicas[change.tp]]
-        leader = seen.leaders.get(change.tp)
-        if not copies or slots.free_for(copies, leader):
-            slots.take(copies, leader)
+        within = _copies_within(change, seen, target)
+        leader = seen.leaders.get(change.tp) if copies else None
+        if not copies + within or slots.free_for(copies + within, leader):
+            slots.take(copies + within, leader)
             chosen.append(change)
     return chosen
 
 
-def waiting_for_brokers(
-    changes: Sequence[Change], standings: Mapping[TopicPartition, Standing], seen: Observation
+def _copies_within(change: Change, seen: Observation, target: Target) -> list[BrokerId]:
+    """The brokers that will copy their replica from one log directory to another."""
+    return [
+        replica.broker
+        for replica, path in target.log_dirs_of(change).items()
+        if (present := seen.directories.get(replica)) is not None
+        and path not in (present.current, present.future)
+    ]
+
+
+def brokers_waited_for(
+    changes: Sequence[Change], statuses: Statuses, seen: Observation
 ) -> list[BrokerId]:
     """The brokers that are down and that some change waits for, ascending."""
     wanted = {
         broker
         for change in changes
-        if standings[change.tp] is Standing.WAITING
+        if statuses[change.tp] is MoveStatus.WAITING
         for broker in change.after
     }
     return sorted(wanted - seen.alive)

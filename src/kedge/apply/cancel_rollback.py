@@ -1,0 +1,267 @@
+"""Ending a run otherwise than by finishing it: cancel, roll back, clean up after a dead process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from kedge.apply.executor import release
+from kedge.apply.observe import observe
+from kedge.apply.preview import target_of
+from kedge.apply.run_store import RunFiles, Runs
+from kedge.apply.throttles import Waiting
+from kedge.cluster.port import Cluster, Replica
+from kedge.errors import InvalidReplicaAssignment, Unavailable
+from kedge.execution import (
+    ENDED,
+    Lease,
+    MoveStatus,
+    Observation,
+    RunKind,
+    RunRecord,
+    RunState,
+    in_order,
+    statuses_of,
+)
+from kedge.execution import journal as lines
+from kedge.execution.run_states import INTERRUPTIBLE
+from kedge.model import TopicPartition
+from kedge.plan import (
+    ANY_LOG_DIR,
+    Change,
+    Directories,
+    PartitionReplica,
+    Plan,
+    Reassignment,
+    inverse,
+)
+
+PATIENCE_S = 60.0
+PAUSE_S = 0.2
+
+
+# ---- cancel -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    """What cancelling a run did; `reverting` are moves whose way back is not finished."""
+
+    cancelled: list[TopicPartition] = field(default_factory=list[TopicPartition])
+    reverting: list[TopicPartition] = field(default_factory=list[TopicPartition])
+    unreleased: Lease = field(default_factory=Lease)
+
+
+def cancel(cluster: Cluster, run: RunFiles, waiting: Waiting) -> Cancelled:
+    """Send back what is under way, then remove the throttles; what has arrived stays.
+
+    The way back needs replicas that are in sync. While one is on a broker that is down the moves
+    stay under way, so the throttles stay, too: the run is then left as `cancelling`, and the next
+    command finishes it.
+    """
+    run.enter(RunState.CANCELLING)
+    cancelled: dict[TopicPartition, None] = {}
+    deadline = waiting.clock() + PATIENCE_S
+    while True:
+        reverting = _send_back(cluster, run)
+        cancelled |= dict.fromkeys(reverting)
+        if not reverting:
+            run.enter(RunState.CANCELLED)
+            return Cancelled(list(cancelled), [], release(cluster, run, waiting))
+        if waiting.clock() >= deadline:
+            return Cancelled(list(cancelled), reverting, run.record().lease)
+        waiting.sleep(PAUSE_S)
+
+
+def _send_back(cluster: Cluster, run: RunFiles) -> list[TopicPartition]:
+    """Send back every partition of a run that is between its places; returns those."""
+    record, plan = run.record(), run.plan()
+    changes = [change for change in plan.changes if change.tp in record.started]
+    target = target_of(plan, record.kind)
+    seen, _ = observe(cluster, changes, target)
+    back = [change for change in changes if _is_between(change, seen)]
+    _cancel_moves(cluster, [c for c in back if _needs_request(c, seen)])
+    copying = _log_dir_cancels(changes, seen, target.log_dirs)
+    for refusal in (cluster.alter_log_dirs(copying) if copying else {}).values():
+        if refusal is not None and not refusal.retriable:
+            raise refusal
+    return [change.tp for change in back] + [TopicPartition(*each[:2]) for each in copying]
+
+
+def _is_between(change: Change, seen: Observation) -> bool:
+    """Whether a partition is on its way between `before` and `after`, in either direction."""
+    move, present = seen.moving.get(change.tp), seen.replicas.get(change.tp)
+    if move is not None:
+        return frozenset(move.target) in (frozenset(change.before), frozenset(change.after))
+    # A plain cancel can leave the right replicas in another order.
+    reordered = present is not None and present not in (change.before, change.after)
+    return reordered and frozenset(present or ()) == frozenset(change.before)
+
+
+def _needs_request(change: Change, seen: Observation) -> bool:
+    """Whether the way back is not under way already and all of its brokers are up."""
+    move = seen.moving.get(change.tp)
+    if move is None:
+        return seen.alive.issuperset(change.before)
+    return move.target != change.before
+
+
+def _cancel_moves(cluster: Cluster, changes: Sequence[Change]) -> None:
+    """Ask for the replicas of before, in their order; where a broker is down, cancel plainly.
+
+    A plain cancel keeps the order that the move wanted, and ZooKeeper-mode controllers refuse to
+    reassign to a broker that is down.
+    """
+    if not changes:
+        return
+    answers = cluster.alter_reassignments({change.tp: change.before for change in changes})
+    plain = [tp for tp, each in answers.items() if isinstance(each, InvalidReplicaAssignment)]
+    if plain:
+        answers |= cluster.alter_reassignments(dict.fromkeys(plain))
+    for refusal in answers.values():
+        if refusal is not None and not refusal.retriable:
+            raise refusal
+
+
+def _log_dir_cancels(
+    changes: Sequence[Change], seen: Observation, wanted: Mapping[PartitionReplica, str]
+) -> dict[Replica, str]:
+    """Copies between log directories are cancelled by sending the replica to where it is."""
+    ours = {change.tp for change in changes}
+    return {
+        Replica(*replica): present.current
+        for replica, present in seen.directories.items()
+        if replica.tp in ours
+        and replica in wanted
+        and present.future == wanted[replica]
+        and present.current is not None
+    }
+
+
+# ---- roll back ----------------------------------------------------------------------------------
+
+
+def rollback_plan(cluster: Cluster, run: RunFiles) -> Plan | None:
+    """The plan that undoes what a run has moved so far; None where it has moved nothing."""
+    record, plan = run.record(), run.plan()
+    seen, _ = observe(cluster, plan.changes, target_of(plan, record.kind))
+    moved = [
+        at
+        for at, change in enumerate(plan.changes)
+        if change.tp in record.started and _is_changed(change, seen, record)
+    ]
+    if not moved:
+        return None
+    place = {old: new for new, old in enumerate(moved)}
+    waves = (tuple(place[at] for at in wave if at in place) for wave in plan.waves)
+    partial = replace(
+        plan,
+        partitions=tuple(plan.partitions[at] for at in moved),
+        before={plan.partitions[at].tp: plan.before[plan.partitions[at].tp] for at in moved},
+        reasons={},
+        waves=tuple(wave for wave in waves if wave),
+        summary=None,
+    )
+    back = inverse(partial)
+    entries = tuple(_with_log_dirs(entry, record.log_dirs) for entry in back.partitions)
+    return replace(back, partitions=entries, cluster_id=record.cluster_id)
+
+
+def _is_changed(change: Change, seen: Observation, record: RunRecord) -> bool:
+    present = seen.replicas.get(change.tp)
+    if present is None:
+        return False
+    if present != change.before or change.tp in seen.moving:
+        return True
+    replicas = (PartitionReplica(*change.tp, broker) for broker in change.before)
+    return any(
+        replica in seen.directories
+        and seen.directories[replica] != Directories(record.log_dirs.get(replica))
+        for replica in replicas
+    )
+
+
+def _with_log_dirs(entry: Reassignment, log_dirs: Mapping[PartitionReplica, str]) -> Reassignment:
+    """The log directories that the replicas were in, where they are known."""
+    replicas = (PartitionReplica(*entry.tp, broker) for broker in entry.replicas)
+    return replace(entry, log_dirs=tuple(log_dirs.get(each, ANY_LOG_DIR) for each in replicas))
+
+
+def begin_rollback(runs: Runs, run: RunFiles, plan: Plan, record: RunRecord) -> RunFiles:
+    """The run that undoes another takes over its throttles; the other one ends.
+
+    The new lease is on disk before the old one is given up: a crash in between leaves both, and
+    removing a throttle twice changes nothing.
+    """
+    undone = run.record()
+    rollback = runs.begin(plan, record)
+    for setting in undone.own - set(undone.lease.settings()):
+        rollback.write(lines.leased(Lease.of([setting])))
+    if undone.lease:
+        rollback.write(lines.leased(undone.lease))
+        run.write(lines.released(Lease()))
+    if undone.state not in ENDED:
+        run.enter(RunState.CANCELLED)
+    return rollback
+
+
+# ---- clean up -----------------------------------------------------------------------------------
+
+
+def close(cluster: Cluster, run: RunFiles, waiting: Waiting) -> Lease:
+    """End a run that has moved nothing; returns the throttles that are not confirmed to be gone."""
+    run.enter(RunState.CANCELLED)
+    return release(cluster, run, waiting)
+
+
+def settle(cluster: Cluster, runs: Runs, waiting: Waiting, on_note: Callable[[str], None]) -> None:
+    """Finish what processes that died have left: throttles without moves, cancels without an end.
+
+    Every command of a run calls this first, while no other process works on the cluster's runs.
+    """
+    for run in runs.all():
+        record = run.record()
+        if not record.lease and record.state not in INTERRUPTIBLE:
+            continue
+        try:
+            _settle_one(cluster, run, record, waiting, on_note)
+        except Unavailable as fault:
+            on_note(f"run {run.name} was not cleaned up: {fault.what}")
+
+
+def _settle_one(
+    cluster: Cluster,
+    run: RunFiles,
+    record: RunRecord,
+    waiting: Waiting,
+    on_note: Callable[[str], None],
+) -> None:
+    if record.state is RunState.CANCELLING:
+        if not _send_back(cluster, run):
+            run.enter(RunState.CANCELLED)
+        else:
+            return
+    elif _under_way(cluster, run, record):
+        return
+    left = release(cluster, run, waiting)
+    removed = len(record.lease.settings()) - len(left.settings())
+    if removed:
+        on_note(f"removed {removed} throttle settings that run {run.name} had left")
+    if left:
+        names = ", ".join(left.brokers) or ", ".join(left.topics)
+        kind = "broker" if left.brokers else "topic"
+        on_note(f"run {run.name}: throttles stay on {kind} {names} until it can be reached")
+    if record.state is RunState.RELEASING:
+        run.enter(RunState.DONE, moved=len(record.started))
+
+
+def _under_way(cluster: Cluster, run: RunFiles, record: RunRecord) -> bool:
+    """Whether any partition of a run is being moved, by this run or by another."""
+    plan = run.plan()
+    changes = in_order(plan)
+    target = target_of(plan, RunKind.ROLLBACK)
+    seen, _ = observe(cluster, changes, target)
+    if any(change.tp in seen.moving for change in changes):
+        return True
+    statuses = statuses_of(changes, seen, target)
+    return any(status is MoveStatus.MOVING for status in statuses.values())

@@ -1,0 +1,182 @@
+"""The commands of a run: each judges first, and acts only on what was shown.
+
+`propose_…` reads the table of states (`execution.run_states`), observes the cluster and returns
+what the command would do, or raises the sentence that refuses it; nothing is changed. `carry_out`
+does it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from kedge.apply.cancel_rollback import begin_rollback, close, rollback_plan
+from kedge.apply.executor import Executor, Outcome, Pacing
+from kedge.apply.observe import observe
+from kedge.apply.preview import Preview, RunOptions, preview, target_of
+from kedge.apply.run_store import RunFiles, Runs, new_record
+from kedge.cluster.port import Cluster
+from kedge.errors import RefusedCommand
+from kedge.execution import (
+    TABLE,
+    Action,
+    MoveStatus,
+    RunKind,
+    RunState,
+    Verb,
+    statuses_of,
+)
+from kedge.execution import journal as lines
+from kedge.model import TopicPartition
+from kedge.plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What a command would do: to `run`, or by a new run of what was judged."""
+
+    action: Action
+    run: RunFiles | None = None
+    judged: Preview | None = None
+    moving: tuple[TopicPartition, ...] = ()
+    plan_file: str = ""
+
+
+def allowed(verb: Verb, runs: Runs, run: RunFiles) -> Action:
+    """What a command does with a run; raises the refusal that the table has for its state."""
+    cell = TABLE[verb][runs.state_of(run)]
+    if cell.action is not Action.REFUSE:
+        return cell.action
+    rollback = runs.rollback_of(run)
+    names = {"run": run.name, "rollback": "" if rollback is None else rollback.name}
+    raise RefusedCommand(cell.what.format(**names), hint=cell.hint.format(**names))
+
+
+# ---- judging ------------------------------------------------------------------------------------
+
+
+def propose_apply(
+    cluster: Cluster, runs: Runs, plan: Plan, options: RunOptions, plan_file: str
+) -> Proposal:
+    """Start a run, or continue the one that was interrupted with the same plan."""
+    latest = runs.chosen(None) if runs.all() else None
+    if latest is not None:
+        same = _same(plan, latest.plan())
+        action = allowed(Verb.APPLY_SAME if same else Verb.APPLY, runs, latest)
+        if action is Action.CONTINUE:
+            return _continued(cluster, runs, latest, options, action)
+    judged = preview(cluster, plan, options, own=runs.own_settings())
+    return Proposal(Action.START, latest, judged, plan_file=plan_file)
+
+
+def _same(plan: Plan, other: Plan) -> bool:
+    """Whether two plans put the same partitions to the same places."""
+    return plan.partitions == other.partitions
+
+
+def propose_resume(
+    cluster: Cluster, runs: Runs, run_id: str | None, options: RunOptions
+) -> Proposal:
+    """Continue a run, or the rollback of it."""
+    run = runs.chosen(run_id)
+    action = allowed(Verb.RESUME, runs, run)
+    return _continued(cluster, runs, run, options, action)
+
+
+def propose_cancel(cluster: Cluster, runs: Runs, run_id: str | None) -> Proposal:
+    """Cancel what is under way of a run, or of the rollback of it."""
+    run = runs.chosen(run_id)
+    action = allowed(Verb.CANCEL, runs, run)
+    if action is Action.CANCEL_ROLLBACK:
+        run = _rollback(runs, run)
+    plan, record = run.plan(), run.record()
+    target = target_of(plan, record.kind)
+    seen, _ = observe(cluster, plan.changes, target)
+    statuses = statuses_of(plan.changes, seen, target)
+    moving = sorted(tp for tp, status in statuses.items() if status is MoveStatus.MOVING)
+    return Proposal(action, run, moving=tuple(moving))
+
+
+def propose_rollback(
+    cluster: Cluster, runs: Runs, run_id: str | None, options: RunOptions
+) -> Proposal:
+    """Undo what a run has moved, or continue the rollback that was interrupted."""
+    run = runs.chosen(run_id)
+    action = allowed(Verb.ROLLBACK, runs, run)
+    if action is Action.CONTINUE_ROLLBACK:
+        return _continued(cluster, runs, run, options, action)
+    back = rollback_plan(cluster, run) if action is Action.ROLL_BACK else None
+    if back is None:
+        if run.record().state in (RunState.DONE, RunState.CANCELLED):
+            raise RefusedCommand(
+                f"Run {run.name} has moved nothing that is still in place",
+                hint="kedge runs lists other runs; name one with --run",
+            )
+        return Proposal(Action.CLOSE, run)
+    judged = preview(cluster, back, options, kind=RunKind.ROLLBACK, own=runs.own_settings())
+    return Proposal(action, run, judged)
+
+
+def _continued(
+    cluster: Cluster, runs: Runs, run: RunFiles, options: RunOptions, action: Action
+) -> Proposal:
+    if action is Action.CONTINUE_ROLLBACK:
+        run = _rollback(runs, run)
+    record = run.record()
+    judged = preview(
+        cluster,
+        run.plan(),
+        options,
+        kind=record.kind,
+        own=runs.own_settings(),
+        log_dirs_before=record.log_dirs,
+    )
+    return Proposal(action, run, judged)
+
+
+def _rollback(runs: Runs, run: RunFiles) -> RunFiles:
+    rollback = runs.rollback_of(run)
+    assert rollback is not None, "the table says so only of a run with a rollback"
+    return rollback
+
+
+# ---- acting -------------------------------------------------------------------------------------
+
+
+def carry_out(
+    cluster: Cluster, runs: Runs, proposal: Proposal, pacing: Pacing
+) -> tuple[RunFiles, Outcome]:
+    """Do what was proposed and shown."""
+    judged = proposal.judged
+    assert judged is not None, "this action carries nothing out"
+    run = _run_for(cluster, runs, proposal, judged, pacing)
+    if judged.skipped:
+        run.write(lines.skipped(judged.skipped))
+    outcome = Executor(cluster, run, judged, pacing).carry_out()
+    skipped = {tp: MoveStatus.DRIFTED for tp in judged.skipped}
+    return run, replace(outcome, skipped={**skipped, **outcome.skipped})
+
+
+def _run_for(
+    cluster: Cluster, runs: Runs, proposal: Proposal, judged: Preview, pacing: Pacing
+) -> RunFiles:
+    limits, old = judged.options.limits, proposal.run
+    if proposal.action in (Action.CONTINUE, Action.CONTINUE_ROLLBACK):
+        assert old is not None
+        record = old.record()
+        if (record.rate, record.each_way) != (limits.rate, limits.each_way):
+            old.write(lines.rate_changed(limits.rate, limits.each_way))
+        return old
+    record = new_record(
+        runs.cluster_id,
+        kind=judged.kind,
+        undoes=old.name if old and proposal.action is Action.ROLL_BACK else None,
+        plan_file=proposal.plan_file,
+        rate=limits.rate,
+        each_way=limits.each_way,
+    )
+    if proposal.action is Action.ROLL_BACK:
+        assert old is not None
+        return begin_rollback(runs, old, judged.plan, record)
+    if old is not None and runs.state_of(old) in (RunState.PLANNED, RunState.THROTTLING):
+        close(cluster, old, pacing.waiting)
+    return runs.begin(judged.plan, record)

@@ -1,0 +1,154 @@
+"""What a cluster shows of the partitions of a plan, and of everything around them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from kedge.cluster.port import Cluster, PartitionDescription, topic_resource
+from kedge.errors import KedgeError, UnknownTopicOrPartition
+from kedge.execution import (
+    ANYWHERE,
+    DIVERGED,
+    Health,
+    MoveStatus,
+    Observation,
+    PartitionHealth,
+    Sizes,
+    Target,
+    health_of,
+    statuses_of,
+)
+from kedge.model import BrokerId, TopicPartition
+from kedge.plan import Change, Directories, PartitionReplica
+
+RECHECKS, RECHECK_S = 20, 0.25
+MIN_ISR = "min.insync.replicas"
+
+Found = tuple[Observation, Sizes]
+
+
+def observe(cluster: Cluster, changes: Sequence[Change], target: Target = ANYWHERE) -> Found:
+    """Where the partitions of a plan are now, and how large their replicas are.
+
+    Reassignments are read before replicas: one that ends in between is then seen as moving, for a
+    moment longer than it was, and never as drifted.
+    """
+    wanted = {change.tp for change in changes}
+    moving = cluster.reassignments()
+    alive = cluster.describe().alive
+    found = _partitions(cluster, sorted({tp.topic for tp in wanted}))
+    known = {tp: each for tp, each in found.items() if tp in wanted}
+    directories, sizes = _log_dirs(cluster, changes, alive)
+    seen = Observation(
+        alive=alive,
+        replicas={tp: each.replicas for tp, each in known.items()},
+        leaders={tp: each.leader for tp, each in known.items()},
+        moving=moving,
+        directories=directories if target.log_dirs else {},
+    )
+    return seen, sizes
+
+
+def observe_until_confirmed(
+    look: Callable[[], Found],
+    changes: Sequence[Change],
+    target: Target,
+    *,
+    confirmed: set[TopicPartition],
+    sleep: Callable[[float], None],
+) -> tuple[Found, dict[TopicPartition, MoveStatus]]:
+    """Observe; a partition that seems to have diverged is read again before it is reported.
+
+    The controller reports the end of a reassignment before every broker has the new metadata.
+    `confirmed` are the partitions known to have diverged; those found are added to it.
+    """
+    rechecks = RECHECKS
+    while True:
+        found = look()
+        statuses = statuses_of(changes, found[0], target)
+        diverged = {tp for tp, status in statuses.items() if status in DIVERGED}
+        rechecks -= 1
+        if diverged <= confirmed or rechecks <= 0:
+            confirmed |= diverged
+            return found, statuses
+        sleep(RECHECK_S)
+
+
+def _partitions(
+    cluster: Cluster, topics: Sequence[str]
+) -> dict[TopicPartition, PartitionDescription]:
+    found: dict[TopicPartition, PartitionDescription] = {}
+    for name, topic in (cluster.describe_topics(topics) if topics else {}).items():
+        if isinstance(topic, UnknownTopicOrPartition):
+            continue
+        if isinstance(topic, KedgeError):
+            raise topic
+        found |= {TopicPartition(name, each.partition): each for each in topic.partitions}
+    return found
+
+
+def _log_dirs(
+    cluster: Cluster, changes: Sequence[Change], alive: Iterable[BrokerId]
+) -> tuple[dict[PartitionReplica, Directories], Sizes]:
+    """Where the replicas of these partitions are; brokers that do not answer are left out."""
+    brokers = {b for change in changes for b in (*change.before, *change.after)} & set(alive)
+    topics = sorted({change.tp.topic for change in changes})
+    current: dict[PartitionReplica, tuple[str, int]] = {}
+    future: dict[PartitionReplica, tuple[str, int]] = {}
+    for broker, answer in cluster.log_dirs(sorted(brokers), topics).items() if brokers else ():
+        for log_dir in () if isinstance(answer, KedgeError) else answer:
+            for stored in log_dir.replicas:
+                place = future if stored.future else current
+                place[PartitionReplica(*stored.tp, broker)] = log_dir.path, stored.size_bytes
+    directories = {
+        replica: Directories(path, future.get(replica, (None, 0))[0])
+        for replica, (path, _) in current.items()
+    }
+    return directories, Sizes(
+        {replica: size for replica, (_, size) in current.items()},
+        {replica: size for replica, (_, size) in future.items()},
+    )
+
+
+def log_dirs_now(cluster: Cluster, changes: Sequence[Change]) -> dict[PartitionReplica, str]:
+    """The log directory of every replica of these partitions whose broker answers."""
+    directories, _ = _log_dirs(cluster, changes, cluster.describe().alive)
+    return {replica: each.current for replica, each in directories.items() if each.current}
+
+
+# ---- everything else ----------------------------------------------------------------------------
+
+
+def observe_health(cluster: Cluster, inside: Iterable[TopicPartition]) -> Health:
+    """The health of all partitions but those of a run (`inside`), and of the brokers."""
+    excluded = set(inside)
+    moving = cluster.reassignments()
+    alive = cluster.describe().alive
+    partitions = [
+        PartitionHealth(tp, each.replicas, each.isr, moving[tp].adding if tp in moving else ())
+        for tp, each in _partitions(cluster, list(cluster.topic_names())).items()
+        if tp not in excluded
+    ]
+    suspects = sorted({each.tp.topic for each in partitions if each.under_replicated})
+    min_isr = min_isr_of(cluster, suspects)
+    return health_of(partitions, alive, min_isr, _offline_log_dirs(cluster, sorted(alive)))
+
+
+def min_isr_of(cluster: Cluster, topics: Sequence[str]) -> dict[str, int]:
+    """`min.insync.replicas` of topics; those whose configs cannot be read are left out."""
+    found: dict[str, int] = {}
+    resources = [topic_resource(name) for name in topics]
+    for resource, entries in (cluster.describe_configs(resources) if topics else {}).items():
+        for entry in () if isinstance(entries, KedgeError) else entries:
+            if entry.name == MIN_ISR and entry.value is not None and entry.value.isdigit():
+                found[resource.name] = int(entry.value)
+    return found
+
+
+def _offline_log_dirs(cluster: Cluster, brokers: Sequence[BrokerId]) -> list[str]:
+    found: list[str] = []
+    for broker, answer in cluster.log_dirs(brokers, []).items() if brokers else ():
+        for log_dir in () if isinstance(answer, KedgeError) else answer:
+            if log_dir.error is not None:
+                found.append(f"{log_dir.path} on broker {broker}")
+    return found

@@ -1,0 +1,225 @@
+"""What a run would do, judged against the cluster as it is now; nothing is changed.
+
+Every reason to refuse is found here, before a run begins: what is refused has changed nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+from kedge.apply.observe import (
+    log_dirs_now,
+    min_isr_of,
+    observe,
+    observe_health,
+    observe_until_confirmed,
+)
+from kedge.apply.throttles import Waiting, authorize_throttles, present_throttles
+from kedge.cluster.port import Cluster
+from kedge.errors import RefusedCommand
+from kedge.execution import (
+    DIVERGED,
+    Lease,
+    Limits,
+    LogDirs,
+    MoveStatus,
+    Observation,
+    Pace,
+    Progress,
+    RunKind,
+    Setting,
+    Sizes,
+    Target,
+    bound_seconds,
+    check_preconditions,
+    copies_of,
+    in_order,
+    lease_for,
+    named,
+    progress_of,
+    refuse_foreign,
+    transfers_of,
+)
+from kedge.model import TopicPartition
+from kedge.plan import Change, Plan
+
+HEALTH_GRACE_S = 10.0  # a broker that just started needs seconds to get its replicas in sync
+HEALTH_PAUSE_S = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """What an operator chooses for a run."""
+
+    limits: Limits = field(default_factory=Limits)
+    skip_drifted: bool = False
+    ignore_health: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What a run would do."""
+
+    plan: Plan
+    kind: RunKind
+    options: RunOptions
+    changes: list[Change]
+    statuses: dict[TopicPartition, MoveStatus]
+    skipped: list[TopicPartition]
+    seen: Observation
+    progress: Progress
+    bound_seconds: float | None
+    log_dirs_before: LogDirs
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def target(self) -> Target:
+        """Where the partitions go."""
+        return target_of(self.plan, self.kind)
+
+
+def target_of(plan: Plan, kind: RunKind) -> Target:
+    """Where the partitions of a plan go."""
+    return Target(plan.as_kafka.log_dir_moves, rollback=kind is RunKind.ROLLBACK)
+
+
+def preview(
+    cluster: Cluster,
+    plan: Plan,
+    options: RunOptions,
+    *,
+    kind: RunKind = RunKind.APPLY,
+    own: Collection[Setting] = (),
+    log_dirs_before: LogDirs | None = None,
+    waiting: Waiting | None = None,
+) -> Preview:
+    """Observe and judge. The changes are in the order of the plan's waves.
+
+    `own` are throttle values that runs of ours have set; `log_dirs_before` are the log directories
+    that an interrupted run has recorded.
+    """
+    waiting = waiting or Waiting()
+    target, ordered = target_of(plan, kind), in_order(plan)
+    (seen, sizes), statuses = observe_until_confirmed(
+        lambda: observe(cluster, ordered, target),
+        ordered,
+        target,
+        confirmed=set(),
+        sleep=waiting.sleep,
+    )
+    diverged = sorted(tp for tp in statuses if statuses[tp] in DIVERGED)
+    skipped = diverged if options.skip_drifted else []
+    changes = [change for change in ordered if change.tp not in set(skipped)]
+    statuses = {change.tp: statuses[change.tp] for change in changes}
+    cluster_id = cluster.describe().cluster_id
+    check_preconditions(plan, changes, statuses, seen, cluster_id=cluster_id)
+    _check_log_dirs(cluster, changes, target)
+    _check_rights_and_throttles(cluster, changes, statuses, seen, options, target, own)
+    if not options.ignore_health:
+        _check_health(cluster, ordered, waiting)
+    before = log_dirs_before or log_dirs_now(cluster, changes)
+    return Preview(
+        plan,
+        kind,
+        options,
+        changes,
+        statuses,
+        skipped,
+        seen,
+        progress_of(
+            changes,
+            statuses,
+            sizes,
+            seen.leaders,
+            pace=Pace(),
+            now=0.0,
+            limits=options.limits,
+            target=target,
+            log_dirs_before=before,
+        ),
+        _bound(changes, statuses, sizes, seen, options, target, before),
+        before,
+        tuple(_warnings(cluster, changes)),
+    )
+
+
+def _bound(
+    changes: Sequence[Change],
+    statuses: dict[TopicPartition, MoveStatus],
+    sizes: Sizes,
+    seen: Observation,
+    options: RunOptions,
+    target: Target,
+    before: LogDirs,
+) -> float | None:
+    if options.limits.rate is None:
+        return None
+    copies = [copies_of(c, statuses[c.tp], sizes, target, before) for c in changes]
+    return bound_seconds(transfers_of(copies, statuses, seen.leaders), options.limits.rate)
+
+
+def _check_rights_and_throttles(
+    cluster: Cluster,
+    changes: Sequence[Change],
+    statuses: dict[TopicPartition, MoveStatus],
+    seen: Observation,
+    options: RunOptions,
+    target: Target,
+    own: Collection[Setting],
+) -> None:
+    if refusal := cluster.authorize_reassignments():
+        raise refusal
+    if options.limits.rate is None:
+        return
+    lease: Lease = lease_for(changes, statuses, seen, options.limits.rate, target)
+    authorize_throttles(cluster, lease)
+    refuse_foreign(present_throttles(cluster, lease)[0], own)
+
+
+def _check_log_dirs(cluster: Cluster, changes: Sequence[Change], target: Target) -> None:
+    """Refuse a plan that names a log directory which its broker does not have."""
+    wanted = {r: path for c in changes for r, path in target.log_dirs_of(c).items()}
+    if not wanted:
+        return
+    answers = cluster.log_dirs(sorted({replica.broker for replica in wanted}), [])
+    known = {
+        broker: {each.path for each in answer if each.error is None}
+        for broker, answer in answers.items()
+        if isinstance(answer, tuple)
+    }
+    for replica, path in sorted(wanted.items()):
+        if replica.broker in known and path not in known[replica.broker]:
+            raise RefusedCommand(
+                f"Broker {replica.broker} has no log directory {path} that is online "
+                f"(wanted for {replica.tp})",
+                hint="make a new plan from a new snapshot",
+            )
+
+
+def _check_health(cluster: Cluster, changes: Sequence[Change], waiting: Waiting) -> None:
+    inside = [change.tp for change in changes]
+    deadline = waiting.clock() + HEALTH_GRACE_S
+    while not (health := observe_health(cluster, inside)):
+        if waiting.clock() >= deadline:
+            raise RefusedCommand(
+                f"The cluster is not healthy: {'; '.join(health.problems)}",
+                hint="repair it first, or use --ignore-health",
+            )
+        waiting.sleep(HEALTH_PAUSE_S)
+
+
+def _warnings(cluster: Cluster, changes: Sequence[Change]) -> list[str]:
+    """Topics that the plan leaves with no more replicas than must be in sync."""
+    fewer = {c.tp.topic: len(c.after) for c in changes if len(c.after) < len(c.before)}
+    min_isr = min_isr_of(cluster, sorted(fewer))
+    tight = [name for name, count in sorted(fewer.items()) if count <= min_isr.get(name, 0)]
+    if not tight:
+        return []
+    return [
+        f"{named(tight)}: no more replicas than min.insync.replicas after this plan; "
+        "writes with acks=all fail when one broker is down"
+    ]
+
+
+__all__ = ["HEALTH_GRACE_S", "Preview", "RunOptions", "preview", "target_of"]

@@ -1,0 +1,92 @@
+"""Whether a cluster is healthy enough for more moves.
+
+New moves wait while anything outside of the run is in trouble: partitions with replicas out of
+sync, brokers that are down, log directories that are offline. Partitions of the plan are left out:
+a plan may be made to repair them, and those under way are out of sync by nature. So is a replica
+that any reassignment is adding.
+
+    orders-3   replicas 1,2,3   ISR 1,2     under-replicated; below its minimum if that is 3
+    logs-0     replicas 1,2,4   ISR 1,2     4 is being added: healthy
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from kedge.execution.preconditions import counted, named
+from kedge.model import BrokerId, TopicPartition
+
+Replicas = tuple[BrokerId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionHealth:
+    """One partition outside of the run; `adding` are the replicas that a reassignment adds."""
+
+    tp: TopicPartition
+    replicas: Replicas
+    isr: Replicas
+    adding: Replicas = ()
+
+    @property
+    def under_replicated(self) -> bool:
+        """Whether a replica that should be in sync is not."""
+        return not set(self.isr) >= set(self.replicas) - set(self.adding)
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """What is wrong with a cluster; all empty where nothing is."""
+
+    under_replicated: tuple[TopicPartition, ...] = ()
+    under_min_isr: tuple[TopicPartition, ...] = ()
+    brokers_down: tuple[BrokerId, ...] = ()
+    offline_log_dirs: tuple[str, ...] = ()
+
+    @property
+    def problems(self) -> list[str]:
+        """Each kind of trouble as a phrase."""
+        found: list[str] = []
+        if self.brokers_down:
+            one = len(self.brokers_down) == 1
+            ids = ", ".join(map(str, self.brokers_down))
+            found.append(f"{'broker' if one else 'brokers'} {ids} {'is' if one else 'are'} down")
+        if self.under_min_isr:
+            below = counted(self.under_min_isr, "partition")
+            found.append(f"{below} below min.insync.replicas ({named(self.under_min_isr)})")
+        if self.under_replicated:
+            short = counted(self.under_replicated, "under-replicated partition")
+            found.append(f"{short} ({named(self.under_replicated)})")
+        if self.offline_log_dirs:
+            dirs = counted(self.offline_log_dirs, "offline log directory")
+            dirs = dirs.replace("directorys", "directories")
+            found.append(f"{dirs} ({named(self.offline_log_dirs)})")
+        return found
+
+    def __bool__(self) -> bool:
+        return not self.problems
+
+
+def health_of(
+    partitions: Iterable[PartitionHealth],
+    alive: frozenset[BrokerId],
+    min_isr: Mapping[str, int],
+    offline_log_dirs: Iterable[str],
+) -> Health:
+    """The health of the partitions outside of a run; `min_isr` by topic, where it is known."""
+    short: list[TopicPartition] = []
+    below: list[TopicPartition] = []
+    hosts: set[BrokerId] = set()
+    for each in partitions:
+        hosts.update(each.replicas)
+        if each.under_replicated:
+            short.append(each.tp)
+            if len(each.isr) < min_isr.get(each.tp.topic, 0):
+                below.append(each.tp)
+    return Health(
+        tuple(sorted(short)),
+        tuple(sorted(below)),
+        tuple(sorted(hosts - alive)),
+        tuple(offline_log_dirs),
+    )

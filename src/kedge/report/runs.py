@@ -1,0 +1,295 @@
+"""Runs as people and programs read them: before, while and after."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from kedge.apply import Cancelled, Outcome, Preview, Proposal, RunFiles, Runs, target_of
+from kedge.apply.observe import observe
+from kedge.cluster.port import Cluster
+from kedge.execution import (
+    ENDED,
+    Action,
+    Lease,
+    Limits,
+    MoveStatus,
+    Pace,
+    Progress,
+    RunRecord,
+    RunState,
+    counted,
+    in_order,
+    named,
+    progress_of,
+    statuses_of,
+)
+from kedge.report.amounts import bytes_text, duration_text
+
+# ---- before -------------------------------------------------------------------------------------
+
+
+def proposal_lines(proposal: Proposal) -> list[str]:
+    """What a command is about to do."""
+    run = proposal.run.name if proposal.run else ""
+    lines: list[str] = []
+    match proposal.action:
+        case Action.CONTINUE | Action.CONTINUE_ROLLBACK:
+            lines.append(f"Continues run {run}")
+        case Action.ROLL_BACK:
+            lines.append(f"Rolls back run {run}")
+        case Action.CLOSE:
+            lines.append(f"Run {run} has moved nothing; its throttles are removed")
+        case Action.CANCEL | Action.CANCEL_ROLLBACK:
+            moving = proposal.moving
+            what = f" ({named(moving)})" if moving else ""
+            lines.append(f"Cancels {counted(moving, 'move')} of run {run}{what}")
+        case _:
+            pass
+    return lines + (preview_lines(proposal.judged) if proposal.judged else [])
+
+
+def preview_lines(judged: Preview) -> list[str]:
+    """What a run is about to do."""
+    figures, rate = judged.progress, judged.options.limits.rate
+    left = figures.bytes_total - figures.bytes_done
+    lines = [
+        f"{counted(judged.changes, 'partition')}: {figures.done} in place, "
+        f"{len(judged.changes) - figures.done} to change, {bytes_text(left)} to copy"
+    ]
+    within = sum(
+        judged.log_dirs_before.get(replica, path) != path
+        for change in judged.changes
+        for replica, path in judged.target.log_dirs_of(change).items()
+        if replica.broker in change.before
+    )
+    if within:
+        lines.append(f"{within} replicas move to another log directory of their broker")
+    if judged.skipped:
+        lines.append(
+            f"{counted(judged.skipped, 'partition')} changed since the plan was made and "
+            f"{'is' if len(judged.skipped) == 1 else 'are'} skipped ({named(judged.skipped)})"
+        )
+    if rate is not None and left:
+        lines.append(
+            f"throttle {bytes_text(rate)}/s in and out of each broker: "
+            f"at least {duration_text(judged.bound_seconds or 0.0)}"
+        )
+    return lines + [f"warning: {each}" for each in judged.warnings]
+
+
+# ---- while it runs ------------------------------------------------------------------------------
+
+
+def progress_line(progress: Progress) -> str:
+    """One line: what is done, how fast it goes, how long it will take."""
+    parts = [f"{progress.done}/{progress.partitions} partitions, {progress.moving} moving"]
+    if progress.bytes_total:
+        parts.append(f"{bytes_text(progress.bytes_done)} of {bytes_text(progress.bytes_total)}")
+    if progress.bytes_per_second:
+        parts.append(f"{bytes_text(progress.bytes_per_second)}/s")
+    if progress.seconds_left:
+        parts.append(f"{duration_text(progress.seconds_left)} left")
+    return ", ".join(parts)
+
+
+# ---- after --------------------------------------------------------------------------------------
+
+
+def outcome_lines(outcome: Outcome, run: str) -> list[str]:
+    """How a run ended, and what to do next."""
+    parts = [f"{outcome.moved} moved"]
+    if outcome.skipped:
+        first = next(iter(sorted(outcome.skipped)))
+        more = ", …" if len(outcome.skipped) > 1 else ""
+        parts.append(f"{len(outcome.skipped)} skipped ({first}{more}: moved by someone else)")
+    if outcome.refused:
+        parts.append(f"{len(outcome.refused)} refused")
+    waiting = len(outcome.left) - len(outcome.refused.keys() & outcome.left.keys())
+    if waiting:
+        parts.append(f"{waiting} not started")
+    unfinished = "stopped" if outcome.stopped else "failed"
+    state = unfinished if outcome.left or outcome.refused else "done"
+    lines = [f"{', '.join(parts)}; run {run} is {state}"]
+    lines += [f"  {tp}: {refusal}" for tp, refusal in sorted(outcome.refused.items())]
+    lines += unreleased_lines(outcome.unreleased)
+    if outcome.left or outcome.refused:
+        lines.append("Continue with kedge resume, or undo it with kedge rollback")
+    return lines
+
+
+def unreleased_lines(lease: Lease) -> list[str]:
+    """Throttles that are left, and when they go."""
+    if not lease:
+        return []
+    places = [f"broker {name}" for name in lease.brokers] + [f"topic {n}" for n in lease.topics]
+    return [
+        f"{counted(lease.settings(), 'throttle setting')} left on {named(places)}, which could not "
+        "be reached; the next kedge command that reaches it removes them"
+    ]
+
+
+def outcome_row(outcome: Outcome, run: str) -> dict[str, object]:
+    """The same for programs."""
+    return {
+        "run": run,
+        "complete": outcome.complete,
+        "stopped": outcome.stopped,
+        "done": outcome.moved,
+        "left": [tp._asdict() | {"status": s.value} for tp, s in sorted(outcome.left.items())],
+        "skipped": [tp._asdict() | {"why": s.value} for tp, s in sorted(outcome.skipped.items())],
+        "refused": [tp._asdict() | {"why": str(e)} for tp, e in sorted(outcome.refused.items())],
+        "throttles_left": lease_rows(run, outcome.unreleased),
+    }
+
+
+def cancelled_lines(cancelled: Cancelled, run: str) -> list[str]:
+    """What cancelling a run did."""
+    if cancelled.reverting:
+        moves = counted(cancelled.reverting, "move")
+        return [
+            f"{moves} of run {run} on the way back ({named(cancelled.reverting)}); "
+            "throttles stay until they have ended. Run kedge cancel again",
+        ]
+    done = f"{counted(cancelled.cancelled, 'move')} of run {run} cancelled"
+    gone = "" if cancelled.unreleased else "; its throttles are gone"
+    return [f"{done}{gone}", *unreleased_lines(cancelled.unreleased)]
+
+
+def cancelled_row(cancelled: Cancelled, run: str) -> dict[str, object]:
+    """The same for programs."""
+    return {
+        "run": run,
+        "cancelled": [tp._asdict() for tp in cancelled.cancelled],
+        "reverting": [tp._asdict() for tp in cancelled.reverting],
+        "throttles_left": lease_rows(run, cancelled.unreleased),
+    }
+
+
+def lease_rows(run: str, lease: Lease) -> list[dict[str, str]]:
+    """The throttles of a run, one row each."""
+    return [
+        {"run": run, "of": f"{each.scope} {each.name}", "config": each.config, "value": each.value}
+        for each in lease.settings()
+    ]
+
+
+# ---- from any terminal --------------------------------------------------------------------------
+
+
+def status_row(cluster: Cluster, runs: Runs, run: RunFiles, now: float) -> dict[str, Any]:
+    """How far a run is, read from its journal and from the cluster."""
+    record, plan = run.record(), run.plan()
+    changes, target = in_order(plan), target_of(plan, record.kind)
+    seen, sizes = observe(cluster, changes, target)
+    statuses = statuses_of(changes, seen, target)
+    figures = progress_of(
+        changes,
+        statuses,
+        sizes,
+        seen.leaders,
+        pace=Pace(),
+        now=0.0,
+        limits=Limits(record.rate, record.each_way),
+        target=target,
+        log_dirs_before=record.log_dirs,
+    )
+    counts = {each.value: 0 for each in MoveStatus}
+    for status in statuses.values():
+        counts[status.value] += 1
+    involved = {broker for change in changes for broker in (*change.before, *change.after)}
+    return {
+        **_run_fields(runs, run, record, now),
+        "partitions": counts,
+        "moving": [tp._asdict() for tp, s in sorted(statuses.items()) if s is MoveStatus.MOVING],
+        "brokers_down": sorted(involved - seen.alive),
+        "bytes_total": figures.bytes_total,
+        "bytes_done": figures.bytes_done,
+        "seconds_left": figures.seconds_left,
+        "throttled": bool(record.lease),
+        "rate": record.rate,
+    }
+
+
+def _run_fields(runs: Runs, run: RunFiles, record: RunRecord, now: float) -> dict[str, Any]:
+    state = runs.state_of(run)
+    at_rest = record.state in (*ENDED, RunState.STOPPED, RunState.FAILED)
+    until = record.changed_at if at_rest else now
+    return {
+        "run": run.name,
+        "kind": record.kind.value,
+        "undoes": record.undoes,
+        "plan": record.plan_file,
+        "state": state.value,
+        "begun_at": _time(record.begun_at),
+        "elapsed_seconds": round(max(0.0, until - record.begun_at), 1),
+    }
+
+
+def _time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def status_lines(row: Mapping[str, Any]) -> list[str]:
+    """The same for people."""
+    counts = ", ".join(f"{count} {name}" for name, count in row["partitions"].items() if count)
+    what = f"run {row['undoes']}" if row["undoes"] else row["plan"]
+    of = f" of {what}" if what else ""
+    lines = [
+        f"run {row['run']} ({row['kind']}{of}): {row['state']}",
+        f"begun {row['begun_at']}, {duration_text(row['elapsed_seconds'])} elapsed",
+        f"partitions: {counts}",
+        f"bytes: {bytes_text(row['bytes_done'])} of {bytes_text(row['bytes_total'])}",
+    ]
+    if row["moving"]:
+        moving = [f"{each['topic']}-{each['partition']}" for each in row["moving"]]
+        lines.append(f"moving: {named(moving)}")
+    if row["brokers_down"]:
+        lines.append(f"down: broker {', '.join(map(str, row['brokers_down']))}")
+    if row["throttled"]:
+        lines.append(f"throttled to {bytes_text(row['rate'] or 0)}/s in and out of each broker")
+    return lines
+
+
+def run_rows(cluster: Cluster, runs: Runs, now: float) -> list[dict[str, Any]]:
+    """Every run of a cluster, oldest first."""
+    return [_run_row(cluster, runs, run, now) for run in runs.all()]
+
+
+def _run_row(cluster: Cluster, runs: Runs, run: RunFiles, now: float) -> dict[str, Any]:
+    record = run.record()
+    total = len(run.plan().partitions)
+    moved = record.moved
+    if moved is None:
+        moved = status_row(cluster, runs, run, now)["partitions"][MoveStatus.DONE.value]
+    return {
+        **_run_fields(runs, run, record, now),
+        "done": moved,
+        "partitions": total,
+        "throttle_settings": len(record.lease.settings()),
+    }
+
+
+def run_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The same for people."""
+    if not rows:
+        return ["No runs"]
+    shown = [
+        [
+            row["run"],
+            row["kind"],
+            row["state"],
+            f"{row['done']}/{row['partitions']}",
+            row["begun_at"],
+            duration_text(row["elapsed_seconds"]),
+            row["undoes"] or row["plan"] or "-",
+        ]
+        for row in rows
+    ]
+    header = ["RUN", "KIND", "STATE", "IN PLACE", "BEGUN", "ELAPSED", "PLAN OR RUN UNDONE"]
+    widths = [max(len(line[i]) for line in [header, *shown]) for i in range(len(header))]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in [header, *shown]
+    ]

@@ -1,0 +1,74 @@
+"""Users of a secured cluster that hold chosen rights and no others."""
+
+# pyright: reportPrivateImportUsage=false
+# (the client re-exports these names without declaring it)
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from secrets import token_hex
+
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
+
+from tests.real.secured import Secured
+
+CLUSTER = "kafka-cluster"
+MECHANISM = "SCRAM-SHA-256"
+ITERATIONS = 4096  # the fewest that Kafka takes
+
+Right = tuple[ResourceType, AclOperation]
+
+SEES_ALL: tuple[Right, ...] = (
+    (ResourceType.BROKER, AclOperation.DESCRIBE),
+    (ResourceType.BROKER, AclOperation.DESCRIBE_CONFIGS),
+    (ResourceType.TOPIC, AclOperation.DESCRIBE),
+    (ResourceType.TOPIC, AclOperation.DESCRIBE_CONFIGS),
+)
+# may set throttles, and may neither reassign partitions nor move directories (Alter on Cluster)
+ALTERS_CONFIGS_ONLY: tuple[Right, ...] = (
+    *SEES_ALL,
+    (ResourceType.BROKER, AclOperation.ALTER_CONFIGS),
+    (ResourceType.TOPIC, AclOperation.ALTER_CONFIGS),
+)
+
+
+def client_with(
+    rights: Iterable[Right], secured: Secured, bootstrap: str, path: Path, user: str
+) -> Path:
+    """Make a user with rights on the cluster and on all topics; a file for --command-config.
+
+    `bootstrap` is the listener without SASL, whose clients may do everything.
+    """
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+    password = token_hex(8)
+    credential = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, ITERATIONS)
+    made = UserScramCredentialUpsertion(user, credential, password.encode())
+    for answer in admin.alter_user_scram_credentials([made]).values():
+        answer.result()
+    for answer in admin.create_acls([_binding(right, user) for right in rights]).values():
+        answer.result()
+    return secured.client(path, user, password=password, mechanism=MECHANISM)
+
+
+def _binding(right: Right, user: str) -> AclBinding:
+    kind, operation = right
+    return AclBinding(
+        kind,
+        CLUSTER if kind is ResourceType.BROKER else "*",  # this client names the cluster "broker"
+        ResourcePatternType.LITERAL,
+        f"User:{user}",
+        "*",
+        operation,
+        AclPermissionType.ALLOW,
+    )
