@@ -47,7 +47,8 @@ def _trust(context: ssl.SSLContext, store: Store) -> None:
     pem = store.certificates or _trusted_pem(store)
     try:
         context.load_verify_locations(cadata=pem)
-    except (ssl.SSLError, TypeError) as error:  # the latter for text that is not ASCII
+    # ssl says TypeError of text that is not ASCII and ValueError of none.
+    except (ssl.SSLError, TypeError, ValueError) as error:
         raise MalformedInput(
             "holds no certificate that can be read", place=_place(store, "truststore")
         ) from error
@@ -182,6 +183,8 @@ def _bytes(location: str) -> bytes:
         if len(data) > STORE_BYTES_MAX:
             raise MalformedInput(f"more than {STORE_BYTES_MAX} bytes", place=location)
         return data
+    except ValueError as error:  # a null character, or one that no path can have
+        raise InvalidRequest(f"{location!r} is no path") from error
     except OSError as error:
         raise InvalidRequest(f"{location}: {error.strerror or error}") from error
 

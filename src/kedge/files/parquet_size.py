@@ -8,7 +8,7 @@ anything: rows, values of each column, and bytes of the unpacked pages.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,8 +16,8 @@ from kedge.errors import MalformedInput
 from kedge.files.thrift import Fields, ThriftReader, Unreadable
 
 MAGIC = b"PAR1"
-FOOTER_BYTES_MAX = 4 << 20
-PAGES_MAX = 200_000
+FOOTER_BYTES_MAX = 1 << 20
+PAGE_HEADER_BYTES_MAX = 1 << 20  # of all pages together
 WIDTHS = {0: 1, 1: 4, 4: 4}  # bytes of a truth value, an int32, a float; other types take 8
 BYTE_ARRAY = 6
 DELTA_BYTE_ARRAY = 7  # each text as a change of the one before: its size is in no header
@@ -61,15 +61,12 @@ def parquet_size(data: bytes, wanted: Collection[str] | None = None) -> ParquetS
     try:
         footer = _footer(data)
         columns: dict[str, ColumnSize] = {}
-        pages = 0
+        budget = _Budget()
         for chunk in _chunks(footer):
             path = ".".join(part.decode() for part in chunk[3])
             if wanted is None or path.partition(".")[0] in wanted:
-                so_far = columns.get(path, ColumnSize())
-                columns[path], count = _with_chunk(so_far, data, chunk, path)
-                pages += count
-                if pages > PAGES_MAX:
-                    raise MalformedInput(f"more than {PAGES_MAX} pages")
+                pages = list(_pages(data, chunk, budget))
+                columns[path] = _with_chunk(columns.get(path, ColumnSize()), chunk, pages, path)
         return ParquetSize(int(footer[3]), columns)
     except (Unreadable, KeyError, TypeError, AttributeError, ValueError) as fault:
         what = f"does not read as Parquet ({fault or type(fault).__name__})"
@@ -94,11 +91,10 @@ def _chunks(footer: Fields) -> Iterator[Fields]:
 
 
 def _with_chunk(
-    so_far: ColumnSize, data: bytes, chunk: Fields, path: str
-) -> tuple[ColumnSize, int]:
+    so_far: ColumnSize, chunk: Fields, pages: Sequence[Fields], path: str
+) -> ColumnSize:
     """ColumnMetaData: 1 is the type, 5 the number of values, 6 the unpacked bytes."""
     kind, values = int(chunk[1]), int(chunk[5])
-    pages = list(_pages(data, chunk))
     if kind == BYTE_ARRAY and any(_encoding(page) == DELTA_BYTE_ARRAY for page in pages):
         name = path.partition(".")[0]
         hint = "write it in the plain or the dictionary encoding"
@@ -106,16 +102,22 @@ def _with_chunk(
     unpacked = max(int(chunk[6]), sum(int(page[2]) for page in pages))
     if values < 0 or unpacked < 0:
         raise Unreadable("a negative size")
-    size = ColumnSize(
+    return ColumnSize(
         so_far.values + values,
         so_far.page_bytes + unpacked,
         WIDTHS.get(kind, 8),
         kind == BYTE_ARRAY,
     )
-    return size, len(pages)
 
 
-def _pages(data: bytes, chunk: Fields) -> Iterator[Fields]:
+class _Budget:
+    """How many bytes of page headers may still be read."""
+
+    def __init__(self) -> None:
+        self.left = PAGE_HEADER_BYTES_MAX
+
+
+def _pages(data: bytes, chunk: Fields, budget: _Budget) -> Iterator[Fields]:
     """The headers of a chunk's pages: 2 and 3 are the unpacked and the packed size.
 
     ColumnMetaData: 9 and 11 are where data and dictionary begin. As Arrow does, pages are taken
@@ -126,8 +128,9 @@ def _pages(data: bytes, chunk: Fields) -> Iterator[Fields]:
     while left > 0:
         if not 0 <= at < len(data):
             raise Unreadable("a page beyond the end")
-        reader = ThriftReader(data, at)
+        reader = ThriftReader(data, at, at + budget.left)
         page = reader.structure()
+        budget.left -= reader.at - at
         packed = int(page[3])
         if packed < 0 or int(page[2]) < 0:
             raise Unreadable("a page of a negative size")

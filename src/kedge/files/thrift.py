@@ -22,9 +22,10 @@ class Unreadable(ValueError):
 class ThriftReader:
     """Reads values from bytes, from a place on; `at` is where the next one begins."""
 
-    def __init__(self, data: bytes, at: int = 0) -> None:
+    def __init__(self, data: bytes, at: int = 0, end: int | None = None) -> None:
         self.at = at
         self._data = data
+        self._end = len(data) if end is None else min(end, len(data))
         self._depth = 0
         self._readers: dict[int, Callable[[], Any]] = {
             1: lambda: True,
@@ -43,42 +44,45 @@ class ThriftReader:
 
     def structure(self) -> Fields:
         """The fields of one structure."""
-        self._depth += 1
-        if self._depth > DEPTH_MAX:
-            raise Unreadable("nested too deeply")
         fields: Fields = {}
         number = 0
         while head := self._byte():
             delta, kind = head >> 4, head & 15
             number = number + delta if delta else self._zigzag()
             fields[number] = self._value(kind)
-        self._depth -= 1
         return fields
 
     def _value(self, kind: int) -> Any:
         reader = self._readers.get(kind)
         if reader is None:
             raise Unreadable(f"a value of the unknown type {kind}")
-        return reader()
+        self._depth += 1
+        if self._depth > DEPTH_MAX:
+            raise Unreadable("nested too deeply")
+        value = reader()
+        self._depth -= 1
+        return value
+
+    def _element(self, kind: int) -> Any:
+        """A value in a list or map, where a truth value is a byte."""
+        return self._byte() == 1 if kind in (1, 2) else self._value(kind)
 
     def _list(self) -> list[Any]:
         head = self._byte()
         count, kind = head >> 4, head & 15
         if count == _LIST_COUNT_FOLLOWS:
             count = self._count()
-        if kind in (1, 2):  # within a list, a truth value is a byte
-            return [self._byte() == 1 for _ in range(count)]
-        return [self._value(kind) for _ in range(count)]
+        return [self._element(kind) for _ in range(count)]
 
     def _map(self) -> list[tuple[Any, Any]]:
         count = self._count()
         kinds = self._byte() if count else 0
-        return [(self._value(kinds >> 4), self._value(kinds & 15)) for _ in range(count)]
+        return [(self._element(kinds >> 4), self._element(kinds & 15)) for _ in range(count)]
 
     def _count(self) -> int:
         """A number of elements: each takes a byte at least."""
         count = self._varint()
-        if count > len(self._data) - self.at:
+        if count > self._end - self.at:
             raise Unreadable("more elements than bytes")
         return count
 
@@ -103,7 +107,7 @@ class ThriftReader:
 
     def _take(self, count: int) -> bytes:
         end = self.at + count
-        if end > len(self._data):
+        if end > self._end:
             raise Unreadable("it ends too early")
         taken, self.at = self._data[self.at : end], end
         return taken

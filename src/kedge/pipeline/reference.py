@@ -8,6 +8,7 @@ column.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -80,17 +81,25 @@ def _read(path: Path) -> Table:
     data = read_at_most(path, LIMIT_BYTES)
     suffix = path.suffix.lower()
     if suffix == ".csv":
-        return _parsed("pyarrow.csv", "read_csv", data, "CSV")
+        return _sound("CSV", lambda: _module("pyarrow.csv").read_csv(arrow().py_buffer(data)))
     if suffix in (".json", ".jsonl", ".ndjson"):
         _check_brackets(data)
-        return _parsed("pyarrow.json", "read_json", data, "JSON lines")
-    return read_parquet(data)
+        return _sound("JSON", lambda: _module("pyarrow.json").read_json(arrow().py_buffer(data)))
+    return _sound("Parquet", lambda: read_parquet(data))
 
 
-def _parsed(module: str, function: str, data: bytes, form: str) -> Table:
+def _module(name: str) -> Any:
+    return import_module(name)
+
+
+def _sound(form: str, read: Callable[[], Table]) -> Table:
+    """A table whose names and texts are UTF-8 and whose lists are within bounds."""
     pa = arrow()
     try:
-        return getattr(import_module(module), function)(pa.py_buffer(data))
+        table = read()
+        table.validate(full=True)
+        table.column_names  # noqa: B018  (decodes them)
+        return table
     except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
         what = f"does not read as {form} ({' '.join(str(error).split())[:200]})"
         raise MalformedInput(what, hint="it may be damaged or half written") from error
