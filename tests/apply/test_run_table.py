@@ -350,3 +350,25 @@ def test_resume_can_leave_out_what_has_drifted(bench: Bench) -> None:
     assert went_on.code == 1
     assert "1 moved, 1 skipped (t-1: moved by someone else)" in went_on.out
     assert bench.throttles() == []
+
+
+def test_a_dry_run_changes_nothing_and_cleans_nothing_up(bench: Bench) -> None:
+    bench.bring_to(RunState.MOVING)
+    bench.cluster.finish_moves()
+    before, throttles = bench.snapshot(), bench.throttles()
+    words = ("apply", str(bench.file), "--throttle", "1MB", "--dry-run")
+    shown = bench.desk(*words, "--state", str(bench.state))
+    assert (shown.code, shown.out) == (0, "")
+    assert "2 partitions: 2 in place, 0 to change" in shown.err
+    assert bench.snapshot() == before
+    assert bench.throttles() == throttles != []
+
+
+def test_clearing_throttles_says_which_moves_go_on_without(bench: Bench) -> None:
+    run = bench.bring_to(RunState.MOVING)
+    shown = bench.desk("throttle", "--state", str(bench.state))
+    assert shown.code == 0
+    assert bench.throttles() != []  # moves are under way: nothing is settled
+    cleared = bench.desk("throttle", "--clear", "--state", str(bench.state))
+    assert f"moves of run {run.name} go on without a throttle" in cleared.err
+    assert bench.throttles() == []

@@ -26,7 +26,14 @@ Worked example:
         run, outcome = carry_out(cluster, runs, proposal, Pacing())
 """
 
-from kedge.apply.cancel_rollback import Cancelled, cancel, close, rollback_plan, settle
+from kedge.apply.cancel_rollback import (
+    Cancelled,
+    cancel,
+    close,
+    is_under_way,
+    rollback_plan,
+    settle,
+)
 from kedge.apply.commands import (
     Proposal,
     allowed,
@@ -57,6 +64,7 @@ __all__ = [
     "carry_out",
     "close",
     "default_state",
+    "is_under_way",
     "new_record",
     "preview",
     "propose_apply",

@@ -241,7 +241,7 @@ def _settle_one(
             run.enter(RunState.CANCELLED)
         else:
             return
-    elif _under_way(cluster, run, record):
+    elif is_under_way(cluster, run):
         return
     left = release(cluster, run, waiting)
     removed = len(record.lease.settings()) - len(left.settings())
@@ -255,7 +255,7 @@ def _settle_one(
         run.enter(RunState.DONE, moved=len(record.started))
 
 
-def _under_way(cluster: Cluster, run: RunFiles, record: RunRecord) -> bool:
+def is_under_way(cluster: Cluster, run: RunFiles) -> bool:
     """Whether any partition of a run is being moved, by this run or by another."""
     plan = run.plan()
     changes = in_order(plan)

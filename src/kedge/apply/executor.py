@@ -56,6 +56,7 @@ from kedge.plan import Change, PartitionReplica
 
 BATCH = 1_000
 HEALTH_INTERVAL_S = 5.0
+HEALTH_SHARE = 0.1  # of the time is spent on reading the health of a large cluster
 
 
 def _nothing(*_: object) -> None:
@@ -118,7 +119,7 @@ class Executor:
         self._noted: set[str] = set()
         self._diverged: set[TopicPartition] = set()
         self._leased_for: frozenset[BrokerId] = frozenset()
-        self._health_at: float | None = None
+        self._health_due: float | None = None
         self._health = Health()
 
     def carry_out(self) -> Outcome:
@@ -244,14 +245,15 @@ class Executor:
     def _healthy(self) -> bool:
         if self._ignore_health:
             return True
-        now = self._pacing.clock()
-        if self._health_at is None or now - self._health_at >= HEALTH_INTERVAL_S:
-            self._health_at = now
+        began = self._pacing.clock()
+        if self._health_due is None or began >= self._health_due:
             try:
                 self._health = observe_health(self._cluster, (c.tp for c in self._changes))
             except Unavailable as fault:
                 self._note(f"no answer from the cluster ({fault.what}); asking again")
                 return False
+            took = self._pacing.clock() - began
+            self._health_due = began + max(HEALTH_INTERVAL_S, took / HEALTH_SHARE)
             for problem in self._health.problems:
                 self._note(f"no new moves: {problem} (--ignore-health overrides)")
         return bool(self._health)

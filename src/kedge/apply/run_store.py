@@ -90,6 +90,7 @@ class Runs:
         # Cluster ids are text from outside.
         self._directory = state / path_component(cluster_id)
         self.cluster_id = cluster_id
+        self._read: dict[Path, tuple[int, RunRecord]] = {}
 
     def all(self) -> list[RunFiles]:
         """Every run, oldest first."""
@@ -97,6 +98,15 @@ class Runs:
             return []
         found = (each for each in self._directory.iterdir() if (each / JOURNAL).is_file())
         return [RunFiles(each) for each in sorted(found)]
+
+    def record_of(self, run: RunFiles) -> RunRecord:
+        """What a run's journal says; journals only grow, so one of the same size is read once."""
+        path = run.directory / JOURNAL
+        with said_of(path):
+            size = path.stat().st_size
+        if run.directory not in self._read or self._read[run.directory][0] != size:
+            self._read[run.directory] = size, run.record()
+        return self._read[run.directory][1]
 
     # ---- which run a command is about -----------------------------------------------------------
 
@@ -110,7 +120,7 @@ class Runs:
                 f"No run of this cluster found in {self._directory}",
                 hint="start one with kedge apply, or name the directory of runs with --state",
             )
-        undoes = runs[-1].record().undoes
+        undoes = self.record_of(runs[-1]).undoes
         return next((each for each in runs if each.name == undoes), runs[-1])
 
     def _by_id(self, runs: Sequence[RunFiles], run_id: str) -> RunFiles:
@@ -127,20 +137,20 @@ class Runs:
     def rollback_of(self, run: RunFiles) -> RunFiles | None:
         """The latest rollback of a run, unless it was cancelled or itself rolled back."""
         undone = (RunState.CANCELLED, RunState.ROLLED_BACK)
-        rollbacks = [each for each in self.all() if each.record().undoes == run.name]
+        rollbacks = [e for e in self.all() if self.record_of(e).undoes == run.name]
         return next((e for e in reversed(rollbacks) if self.state_of(e) not in undone), None)
 
     def state_of(self, run: RunFiles) -> RunState:
         """The state of a run, its rollback considered."""
         rollback = self.rollback_of(run)
         if rollback is None:
-            return run.record().state
-        ended = rollback.record().state in ENDED
+            return self.record_of(run).state
+        ended = self.record_of(rollback).state in ENDED
         return RunState.ROLLED_BACK if ended else RunState.ROLLING_BACK
 
     def own_settings(self) -> frozenset[Setting]:
         """Every throttle value that a run of this cluster has set and not removed."""
-        return frozenset(setting for run in self.all() for setting in run.record().own)
+        return frozenset(setting for run in self.all() for setting in self.record_of(run).own)
 
     # ---- acting ---------------------------------------------------------------------------------
 

@@ -81,11 +81,12 @@ def _runs_of(
 
 @contextmanager
 def _acting(
-    bootstrap: str, command_config: Path | None, state: Path | None
+    bootstrap: str, command_config: Path | None, state: Path | None, *, dry_run: bool = False
 ) -> Generator[tuple[Cluster, Runs]]:
     """The only process that works on the cluster's runs, with the leftovers of others settled."""
     with _runs_of(bootstrap, command_config, state) as (cluster, runs), runs.held():
-        _settle(cluster, runs)
+        if not dry_run:
+            _settle(cluster, runs)
         yield cluster, runs
 
 
@@ -135,7 +136,8 @@ def apply_command(
     from kedge.cli.applying import read_plan
 
     options = _options(throttle, no_throttle, moves_per_broker, skip_drifted, ignore_health)
-    with _acting(bootstrap_server, command_config, state) as (cluster, runs):
+    acting = _acting(bootstrap_server, command_config, state, dry_run=dry_run)
+    with acting as (cluster, runs):
         wanted = read_plan(plan, cluster)
         proposal = propose_apply(cluster, runs, wanted, options, str(plan))
         if not _agreed(proposal, "Apply this plan?", dry_run=dry_run, yes=yes):
@@ -225,7 +227,8 @@ def rollback_command(
     from kedge.report.runs import cancelled_lines, cancelled_row
 
     options = _options(throttle, no_throttle, moves_per_broker, skip_drifted, ignore_health)
-    with _acting(bootstrap_server, command_config, state) as (cluster, runs):
+    acting = _acting(bootstrap_server, command_config, state, dry_run=dry_run)
+    with acting as (cluster, runs):
         proposal = propose_rollback(cluster, runs, run, options)
         if not _agreed(proposal, "Roll back?", dry_run=dry_run, yes=yes):
             return 0
@@ -296,7 +299,7 @@ def throttle_command(
 
     Example: kedge throttle --clear --bootstrap-server localhost:9092
     """
-    from kedge.apply import Waiting, release
+    from kedge.apply import Waiting, is_under_way, release
     from kedge.report.runs import lease_rows
 
     with _reading(bootstrap_server, command_config, state) as (cluster, runs):
@@ -305,6 +308,8 @@ def throttle_command(
         if clear and before:
             with runs.held():
                 for each in chosen:
+                    if each.record().lease and is_under_way(cluster, each):
+                        say(f"note: moves of run {each.name} go on without a throttle")
                     release(cluster, each, Waiting())
         after = [row for each in chosen for row in lease_rows(each.name, each.record().lease)]
     if output is Output.JSON:
