@@ -33,7 +33,8 @@ def is_light(request: ApiMessage, image: Image) -> bool:
 
 
 def _of_metadata(request: Any, image: Image) -> int:
-    if request.topics is None:
+    # version 0 asks for all topics by naming none
+    if request.topics is None or (request.version == 0 and not request.topics):
         return image.partition_count
     total = 0
     for topic in request.topics:
@@ -41,8 +42,7 @@ def _of_metadata(request: Any, image: Image) -> int:
         name = topic.name if topic_id is None else image.names_by_id.get(topic_id)
         known = image.topics.get(name or "")
         total += 1 if known is None else len(known.partitions)
-    # version 0 asks for all topics by naming none
-    return total if request.topics else image.partition_count
+    return total
 
 
 def _of_all_partitions(request: Any, image: Image) -> int:

@@ -1,0 +1,74 @@
+"""A process without a free descriptor takes connections again as soon as it has one."""
+
+from __future__ import annotations
+
+import json
+import logging
+import resource
+import socket
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from kedge.endpoint import Limits
+from kedge.lab.control import ControlServer
+from kedge.protocol.messages import ApiVersionsRequest
+from tests.endpoint.client import HOST, frame_of
+from tests.endpoint.lab import lab
+
+
+@contextmanager
+def no_descriptors() -> Generator[None]:
+    """This process can open nothing: poll() needs a limit of one, and that one is taken."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def test_a_port_takes_connections_again_and_the_log_has_two_lines(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with (
+        caplog.at_level(logging.WARNING),
+        lab(brokers=1, limits=Limits(connections_max=10, accept_retry_s=0.01)) as cluster,
+        socket.socket() as client,
+    ):
+        client.settimeout(10)
+        with no_descriptors():
+            client.connect((HOST, cluster.ports[cluster.controller]))
+            cluster.until(lambda: "Too many open files" in caplog.text)
+            client.settimeout(0.2)  # many attempts later
+            client.sendall(frame_of(ApiVersionsRequest(), 3, 1, "test"))
+            with pytest.raises(TimeoutError):
+                client.recv(1)
+        client.settimeout(10)
+        assert client.recv(1) != b""
+        said = [record.getMessage().split(" ", 2)[2] for record in caplog.records]
+        assert said == ["cannot take connections: Too many open files", "takes connections again"]
+
+
+def test_the_control_socket_of_a_lab_goes_on_when_there_are_descriptors(tmp_path: Path) -> None:
+    server = ControlServer(tmp_path / "sock", lambda order: order["do"])
+    try:
+        # the call that waits for a connection already has the descriptor for it
+        with socket.socket(socket.AF_UNIX) as first, socket.socket(socket.AF_UNIX) as second:
+            with no_descriptors():
+                assert greet(first, tmp_path / "sock", timeout_s=10) == {"ok": "hello"}
+                with pytest.raises(TimeoutError):
+                    greet(second, tmp_path / "sock", timeout_s=0.3)
+            second.settimeout(10)
+            assert json.loads(second.recv(100)) == {"ok": "hello"}
+    finally:
+        server.stop()
+
+
+def greet(caller: socket.socket, path: Path, *, timeout_s: float) -> object:
+    caller.settimeout(timeout_s)
+    caller.connect(str(path))
+    caller.sendall(b'{"do":"hello"}\n')
+    return json.loads(caller.recv(100))
