@@ -116,7 +116,8 @@ def settings_from(found: Mapping[str, Any]) -> LabSettings:
 def _check_types(chosen: Mapping[str, Any]) -> None:
     """TypeError unless each value has the type of its default; a whole number may be a float."""
     for name, value in chosen.items():
-        kind: type[Any] = type(getattr(LabSettings(), name))
+        default: object = getattr(LabSettings(), name)
+        kind = type(default)
         also = {float: int, Traffic: str}.get(kind, kind)
         if type(value) not in (kind, also):
             raise TypeError(f"{name} is {value!r}")
