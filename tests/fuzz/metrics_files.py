@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.csv
+import pyarrow.csv as pc
 import pyarrow.parquet as pq
 
 from kedge.pipeline.jobs.produce import replay
@@ -47,7 +47,7 @@ def _jsonl(rows: list[dict[str, Any]], random: Random) -> tuple[Format, str, byt
 
 def _csv(rows: list[dict[str, Any]], random: Random) -> tuple[Format, str, bytes]:
     sink = BytesIO()
-    pa.csv.write_csv(pa.Table.from_pylist(rows), sink)
+    pc.write_csv(pa.Table.from_pylist(rows), sink)
     data = mutated_bytes(sink.getvalue(), random, most=2)
     if random.random() < 0.5:
         return Format.CSV, ".csv", data

@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.csv
+import pyarrow.csv as pc
 import pyarrow.parquet as pq
 
 from kedge.pipeline.reference import read_reference
@@ -50,7 +50,7 @@ def _written(rows: Rows, ending: str, random: Random) -> bytes:
         return b"\n".join((mutated_json(row, random, 1) for row in rows) if spoil else whole)
     sink = BytesIO()
     if ending == ".csv":
-        pa.csv.write_csv(pa.Table.from_pylist(rows), sink)
+        pc.write_csv(pa.Table.from_pylist(rows), sink)
     else:
         pq.write_table(pa.Table.from_pylist(rows), sink)
     return sink.getvalue()

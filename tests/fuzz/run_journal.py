@@ -11,12 +11,18 @@ from tests.fuzz.driver import only_refusals, start
 from tests.fuzz.mutation import mutated_bytes, mutated_json
 
 RATE = {"leader.replication.throttled.rate": "50000000"}
+NAMED = {"cluster_id": "prod-eu", "kind": "apply", "undoes": None, "plan_file": "plan.json"}
 EVENTS: list[dict[str, Any]] = [
-    {"event": "begun", "cluster_id": "prod-eu", "rate": 50000000, "each_way": 2},
+    {"event": "begun", "at": 1e9, **NAMED, "rate": 50000000, "each_way": 2},
+    {"event": "directories", "replicas": [["orders", 0, 1, "/data/0"]]},
+    {"event": "state", "at": 1e9, "state": "throttling"},
     {"event": "leased", "brokers": {"1": RATE, "2": RATE}, "topics": {"orders": {"x": "0:1"}}},
+    {"event": "state", "at": 1e9, "state": "moving"},
+    {"event": "settings", "rate": None, "each_way": 3},
     {"event": "started", "partitions": [["orders", 0], ["orders", 1]]},
-    {"event": "released"},
-    {"event": "ended", "how": "finished"},
+    {"event": "skipped", "partitions": [["orders", 2]]},
+    {"event": "released", "brokers": {}, "topics": {}},
+    {"event": "state", "at": 1e9, "state": "done", "moved": 1},
 ]
 
 

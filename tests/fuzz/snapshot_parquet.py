@@ -106,7 +106,7 @@ def _texts(table: Any, random: Random) -> Any:
 
 
 def _repeated(table: Any, random: Random) -> Any:
-    return pa.concat_tables([table] * random.choice((2, 50)))
+    return pa.concat_tables([table] * random.choice((2, 50))).slice(0, 200)
 
 
 def _metadata(table: Any, random: Random) -> Any:

@@ -18,7 +18,7 @@ import typer
 
 from kedge import __version__
 from kedge.cli.options import EXIT_BAD_REQUEST, EXIT_FAILED, echo, help_without_command
-from kedge.errors import InvalidRequest, KedgeError, Unsatisfiable
+from kedge.errors import InvalidRequest, JournalDamaged, KedgeError, Unsatisfiable
 from kedge.model.printable import printable
 
 EXIT_INTERRUPTED = 130
@@ -168,7 +168,7 @@ def _file_of(error: OSError) -> str:
 
 
 def _exit_code(error: KedgeError) -> int:
-    bad_request = isinstance(error, InvalidRequest | Unsatisfiable)
+    bad_request = isinstance(error, InvalidRequest | Unsatisfiable | JournalDamaged)
     return EXIT_BAD_REQUEST if bad_request else EXIT_FAILED
 
 
