@@ -25,7 +25,7 @@ pytestmark = pytest.mark.real
 TOPIC = "applied"
 T0, T1 = TopicPartition(TOPIC, 0), TopicPartition(TOPIC, 1)
 BYTES = 2_000_000
-SLOW = ("--throttle", "20kB", "--interval", "0.1")
+SLOW = ("--throttle", "2kB", "--interval", "0.1")  # a copy takes many minutes
 FAST = ("--throttle", "50MB", "--interval", "0.1")
 
 
@@ -53,7 +53,10 @@ class Story:
 
     def must_be(self, replicas: Replicas) -> None:
         """Both partitions are there, nothing moves, and no throttle is left."""
-        until(lambda: self.replicas == [replicas, replicas], 20.0)
+        try:
+            until(lambda: self.replicas == [replicas, replicas], 20.0)
+        except AssertionError:
+            raise AssertionError(f"{self.replicas}, not {replicas}") from None
         assert self.operator.admin.reassignments() == {}
         self.operator.assert_no_throttles()
 
@@ -200,7 +203,7 @@ def test_a_run_killed_before_its_first_move_leaves_no_throttle_to_a_rollback(sto
 
 
 def test_a_partition_that_someone_else_moved_can_be_left_out(story: Story) -> None:
-    words = ("apply", story.plan, "--throttle", "20kB", "--moves-per-broker", "1")
+    words = ("apply", story.plan, "--throttle", "2kB", "--moves-per-broker", "1")
     story.kill_while_moving(*words, "--interval", "0.1")
     (moving,) = story.operator.admin.reassignments()
     other = T1 if moving == T0 else T0
@@ -218,20 +221,26 @@ def test_a_partition_that_someone_else_moved_can_be_left_out(story: Story) -> No
 def test_without_a_terminal_and_without_yes_nothing_is_changed(
     story: Story, four: FourBrokers, tmp_path: Path
 ) -> None:
-    where = ("--bootstrap-server", four.bootstrap, "--state", str(tmp_path / "state"))
+    state = ("--state", str(tmp_path / "state"))
 
-    def unconfirmed(*words: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "kedge", *words, *where]
-        return subprocess.run(
+    def must_refuse(*words: str) -> None:
+        command = [sys.executable, "-m", "kedge", *words, "--bootstrap-server", four.bootstrap]
+        done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
         )
+        assert (done.returncode, "--yes" in done.stderr) == (2, True), done
 
-    done = unconfirmed("apply", story.plan, "--no-throttle")
-    assert (done.returncode, "--yes" in done.stderr) == (2, True)
+    must_refuse("apply", story.plan, "--no-throttle", *state)
+    must_refuse("reassign", "execute", "--reassignment-json-file", story.plan)
+    must_refuse("topics", "delete", "--topic", TOPIC)
     story.must_be(story.before)
-    story.operator.run("apply", story.plan, *FAST)
-    assert unconfirmed("rollback", "--no-throttle").returncode == 2
-    story.must_be(story.after)
+    story.kill_while_moving("apply", story.plan, *SLOW)
+    moving = story.operator.admin.reassignments()
+    must_refuse("cancel", *state)
+    must_refuse("rollback", "--no-throttle", *state)
+    assert story.operator.admin.reassignments() == moving
+    story.operator.run("cancel")
+    story.must_be(story.before)
 
 
 def test_a_second_interrupt_says_what_goes_on_and_what_cleans_up(story: Story) -> None:
@@ -264,6 +273,26 @@ def test_new_moves_are_refused_while_another_broker_is_down(
         story.must_be(story.before)
         forced = story.operator.run("apply", story.plan, *FAST, "--ignore-health")
         assert forced["complete"] is True
+        story.must_be(story.after)
+    finally:
+        story.operator.delete("elsewhere")
+
+
+def test_new_moves_wait_while_another_broker_is_down(story: Story, four: FourBrokers) -> None:
+    story.operator.create("elsewhere", {0: (1, KILLABLE)})
+    try:
+        pace = ("--throttle", "300kB", "--moves-per-broker", "1", "--interval", "0.1")
+        process = story.operator.start("apply", story.plan, *pace)
+        until(lambda: bool(story.operator.admin.reassignments()), 30.0)
+        four.kill()
+        assert process.stderr is not None
+        while f"no new moves: broker {KILLABLE} is down" not in process.stderr.readline():
+            assert process.poll() is None
+        assert sorted(story.replicas) == [story.before, story.after]
+        assert story.operator.admin.reassignments() == {}
+        four.start()
+        process.communicate(timeout=60)
+        assert process.returncode == 0
         story.must_be(story.after)
     finally:
         story.operator.delete("elsewhere")
