@@ -39,7 +39,7 @@ COMMANDS = {
     "plan": Listed("plan", "Make a plan that evens out what brokers carry"),
     "explain": Listed("explain", "Explain a plan, or what it does with one partition or broker"),
     "apply": Listed("apply", "Carry a plan out: throttled, a few moves at a time, with progress"),
-    "status": Listed("apply", "Show how far the last run is, from any terminal"),
+    "status": Listed("apply", "Show how far the last run is"),
     "resume": Listed("apply", "Go on with the last run, where it was stopped or killed"),
     "cancel": Listed("apply", "Cancel the moves of the last run that are under way"),
     "rollback": Listed("apply", "Bring everything back that the last run has moved"),

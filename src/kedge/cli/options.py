@@ -22,9 +22,7 @@ class Output(StrEnum):
     JSON = "json"
 
 
-OutputOption = Annotated[
-    Output, typer.Option("--output", help="table for people, json for programs")
-]
+OutputOption = Annotated[Output, typer.Option("--output", help="table or json")]
 
 
 def say(text: str) -> None:
