@@ -89,7 +89,7 @@ def test_brokers_come_and_go_as_the_goals_say() -> None:
 def test_names_that_nobody_has_are_refused() -> None:
     with pytest.raises(UnknownBroker, match="broker 77"):
         task_of(lopsided(), Goals(remove_brokers=frozenset({77})))
-    with pytest.raises(UnknownTopicOrPartition, match="no topic fits 'nothing'"):
+    with pytest.raises(UnknownTopicOrPartition, match="No topic matches 'nothing'"):
         task_of(lopsided(), Goals(exclude_topics="nothing"))
     with pytest.raises(InvalidRequest, match="write 9:rack"):
         task_of(lopsided(), Goals(add_brokers=(NewBroker(9),)))

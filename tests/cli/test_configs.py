@@ -86,16 +86,16 @@ def test_a_dry_run_judges_and_changes_nothing(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("words", "named"),
     [
-        ((), "no entity"),
+        ((), "No entity"),
         (("--entity-type", "towns", "--entity-name", "x"), "one of topics"),
-        (("--entity-type", "topics"), "no entity named"),
+        (("--entity-type", "topics"), "No entity given"),
         (("--entity-type", "topics", "--topic", "t"), "exclude each other"),
         (("--entity-type", "topics", "--entity-default"), "no default"),
-        (("--entity-type", "topics", "--entity-name", "t", "--entity-name", "u"), "more names"),
-        (("--topic", "t", "--broker", "1"), "together"),
+        (("--entity-type", "topics", "--entity-name", "t", "--entity-name", "u"), "More names"),
+        (("--topic", "t", "--broker", "1"), "cannot be combined"),
         (("--broker", "one"), "not a broker id"),
-        (("--broker", "1", "--broker-defaults"), "one of the two"),
-        (("--broker", "9"), "not alive"),
+        (("--broker", "1", "--broker-defaults"), "use one of them"),
+        (("--broker", "9"), "Broker 9 is down"),
         (("--topic", "nothing"), "nothing"),
     ],
 )
@@ -108,7 +108,7 @@ def test_entities_that_cannot_be_are_refused(
 @pytest.mark.parametrize(
     ("words", "named"),
     [
-        ((), "nothing to change"),
+        ((), "Nothing to change"),
         (("--add-config", "retention.ms"), "key=value"),
         (("--add-config", "retention.ms=soon"), "retention.ms"),
         (("--delete-config", "retention.ms"), "Invalid config(s): retention.ms"),

@@ -130,7 +130,7 @@ REFUSED = {
     "too many partitions": (
         *("place", "--brokers", "0,1", "--partitions", "9" * 30, "--replication-factor", "1"),
     ),
-    "a partition count that is no number": (*FIVE, "--partitions", "ten"),
+    "a partition count that is not a number": (*FIVE, "--partitions", "ten"),
     "a negative start": (*FIVE, "--start", "-1"),
     "a bad topic name": (*FIVE, "--topic", "no/slashes"),
     "a missing file": ("place", "--brokers-file", "/nonexistent/brokers"),

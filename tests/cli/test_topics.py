@@ -41,7 +41,7 @@ def test_a_topic_that_is_there_already_fails_unless_that_is_fine(desk: Desk) -> 
     create(desk, "t")
     again = desk("topics", "create", "--topic", "t")
     assert (again.code, again.out) == (1, "")
-    assert "exists already" in again.err
+    assert "already exists" in again.err
     assert desk.lines("topics", "create", "--topic", "t", "--if-not-exists") == []
     told = desk.json("topics", "create", "--topic", "t", "--if-not-exists")
     assert told["created"] is False

@@ -188,7 +188,7 @@ def test_a_fault_in_the_partitions_is_refused(column: str, values: Any, sentence
 
 BROKER_FAULTS: list[tuple[str, Any, str]] = [
     ("broker", [1, 2, 2], "brokers.parquet row 2 broker: broker 2 is listed twice"),
-    ("broker", [1, -2, 3], "brokers.parquet row 1 broker: -2 is no broker id"),
+    ("broker", [1, -2, 3], "brokers.parquet row 1 broker: -2 is not a broker id"),
     ("broker", [1, None, 3], "brokers.parquet row 1 broker: null"),
     ("broker", pa.array([1, 2, 2**64 - 1], pa.uint64()), "brokers.parquet broker: a number does"),
     ("rack", [1, 2, 3], "brokers.parquet rack: expected text, got int64"),

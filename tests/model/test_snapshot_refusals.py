@@ -47,12 +47,12 @@ P0 = "topics.0.partitions.0"
 SHAPES: list[tuple[str, Any, str]] = [
     ("format", GONE, "format: missing"),
     ("format", 1, "format: expected text, got 1"),
-    ("format", "kedge.plan/1", 'format: expected "kedge.snapshot/1", got "kedge.plan/1"'),
+    ("format", "kedge.other/1", 'format: expected "kedge.snapshot/1", got "kedge.other/1"'),
     ("format", "kedge.snapshot/2", 'format: version "2" of the format is not known; this Kedge'),
     ("cluster_id", 5, "cluster_id: expected text, got 5"),
     ("taken_at", 5, "taken_at: expected text, got 5"),
-    ("taken_at", "yesterday", 'taken_at: "yesterday" is no time with a time zone'),
-    ("taken_at", "2026-11-15T12:00:00", 'taken_at: "2026-11-15T12:00:00" is no time with'),
+    ("taken_at", "yesterday", 'taken_at: "yesterday" is not a time with a time zone'),
+    ("taken_at", "2026-11-15T12:00:00", 'taken_at: "2026-11-15T12:00:00" is not a time with'),
     ("taken_at", "0001-01-01T00:00:00+23:00", 'taken_at: "0001-01-01T00:00:00+23:00" is no'),
     ("cpu_model", [], "cpu_model: expected an object, got a list"),
     ("cpu_model.leader_in", GONE, "cpu_model.leader_in: missing"),
@@ -115,8 +115,8 @@ SHAPES: list[tuple[str, Any, str]] = [
 P1 = "topics.0.partitions.1"
 MEANINGS: list[tuple[str, Any, str]] = [
     ("brokers.1.id", 1, "brokers[1].id: broker 1 is listed twice"),
-    ("brokers.1.id", -1, "brokers[1].id: -1 is no broker id: 0 to 2147483647"),
-    ("brokers.1.id", 2**31, "brokers[1].id: 2147483648 is no broker id: 0 to 2147483647"),
+    ("brokers.1.id", -1, "brokers[1].id: -1 is not a broker id: 0 to 2147483647"),
+    ("brokers.1.id", 2**31, "brokers[1].id: 2147483648 is not a broker id: 0 to 2147483647"),
     ("brokers.0.capacity.disk", -1, "brokers[0].capacity.disk: a capacity is a number above 0"),
     ("brokers.0.capacity.in", 0, "brokers[0].capacity.in: a capacity is a number above 0, not 0.0"),
     (

@@ -314,13 +314,13 @@ def test_the_commands_give_the_same_plans_on_a_cluster_of_spark(
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["what-if", "--snapshot", "s"], "which scenarios are meant?"),
-        (["what-if", "--snapshot", "s", "--grid", "colour=1"], "no axis 'colour'"),
-        (["what-if", "--snapshot", "s", "--grid", "traffic"], "names no values"),
+        (["what-if", "--snapshot", "s"], "No scenarios given"),
+        (["what-if", "--snapshot", "s", "--grid", "colour=1"], "unknown axis 'colour'"),
+        (["what-if", "--snapshot", "s", "--grid", "traffic"], "has no values"),
         (["what-if", "--snapshot", "s", "--grid", "traffic=1;traffic=2"], "'traffic=2'"),
-        (["what-if", "--snapshot", "s", "--grid", "traffic=fast"], "traffic=fast is no number"),
+        (["what-if", "--snapshot", "s", "--grid", "traffic=fast"], "traffic=fast is not a number"),
         (["what-if", "--snapshot", "s", "--grid", "traffic=-1"], "traffic times -1"),
-        (["what-if", "--snapshot", "s", "--grid", ";"], "no axis is named"),
+        (["what-if", "--snapshot", "s", "--grid", ";"], "no axis given"),
         (["what-if", "--snapshot", "no", "--grid", "traffic=2"], "no such file or directory"),
         (["what-if", "--snapshot", "s", "--grid", "lose-rack=z"], "there is no rack z"),
         (["what-if", "--snapshot", "s", "--grid", "tolerance=-1"], "numbers from 0"),

@@ -66,7 +66,7 @@ def test_a_plan_that_contradicts_itself_is_found_out(changes: dict[str, Any], wh
     [
         ((), "error partitions[0].replicas: no replica"),
         (ids(4, 4), "error partitions[0].replicas: broker 4 is listed more than once"),
-        (ids(4, -1), "error partitions[0].replicas: -1 is no broker id"),
+        (ids(4, -1), "error partitions[0].replicas: -1 is not a broker id"),
     ],
 )
 def test_a_list_that_cannot_be_is_found_out(replicas: tuple[Any, ...], what: str) -> None:

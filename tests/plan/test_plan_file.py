@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kedge.errors import InvalidPlan, KedgeError, MalformedInput, MalformedJson
-from kedge.model import BrokerId, TopicPartition
+from kedge.model import BrokerId, TopicPartition, parse_snapshot
 from kedge.plan import (
     Change,
     Plan,
@@ -173,6 +173,13 @@ def test_what_is_not_one_json_value_is_refused(data: bytes) -> None:
 def test_a_plain_reassignment_file_is_told_where_to_go() -> None:
     with pytest.raises(MalformedJson, match="kedge reassign execute"):
         parse_plan(b'{"version":1,"partitions":[]}')
+
+
+def test_a_snapshot_in_the_place_of_a_plan_is_recognised() -> None:
+    with pytest.raises(MalformedInput, match="This is a snapshot; a plan is needed"):
+        parse_plan(b'{"format":"kedge.snapshot/1","brokers":[]}')
+    with pytest.raises(MalformedInput, match="This is a plan; a snapshot is needed"):
+        parse_snapshot(plan_to_json(plan()))
 
 
 def test_keys_of_the_future_are_ignored() -> None:

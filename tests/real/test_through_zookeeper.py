@@ -129,4 +129,4 @@ def test_what_never_went_through_zookeeper_is_refused(
     assert capsys.readouterr().err.endswith("through ZooKeeper; use --bootstrap-server\n")
     both = ["topics", "list", "--zookeeper", real.zookeeper, "--bootstrap-server", real.bootstrap]
     assert run(both) == 2
-    assert "two ways" in capsys.readouterr().err
+    assert "Two clusters given" in capsys.readouterr().err

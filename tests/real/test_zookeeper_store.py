@@ -173,7 +173,7 @@ def test_an_answer_that_does_not_come_in_time_is_an_unknown_outcome(store: ZooKe
 
 
 def test_nobody_at_the_address_is_one_sentence() -> None:
-    with pytest.raises(StoreUnavailable, match="no ZooKeeper answers at 127"):
+    with pytest.raises(StoreUnavailable, match="No ZooKeeper server answers at 127"):
         ZooKeeperStore(f"127.0.0.1:{free_port()}", request_timeout_ms=300)
 
 

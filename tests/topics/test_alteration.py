@@ -53,7 +53,7 @@ def test_subtract(name: str, old: str | None, less: str, new: str) -> None:
 
 @pytest.mark.parametrize("op", [Op.APPEND, Op.SUBTRACT])
 def test_only_lists_can_be_added_to(op: Op) -> None:
-    with pytest.raises(InvalidConfiguration, match="no list"):
+    with pytest.raises(InvalidConfiguration, match="is not a list"):
         apply_alterations({}, [Alteration("retention.ms", op, "1")])
     with pytest.raises(InvalidConfiguration, match="unknown"):
         apply_alterations({}, [Alteration("nope", op, "1")])

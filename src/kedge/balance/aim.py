@@ -84,7 +84,7 @@ def _fitting(names: Iterable[str], pattern: str) -> Bools:
     fits = expression(pattern).fullmatch
     found = np.array([fits(name) is not None for name in names], np.bool_)
     if not found.any():
-        raise UnknownTopicOrPartition(f"no topic fits {pattern!r}")
+        raise UnknownTopicOrPartition(f"No topic matches {pattern!r}")
     return found
 
 

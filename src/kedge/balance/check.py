@@ -108,7 +108,7 @@ def hard_faults(end: Ended) -> Iterator[Finding]:
         return str(names.key(row))
 
     for row in end.rows.row[task.fixed[end.rows.row]].tolist()[:1]:
-        yield Finding("goals", "partitions", f"{at(row)} is to be left alone")
+        yield Finding("goals", "partitions", f"{at(row)} is excluded and must not change")
     for row in np.flatnonzero(there.sum(axis=1) != problem.wanted).tolist()[:1]:
         what = f"{at(row)} ends with {int(there[row].sum())} replicas, {problem.wanted[row]} wanted"
         yield Finding("goals", "partitions", what)
@@ -116,17 +116,19 @@ def hard_faults(end: Ended) -> Iterator[Finding]:
     if len(left):
         broker = ids[after[left[0]][problem.must_empty[after[left[0]]] & there[left[0]]][0]]
         yield Finding(
-            "goals", "partitions", f"broker {broker} must end empty, keeps {at(int(left[0]))}"
+            "goals", "partitions", f"broker {broker} is to be emptied and keeps {at(int(left[0]))}"
         )
     for row in np.flatnonzero((new & ~problem.may_receive[after]).any(axis=1)).tolist()[:1]:
-        yield Finding("goals", "partitions", f"{at(row)} goes to a broker that may not receive")
+        yield Finding(
+            "goals", "partitions", f"{at(row)} goes to a broker that must not receive replicas"
+        )
     kept = gone & ~problem.may_give[home] & ~problem.must_empty[home]
     kept[(home >= 0).sum(axis=1) > problem.wanted] = False  # one of them has to go
     for row in np.flatnonzero(kept.any(axis=1)).tolist()[:1]:
         yield Finding("goals", "partitions", f"{at(row)} leaves a broker that is excluded")
     racks = np.where(there, problem.rack[after], -1).astype(np.int32)
     for row in np.flatnonzero(crowding(racks) > problem.rack_limit).tolist()[:1]:
-        yield Finding("goals", "partitions", f"{at(row)} crowds a rack more than it has to")
+        yield Finding("goals", "partitions", f"{at(row)} has more replicas in one rack than needed")
     count = np.bincount(after[there], minlength=problem.brokers)
     for broker in np.flatnonzero((count > problem.room) & ~problem.must_empty).tolist()[:1]:
         yield Finding(
@@ -240,7 +242,7 @@ def certificate_faults(
         if summary is not None:
             yield from _bound_figures(said, summary, end)
     except (KeyError, TypeError, ValueError, IndexError) as fault:
-        yield Finding("certificate", "certificate", f"does not read as one ({fault!r})")
+        yield Finding("certificate", "certificate", f"is malformed ({fault!r})")
 
 
 def _bound_figures(said: Mapping[str, object], summary: Summary, end: Ended) -> Iterator[Finding]:

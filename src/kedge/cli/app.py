@@ -44,7 +44,7 @@ COMMANDS = {
     "plan": Listed("plan", "Make a plan that evens out what brokers carry"),
     "explain": Listed("explain", "Explain a plan, or what it does with one partition or broker"),
     "apply": Listed("apply", "Carry a plan out: throttled, a few moves at a time, with progress"),
-    "status": Listed("apply", "Show how far a run is, from any terminal"),
+    "status": Listed("apply", "Show how far a run is"),
     "resume": Listed("apply", "Continue a run that was stopped or killed"),
     "cancel": Listed("apply", "Cancel the moves of a run that are under way"),
     "rollback": Listed("apply", "Bring back what a run has moved"),

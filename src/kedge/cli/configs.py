@@ -181,12 +181,12 @@ def alter_command(
     """
     entities = options.entities()
     if any(entity.name is None for entity in entities):
-        raise InvalidRequest("no entity named", hint="give --entity-name or --entity-default")
+        raise InvalidRequest("No entity given", hint="use --entity-name or --entity-default")
     added = _added(add_config, add_config_file)
     removed = _removed(delete_config)
     if not added and not removed:
         raise InvalidRequest(
-            "nothing to change", hint="use --add-config, --add-config-file or --delete-config"
+            "Nothing to change", hint="use --add-config, --add-config-file or --delete-config"
         )
     with connected(bootstrap_server, command_config) as cluster:
         if entities[0].has_quotas:
@@ -219,9 +219,9 @@ def _parsed(text: str) -> dict[str, str]:
         return parse_add_config(text)
     except MalformedInput:
         raise MalformedInput(
-            "a config that is not of the form key=value",
+            "a config is not of the form key=value",
             place="--add-config",
-            hint="part configs by commas, and put values with signs of their own in brackets",
+            hint="separate configs by commas, and put values with commas in brackets",
         ) from None
 
 

@@ -17,11 +17,14 @@ if TYPE_CHECKING:
     from kedge.cluster.port import Cluster
 
 BootstrapOption = Annotated[
-    str, typer.Option("--bootstrap-server", help="The cluster: host:port, several by commas")
+    str,
+    typer.Option(
+        "--bootstrap-server", help="Brokers of the cluster: host:port, separate several by commas"
+    ),
 ]
 ZooKeeperOption = Annotated[
     str,
-    typer.Option("--zookeeper", help="Instead, through ZooKeeper, as Kafka's first tools did"),
+    typer.Option("--zookeeper", help="Use ZooKeeper instead, as Kafka's tools up to 2.8"),
 ]
 CommandConfigOption = Annotated[
     Path | None,

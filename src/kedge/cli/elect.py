@@ -45,7 +45,7 @@ def elect_command(
         ),
     ],
     all_topic_partitions: Annotated[
-        bool, typer.Option("--all-topic-partitions", help="Wherever it is needed")
+        bool, typer.Option("--all-topic-partitions", help="All partitions that need an election")
     ] = False,
     topic: Annotated[str | None, typer.Option(help="A topic; with --partition")] = None,
     partition: Annotated[int | None, typer.Option(help="Its partition")] = None,
@@ -88,8 +88,8 @@ def _partitions(
     ways = [everything, topic is not None or partition is not None, file is not None]
     if sum(ways) != 1:
         raise InvalidRequest(
-            "one of --all-topic-partitions, --topic with --partition, --path-to-json-file",
-            hint="say which partitions, in one of the three ways",
+            "Which partitions to elect is not given, or given twice",
+            hint="use --all-topic-partitions, --topic with --partition, or --path-to-json-file",
         )
     if everything:
         return None
@@ -98,7 +98,7 @@ def _partitions(
         with said_of(file):
             return list(parse_election(text))
     if topic is None or partition is None:
-        raise InvalidRequest("--topic and --partition belong together", hint="give both")
+        raise InvalidRequest("--topic and --partition need each other", hint="use both")
     return [TopicPartition(topic, partition)]
 
 

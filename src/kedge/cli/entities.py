@@ -64,13 +64,17 @@ def entities_from(
 
 def _long(types: Sequence[str], names: Sequence[str], defaults: int) -> tuple[Entity, ...]:
     if not types:
-        raise InvalidRequest("no entity given", hint="use --topic, --broker, or --entity-type")
+        raise InvalidRequest("No entity given", hint="use --topic, --broker, or --entity-type")
     for kind in types:
         if kind not in TYPES:
-            raise InvalidRequest(f"--entity-type {kind!r}", hint=f"one of {', '.join(TYPES)}")
+            raise InvalidRequest(
+                f"Unknown --entity-type {kind!r}", hint=f"use one of {', '.join(TYPES)}"
+            )
     given: list[str | None] = [*names, *[""] * defaults]
     if len(given) > len(types):
-        raise InvalidRequest("more names than types", hint="give one --entity-name for each type")
+        raise InvalidRequest(
+            "More names than entity types", hint="use one --entity-name per --entity-type"
+        )
     given += [None] * (len(types) - len(given))
     return tuple(Entity(kind, name) for kind, name in zip(types, given, strict=True))
 
@@ -78,14 +82,14 @@ def _long(types: Sequence[str], names: Sequence[str], defaults: int) -> tuple[En
 def _judge(chosen: Sequence[Entity]) -> None:
     kinds = [entity.kind for entity in chosen]
     if len(set(kinds)) < len(kinds):
-        raise InvalidRequest("the same type twice", hint="name one entity of a type")
+        raise InvalidRequest("An entity type is given twice", hint="use each type once")
     if len(kinds) > 1 and set(kinds) != {"users", "clients"}:
         raise InvalidRequest(
-            f"{' and '.join(kinds)} cannot be named together", hint="only users and clients can"
+            f"{' and '.join(kinds)} cannot be combined", hint="only users and clients can"
         )
     for entity in chosen:
         if entity.is_default and entity.kind not in WITH_DEFAULT:
-            raise InvalidRequest(f"{entity.kind} have no default", hint="give --entity-name")
+            raise InvalidRequest(f"{entity.kind} have no default", hint="use --entity-name")
         numbered = entity.kind in ("brokers", "broker-loggers") and entity.name
         if numbered and whole_number(entity.name or "") is None:
             raise MalformedNumber(f"{entity.name!r} is not a broker id", place="--entity-name")

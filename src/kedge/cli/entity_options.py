@@ -65,5 +65,7 @@ class EntityOptions:
 def _short(kind: str, name: str | None, *, default: bool) -> str | None:
     """A name, the empty one for the default, or None where neither is given."""
     if default and name is not None:
-        raise InvalidRequest(f"a name and the default of {kind}", hint="give one of the two")
+        raise InvalidRequest(
+            f"Both a name and the default of {kind} are given", hint="use one of them"
+        )
     return "" if default else name

@@ -45,19 +45,20 @@ class GoalOptions:
         str, typer.Option(help="Brokers to empty: ids by commas, like 3,4")
     ] = ""
     add_brokers: Annotated[
-        str, typer.Option(help="Brokers to fill: ids, or id:rack of ones that are still to come")
+        str, typer.Option(help="Brokers to fill: ids, or id:rack of brokers yet to be started")
     ] = ""
-    exclude_brokers: Annotated[
-        str, typer.Option(help="Brokers that keep what they have and get nothing")
-    ] = ""
+    exclude_brokers: Annotated[str, typer.Option(help="Brokers whose replicas must not change")] = (
+        ""
+    )
     topics: Annotated[
-        str | None, typer.Option(help="Only these topics: a pattern, commas between alternatives")
+        str | None, typer.Option(help="Only these topics: a pattern, separate several by commas")
     ] = None
     exclude_topics: Annotated[
-        str | None, typer.Option(help="Topics to leave alone: a pattern, commas between")
+        str | None,
+        typer.Option(help="Topics that must not change: a pattern, separate several by commas"),
     ] = None
     exclude_partitions: Annotated[
-        str, typer.Option(help="Partitions to leave alone, like orders-3,logs-0")
+        str, typer.Option(help="Partitions that must not change, like orders-3,logs-0")
     ] = ""
     replication_factor: Annotated[
         list[str] | None, typer.Option(help="Wanted replicas of topics: T=N; may be repeated")
@@ -73,19 +74,19 @@ class GoalOptions:
     limits: Annotated[
         str, typer.Option(help="Share of each capacity that may be filled: disk=0.9,cpu=off")
     ] = ""
-    strict_racks: Annotated[
-        bool, typer.Option(help="Refuse more replicas than racks instead of doubling up")
-    ] = False
+    strict_racks: Annotated[bool, typer.Option(help="Refuse more replicas than racks")] = False
     even_log_dirs: Annotated[
         bool, typer.Option(help="Also even out the log directories inside brokers")
     ] = False
     throttle: Annotated[
-        str, typer.Option(help="Bytes per second in and out of a broker that the time is told for")
+        str, typer.Option(help="Bytes per second in and out of a broker, for the estimated time")
     ] = "50MB"
     moves_at_once: Annotated[
         int, typer.Option(min=1, help="Copies at a time into and out of a broker")
     ] = 2
-    seed: Annotated[int, typer.Option(help="Another seed, another plan; the same, the same")] = 0
+    seed: Annotated[
+        int, typer.Option(help="Seed of the random search; the same seed gives the same plan")
+    ] = 0
 
     def goals(self) -> Goals:
         """What is asked, as a value."""

@@ -25,9 +25,7 @@ class Output(StrEnum):
     JSON = "json"
 
 
-OutputOption = Annotated[
-    Output, typer.Option("--output", help="table for people, json for programs")
-]
+OutputOption = Annotated[Output, typer.Option("--output", help="table or json")]
 
 
 def echo(line: str = "") -> None:

@@ -25,9 +25,7 @@ pipeline_stream.register(app)
 pipeline_fanout.register(app)
 
 OutputDirectory = Annotated[Path, typer.Option("--output", help="Directory of the tables")]
-ReportOption = Annotated[
-    Output, typer.Option("--report", help="table for people, json for programs")
-]
+ReportOption = Annotated[Output, typer.Option("--report", help="table or json")]
 MasterOption = Annotated[
     str, typer.Option(help="Where Spark runs: local[N], spark://…, yarn, k8s://…, sc://…")
 ]

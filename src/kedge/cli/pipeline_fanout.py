@@ -22,9 +22,7 @@ MasterOption = Annotated[
     str, typer.Option(help="Where Spark runs: local[N], spark://…, yarn, k8s://…, sc://…")
 ]
 MemoryOption = Annotated[str, typer.Option(help="Heap of Spark's driver, as 2g")]
-ReportOption = Annotated[
-    Output, typer.Option("--report", help="table for people, json for programs")
-]
+ReportOption = Annotated[Output, typer.Option("--report", help="table or json")]
 ToleranceOption = Annotated[
     str, typer.Option(help="Share above the best possible maximum: 0.05, or 0.05,cpu=0.2")
 ]
@@ -35,7 +33,8 @@ LimitsOption = Annotated[
     str, typer.Option(help="Share of each capacity that may be filled: disk=0.9,cpu=off")
 ]
 ExcludeOption = Annotated[
-    str | None, typer.Option(help="Topics to leave alone: a pattern, commas between")
+    str | None,
+    typer.Option(help="Topics that must not change: a pattern, separate several by commas"),
 ]
 LimitOption = Annotated[int, typer.Option(help="Rows to show at most", min=1)]
 
@@ -72,7 +71,9 @@ def fleet_command(
     exclude_topics: ExcludeOption = None,
     weights: WeightsOption = "",
     limits: LimitsOption = "",
-    seed: Annotated[int, typer.Option(help="Another seed, another plan; the same, the same")] = 0,
+    seed: Annotated[
+        int, typer.Option(help="Seed of the random search; the same seed gives the same plan")
+    ] = 0,
     master: MasterOption = "local[2]",
     driver_memory: MemoryOption = "2g",
     limit: LimitOption = 50,
@@ -194,8 +195,8 @@ def _scenarios(file: Path | None, grid: str) -> list[Scenario]:
     from kedge.pipeline.fanout.asking import parse_grid, parse_scenarios
 
     if (file is None) == (not grid):
-        hint = 'give --scenarios FILE.json or --grid "traffic=1,2"'
-        raise InvalidRequest("which scenarios are meant?", hint=hint)
+        hint = 'use --scenarios FILE.json or --grid "traffic=1,2"'
+        raise InvalidRequest("No scenarios given", hint=hint)
     if file is None:
         return parse_grid(grid)
     data = read_bytes(file)

@@ -178,9 +178,9 @@ def seconds(text: str) -> float:
     try:
         value = float(number) * UNITS[unit]
     except (KeyError, ValueError):
-        raise InvalidRequest(f"{text!r} is no time", hint="write 500ms, 60s, 5m or 1h") from None
+        raise InvalidRequest(f"{text!r} is not a time", hint="write 500ms, 60s, 5m or 1h") from None
     if not 0 <= value <= 86_400 * 7:
-        raise InvalidRequest(f"{text!r} is no time between samples", hint="at most a week")
+        raise InvalidRequest(f"{text!r} is not a time between samples", hint="at most a week")
     return value
 
 

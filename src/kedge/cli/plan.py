@@ -69,7 +69,7 @@ def _make(options: GoalOptions, out: Path | None, output: Output) -> int:
     else:
         echo_lines(plan_lines(plan))
     if out is None:
-        say("nothing was written; --out plan.json keeps the plan")
+        say("Nothing was written; use --out plan.json to keep the plan")
     return 0
 
 
@@ -151,8 +151,8 @@ def _inputs(file: Path, snapshot: Path | None) -> tuple[Plan, Snapshot | None]:
             return parse_plan(data), cluster
         if cluster is None:
             raise InvalidRequest(
-                f"{file}: a plain reassignment file has nothing to be held against",
-                hint="give the cluster with --snapshot",
+                f"{file}: this is a reassignment file of Kafka's tool, not a plan",
+                hint="add --snapshot FILE to check it against a cluster",
             )
         return adopt(parse_execute(data.decode(errors="replace")), cluster), cluster
 

@@ -30,7 +30,7 @@ FileOption = Annotated[
     Path, typer.Option("--reassignment-json-file", help="The moves, as Kafka's JSON")
 ]
 PreserveOption = Annotated[
-    bool, typer.Option("--preserve-throttles", help="Leave throttles as they are")
+    bool, typer.Option("--preserve-throttles", help="Do not remove throttles")
 ]
 TimeoutOption = Annotated[
     int, typer.Option("--timeout", help="Milliseconds to wait for moves between directories")
@@ -68,7 +68,7 @@ def generate_command(
     ],
     broker_list: Annotated[str, typer.Option(help="The brokers to use: 0,1,2")],
     disable_rack_aware: Annotated[
-        bool, typer.Option("--disable-rack-aware", help="Take no notice of racks")
+        bool, typer.Option("--disable-rack-aware", help="Ignore racks")
     ] = False,
     bootstrap_server: BootstrapOption = "",
     zookeeper: ZooKeeperOption = "",
@@ -103,7 +103,7 @@ def generate_command(
 def execute_command(
     reassignment_json_file: FileOption,
     additional: Annotated[
-        bool, typer.Option("--additional", help="Although other moves are under way")
+        bool, typer.Option("--additional", help="Also start while other moves are in progress")
     ] = False,
     throttle: Annotated[
         str, typer.Option(help="Bytes per second per broker between brokers; -1 for no change")
@@ -119,7 +119,7 @@ def execute_command(
     command_config: CommandConfigOption = None,
     output: OutputOption = Output.TABLE,
 ) -> int:
-    """Start the moves of a file: prints the file that brings all back, asks, then starts
+    """Start the moves of a file: prints the present assignment, asks, then starts
 
     Example: kedge reassign execute --bootstrap-server localhost:9092 --reassignment-json-file
     moves.json --throttle 50000000 --yes
@@ -172,7 +172,7 @@ def verify_command(
     command_config: CommandConfigOption = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Show what became of the moves of a file; clears throttles when all are done
+    """Show the state of the moves of a file; removes throttles when all are done
 
     Example: kedge reassign verify --bootstrap-server localhost:9092 --reassignment-json-file
     moves.json
@@ -220,7 +220,7 @@ def cancel_command(
     command_config: CommandConfigOption = None,
     output: OutputOption = Output.TABLE,
 ) -> int:
-    """Give up the moves of a file that are under way; clears throttles
+    """Cancel the moves of a file that are in progress; removes throttles
 
     Example: kedge reassign cancel --bootstrap-server localhost:9092 --reassignment-json-file
     moves.json

@@ -168,7 +168,7 @@ def execute(
     ask(_execute_question(cluster_now, file))
     moves = throttles_of(move_map(active, file.targets, before))
     if limits.inter_broker is not None or limits.log_dirs is not None:
-        say("note: run verify until all is done: it is what removes the throttles again")
+        say("note: throttles stay until verify removes them: run it until all moves are done")
     if limits.inter_broker is not None:
         lists = {t: (moves.leader[t], moves.follower[t]) for t in moves.leader}
         _alter(cluster, {topic_resource(t): _set(TOPIC_THROTTLES, v) for t, v in lists.items()})
@@ -225,8 +225,8 @@ def move_directories(
         if time.monotonic() >= deadline:
             names = ", ".join(map(str, sorted(pending)))
             raise RequestTimedOut(
-                f"no move to another directory within {timeout_ms} ms for {names}",
-                hint="their replicas have not arrived yet: run execute again, with --additional",
+                f"Replicas not in their new directories within {timeout_ms} ms: {names}",
+                hint="the replicas are still being copied: run execute again, with --additional",
             )
         time.sleep(RETRY_S)
 
@@ -255,19 +255,17 @@ def _set_rates(
     try:
         silent = until_confirmed(cluster, lease, Waiting())
     except KedgeError as refusal:  # who may alter configs need not be one who may read them
-        say(f"note: whether brokers have taken their throttles is not known: {refusal.what}")
+        say(f"note: could not check that brokers applied their throttles: {refusal.what}")
     else:
         if silent:
-            say(f"note: broker {', '.join(silent)} has not taken its throttle in {CONFIRM_S:g} s")
+            say(f"note: broker {', '.join(silent)} did not apply its throttle in {CONFIRM_S:g} s")
 
 
 def _only_alive(brokers: Sequence[BrokerId], alive: Iterable[BrokerId]) -> list[BrokerId]:
     """A dead broker keeps its configs to itself until it is back."""
     dead = sorted(set(brokers) - set(alive))
     if dead:
-        say(
-            f"note: broker {', '.join(map(str, dead))} is not alive: its throttles stay as they are"
-        )
+        say(f"note: broker {', '.join(map(str, dead))} is down: its throttles stay as they are")
     return [broker for broker in brokers if broker not in dead]
 
 

@@ -24,7 +24,11 @@ def snapshot_command(
         Path, typer.Option("--out", help="x.json, x.json.gz, or a directory for Parquet")
     ],
     bootstrap_server: Annotated[
-        str, typer.Option("--bootstrap-server", help="The cluster: host:port, several by commas")
+        str,
+        typer.Option(
+            "--bootstrap-server",
+            help="Brokers of the cluster: host:port, separate several by commas",
+        ),
     ] = "",
     command_config: CommandConfigOption = None,
     output: OutputOption = Output.TABLE,
@@ -48,7 +52,7 @@ def snapshot_command(
     else:
         echo(f"{partitions} partitions on {brokers} brokers: {out}")
     if missing := missing_text(taken):
-        say(f"note: {missing}; a live cluster tells sizes and counts only, rates come from metrics")
+        say(f"note: {missing}; a live cluster reports sizes and counts only")
     return 0
 
 

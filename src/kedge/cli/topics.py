@@ -31,14 +31,16 @@ FACTOR_MAX = 32_767
 TOPIC_ID = re.compile(r"[A-Za-z0-9_-]{22}")
 
 PatternOption = Annotated[
-    str | None, typer.Option("--topic", help="A name or pattern; several by commas")
+    str | None, typer.Option("--topic", help="Name or pattern; separate several by commas")
 ]
 NeededPatternOption = Annotated[
-    str, typer.Option("--topic", help="A name or pattern; several by commas")
+    str, typer.Option("--topic", help="Name or pattern; separate several by commas")
 ]
-IfExistsOption = Annotated[bool, typer.Option("--if-exists", help="No topic is no error")]
+IfExistsOption = Annotated[
+    bool, typer.Option("--if-exists", help="Do nothing if the topic does not exist")
+]
 ExcludeInternalOption = Annotated[
-    bool, typer.Option("--exclude-internal", help="Without Kafka's own topics")
+    bool, typer.Option("--exclude-internal", help="Leave out internal topics")
 ]
 
 app = typer.Typer(name="topics", help="Create, list, describe, grow and delete topics")
@@ -53,18 +55,21 @@ def root(context: typer.Context) -> None:
 @app.command("create")
 def create_command(
     topic: Annotated[str, typer.Option(help="The name of the topic")],
-    partitions: Annotated[int | None, typer.Option(help="How many; else the cluster's own")] = None,
+    partitions: Annotated[
+        int | None, typer.Option(help="Number of partitions; default of the cluster")
+    ] = None,
     replication_factor: Annotated[
-        int | None, typer.Option(help="Replicas of each; else the cluster's own")
+        int | None, typer.Option(help="Replicas per partition; default of the cluster")
     ] = None,
     replica_assignment: Annotated[
-        str, typer.Option(help="The replicas instead: 0:1:2,1:2:0,… leader first")
+        str,
+        typer.Option(help="Replica lists instead of counts: 0:1:2,1:2:0,… preferred leader first"),
     ] = "",
     config: Annotated[
         list[str] | None, typer.Option(help="A config as key=value; may be repeated")
     ] = None,
     if_not_exists: Annotated[
-        bool, typer.Option("--if-not-exists", help="A topic that is there already is no error")
+        bool, typer.Option("--if-not-exists", help="Do nothing if the topic already exists")
     ] = False,
     dry_run: DryRunOption = False,
     bootstrap_server: BootstrapOption = "",
@@ -81,7 +86,7 @@ def create_command(
 
     order = _order(topic, partitions, replication_factor, replica_assignment, config or [])
     if has_collision_chars(topic):
-        say("note: '.' and '_' are the same sign in metric names; use one of them, not both")
+        say("note: '.' and '_' are the same in metric names; use only one of them")
     with connected(bootstrap_server, command_config, zookeeper=zookeeper) as cluster:
         refusal = cluster.create_topics([order], validate_only=dry_run)[topic]
     existed = isinstance(refusal, TopicExists) and if_not_exists
@@ -158,19 +163,28 @@ def describe_command(
     if_exists: IfExistsOption = False,
     exclude_internal: ExcludeInternalOption = False,
     under_replicated_partitions: Annotated[
-        bool, typer.Option("--under-replicated-partitions", help="With replicas out of sync")
+        bool,
+        typer.Option(
+            "--under-replicated-partitions", help="Only partitions with replicas out of sync"
+        ),
     ] = False,
     unavailable_partitions: Annotated[
-        bool, typer.Option("--unavailable-partitions", help="Whose leader is not there")
+        bool, typer.Option("--unavailable-partitions", help="Only partitions without a live leader")
     ] = False,
     under_min_isr_partitions: Annotated[
-        bool, typer.Option("--under-min-isr-partitions", help="With fewer than min.insync.replicas")
+        bool,
+        typer.Option(
+            "--under-min-isr-partitions", help="Only with fewer in-sync replicas than the minimum"
+        ),
     ] = False,
     at_min_isr_partitions: Annotated[
-        bool, typer.Option("--at-min-isr-partitions", help="With exactly min.insync.replicas")
+        bool,
+        typer.Option(
+            "--at-min-isr-partitions", help="Only with as many in-sync replicas as the minimum"
+        ),
     ] = False,
     topics_with_overrides: Annotated[
-        bool, typer.Option("--topics-with-overrides", help="Topics with configs of their own")
+        bool, typer.Option("--topics-with-overrides", help="Only topics with own configs")
     ] = False,
     partition_size_limit_per_response: Annotated[
         int | None,

@@ -97,7 +97,7 @@ class ZooKeeperCluster:
         return {
             name: self._described(name, topics[name])
             if name in topics
-            else unknown(f"no topic {name!r}")
+            else unknown(f"Topic {name!r} not found")
             for name in names
         }
 
@@ -138,7 +138,7 @@ class ZooKeeperCluster:
         data = znodes.encode_topic(znodes.TopicAssignment(lists))
         (answer,) = self._store.batch([Create(znodes.topic_path(name), data)])
         if isinstance(answer, NodeExists):
-            return TopicExists(f"topic {name!r} exists already")
+            return TopicExists(f"Topic {name!r} already exists")
         return answer if isinstance(answer, Conflict) else DONE
 
     def expand_topics(
@@ -161,7 +161,7 @@ class ZooKeeperCluster:
         path = znodes.topic_path(name)
         node = self._read.node(path)
         if node is None:
-            return UnknownTopicOrPartition(f"no topic {name!r}")
+            return UnknownTopicOrPartition(f"Topic {name!r} not found")
         topic = znodes.decode_topic(name, node.data)
         grown = {**topic.partitions, **{p: ReplicaAssignment(tuple(i)) for p, i in added.items()}}
         data = znodes.encode_topic(znodes.TopicAssignment(grown, topic.topic_id))
@@ -185,7 +185,7 @@ class ZooKeeperCluster:
         """Only what is set on the things themselves: defaults are the brokers' to tell."""
         topics = self.topic_names()
         return {
-            resource: UnknownTopicOrPartition(f"no topic {resource.name!r}")
+            resource: UnknownTopicOrPartition(f"Topic {resource.name!r} not found")
             if resource.kind is ResourceKind.TOPIC and resource.name not in topics
             else self._entries(resource)
             for resource in resources
@@ -259,7 +259,7 @@ class ZooKeeperCluster:
         (answer,) = self._store.batch([Create(znodes.REASSIGN_PARTITIONS, data)])
         refusal: KedgeError | None = answer if isinstance(answer, Conflict) else DONE
         if isinstance(answer, NodeExists):
-            refusal = ReassignmentInProgress("an order to move partitions is there already")
+            refusal = ReassignmentInProgress("A reassignment is already in progress")
         return dict.fromkeys(targets, refusal)
 
     def elect_leaders(
@@ -299,7 +299,7 @@ class ZooKeeperCluster:
         deadline = time.monotonic() + PATIENCE_S
         while self._read.node(path) is not None:
             if time.monotonic() > deadline:
-                raise RequestTimedOut("no controller has taken the election up")
+                raise RequestTimedOut("No controller handled the election")
             time.sleep(PAUSE_S)
 
     # ---- what never went this way ---------------------------------------------------------------

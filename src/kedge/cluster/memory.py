@@ -149,7 +149,7 @@ class MemoryCluster:
 
     def _topic(self, name: str) -> dict[int, _Partition]:
         if name not in self._topics:
-            raise UnknownTopicOrPartition(f"no topic {name!r}")
+            raise UnknownTopicOrPartition(f"Topic {name!r} not found")
         return self._topics[name]
 
     def _partition(self, tp: TopicPartition) -> _Partition:
@@ -169,7 +169,7 @@ class MemoryCluster:
         if not order.name or order.name in (".", "..") or not LEGAL.issuperset(order.name):
             raise InvalidTopic(f"{order.name!r} is no topic name")
         if order.name in self._topics:
-            raise TopicExists(f"topic {order.name!r} exists already")
+            raise TopicExists(f"Topic {order.name!r} already exists")
         for name, value in order.configs.items():
             judge_config(topic_resource(order.name), name, value)
         lists = order.assignment or self._placed(order)
@@ -252,7 +252,7 @@ class MemoryCluster:
             and resource != BROKER_DEFAULTS
             and BrokerId(int(resource.name)) not in self.alive
         ):
-            raise UnknownBroker(f"broker {resource.name} is not alive")
+            raise UnknownBroker(f"Broker {resource.name} is down")
 
     def alter_configs(
         self, changes: Changes, *, validate_only: bool = False
@@ -338,7 +338,7 @@ class MemoryCluster:
         self, broker: BrokerId, topics: Sequence[str] | None
     ) -> tuple[LogDirDescription, ...]:
         if broker not in self.alive:
-            raise UnknownBroker(f"broker {broker} is not alive")
+            raise UnknownBroker(f"Broker {broker} is down")
         stored = {
             path: [
                 StoredReplica(TopicPartition(name, number), 0, 0, future=places is each.future)
@@ -359,7 +359,7 @@ class MemoryCluster:
 
     def _change_dir(self, replica: Replica, path: str) -> None:
         if replica.broker not in self.alive:
-            raise UnknownBroker(f"broker {replica.broker} is not alive")
+            raise UnknownBroker(f"Broker {replica.broker} is down")
         if path not in LOG_DIRS:
             raise LogDirNotFound("the broker has no such log directory")
         partition = self._topics.get(replica.topic, {}).get(replica.partition)

@@ -143,7 +143,7 @@ def _apply(resource: ConfigResource, result: dict[str, str], step: ConfigChange)
         result[step.name] = value
         return
     if step.name not in LISTS:
-        raise InvalidConfiguration(f"{step.name} is no list")
+        raise InvalidConfiguration(f"{step.name} is not a list")
     old = result.get(step.name, _built_in(resource)[step.name])
     items = old.split(",") if old else []
     named = value.split(",")

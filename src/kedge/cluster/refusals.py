@@ -49,7 +49,7 @@ _MEANINGS: dict[int, tuple[type[KedgeError], str]] = {
     85: (errors.NoReassignmentInProgress, "the partition is not being moved"),
     87: (errors.InvalidRequest, "the cluster refuses the request"),
     89: (errors.QuotaExceeded, "too many changes in too short a time"),
-    100: (errors.UnknownTopicId, "no topic has that id"),
+    100: (errors.UnknownTopicId, "No topic has that id"),
     102: (errors.UnknownBroker, "no broker with this id is registered"),
 }
 

@@ -194,7 +194,7 @@ class Session:
         if node not in self._brokers:
             self.refresh(deadline)
         if node not in self._brokers:
-            raise UnknownBroker(f"broker {node} is not alive")
+            raise UnknownBroker(f"Broker {node} is down")
         try:
             return self._connect(node, _address_of(self._brokers[node]), deadline)
         except ClusterUnavailable:

@@ -89,7 +89,7 @@ class Connection:
         known = self._versions.get(request.API_KEY)
         if known is None or known[0] > request.max_version:
             raise UnsupportedByCluster(
-                f"the brokers do not know {type(request).__name__.removesuffix('Request')}"
+                f"The brokers do not support {type(request).__name__.removesuffix('Request')}"
             )
         return min(known[1], request.max_version)
 
@@ -138,7 +138,7 @@ class Connection:
             known = [e.max_version for e in answer.api_keys or () if e.api_key == API_VERSIONS]
             answer = self._versions_at(known[0] if known else 0, deadline)
         if answer.error_code or not answer.api_keys:
-            raise BrokerFailed(f"{self.address}: error {answer.error_code} when asked for versions")
+            raise BrokerFailed(f"{self.address}: error {answer.error_code} in reply to ApiVersions")
         self._versions = {
             each.api_key: (each.min_version, each.max_version) for each in answer.api_keys
         }
@@ -152,7 +152,7 @@ class Connection:
         except RequestTimedOut as error:
             raise NothingSent(
                 f"{self.address}: no answer to the first request",
-                hint="does the listener want TLS (security.protocol)?",
+                hint="if the listener needs TLS, set security.protocol",
             ) from error
         except ClusterUnavailable as error:
             raise NothingSent(error.what, hint=error.hint) from error
@@ -217,9 +217,9 @@ class Connection:
             header = kind.parse_header(frame)
             answer = kind.decode(frame)
         except (ValueError, struct.error, IndexError) as error:
-            raise BrokerFailed(f"{self.address}: an answer that does not read") from error
+            raise BrokerFailed(f"{self.address}: malformed response") from error
         if header.correlation_id != self._correlation:
-            raise BrokerFailed(f"{self.address}: an answer to another question")
+            raise BrokerFailed(f"{self.address}: the response belongs to another request")
         return answer
 
     def _is_closed(self) -> bool:
@@ -237,8 +237,8 @@ class Connection:
         size = int.from_bytes(self._received(4, deadline), "big")
         if size > FRAME_MAX_BYTES:
             raise NothingSent(
-                f"{self.address}: this does not answer as a Kafka broker does",
-                hint="does the listener want TLS (security.protocol), and is the port right?",
+                f"{self.address}: not a Kafka broker",
+                hint="check the port, and security.protocol if the listener needs TLS",
             )
         return self._received(size, deadline)
 

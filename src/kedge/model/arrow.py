@@ -39,7 +39,7 @@ def table_of_objects(objects: list[dict[str, Any]]) -> Table:
     try:
         return pa.Table.from_struct_array(pa.array(objects))
     except (pa.ArrowException, OverflowError, TypeError) as error:
-        raise MalformedInput(f"no table: {error}") from error
+        raise MalformedInput(f"not a table: {error}") from error
 
 
 class Reader:

@@ -46,7 +46,7 @@ def first_broker_fault(brokers: Sequence[Broker]) -> Fault | None:
 
 def _broker_faults(broker: Broker, seen: set[int]) -> Iterator[tuple[str, str]]:
     if not 0 <= broker.id <= INT32_MAX:
-        yield "broker", f"{broker.id} is no broker id: 0 to {INT32_MAX}"
+        yield "broker", f"{broker.id} is not a broker id: 0 to {INT32_MAX}"
     if broker.id in seen:
         yield "broker", f"broker {broker.id} is listed twice"
     capacity = broker.capacity

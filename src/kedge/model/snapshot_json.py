@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from kedge.errors import MalformedInput
+from kedge.errors import MalformedInput, MalformedJson
 from kedge.model.broker import Broker, BrokerState, Capacity, LogDir
 from kedge.model.cursor import Cursor, parse_document
 from kedge.model.partition import BrokerId
@@ -100,6 +100,9 @@ def check_format(document: Cursor) -> None:
     """Refuse a document that is something else, or of a version that is not known."""
     named = document.field("format")
     kind, _, version = named.text().partition("/")
+    if kind == "kedge.plan":
+        hint = "take one with kedge snapshot --bootstrap-server host:port --out FILE"
+        raise MalformedJson("This is a plan; a snapshot is needed", hint=hint)
     if kind != FORMAT:
         raise named.refuse(f'expected "{FORMAT}/{VERSION}", got "{named.value}"')
     if version != str(VERSION):
@@ -126,7 +129,7 @@ def _utc(cursor: Cursor) -> datetime:
     except (ValueError, OverflowError):
         pass
     hint = "write it as 2026-11-15T12:00:00Z"
-    raise cursor.refuse(f'"{cursor.value}" is no time with a time zone', hint)
+    raise cursor.refuse(f'"{cursor.value}" is not a time with a time zone', hint)
 
 
 def _cpu_model(cursor: Cursor) -> CpuModel:

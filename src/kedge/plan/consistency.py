@@ -68,7 +68,7 @@ def broker_list(replicas: Replicas, place: str) -> Iterator[Finding]:
         again = joined(repeated(replicas))
         yield Finding("replicas", place, f"broker {again} is listed more than once")
     if replicas and min(replicas) < 0:
-        yield Finding("replicas", place, f"{min(replicas)} is no broker id")
+        yield Finding("replicas", place, f"{min(replicas)} is not a broker id")
 
 
 def twice(plan: Plan) -> Iterator[Finding]:

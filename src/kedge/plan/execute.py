@@ -32,14 +32,14 @@ def judge_execute(
     """Refuse an order that the cluster cannot take; `active` is cluster-wide."""
     if moving_now(active) and not additional:
         raise ReassignmentInProgress(
-            "partitions are being moved already",
+            "Partitions are already moving",
             hint="add --additional to start these moves beside them, or to change their targets",
         )
     named = (broker for entry in file.entries for broker in entry.replicas)
     if unknown := sorted(set(named) - set(alive)):
         raise RefusedCommand(f"Unknown broker id {unknown[0]}", hint="name brokers that are alive")
     if missing := sorted(tp for tp in file.targets if tp not in current):
-        raise UnknownTopicOrPartition(f"no such partition: {joined(missing)}")
+        raise UnknownTopicOrPartition(f"Partition not found: {joined(missing)}")
 
 
 def rollback_lines(file: ReassignmentFile, current: Present) -> list[str]:

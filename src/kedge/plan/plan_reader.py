@@ -103,8 +103,11 @@ def _plan(data: bytes) -> Plan:
 def check_format(fields: Fields) -> None:
     """Refuse what is not a plan, or a plan of another time."""
     if "format" not in fields:
-        hint = "a plain reassignment file goes to `kedge reassign execute`"
+        hint = "a reassignment file of Kafka's tool goes to kedge reassign execute"
         raise MalformedJson("format is missing", place="plan", hint=hint)
+    if str(fields["format"]).startswith("kedge.snapshot/"):
+        hint = "make one with kedge plan --snapshot FILE --out plan.json"
+        raise MalformedInput("This is a snapshot; a plan is needed", hint=hint)
     if fields["format"] != FORMAT:
         raise MalformedInput(
             f"{shown(fields['format'])} is not supported", place="format", hint=f'write "{FORMAT}"'
@@ -241,7 +244,7 @@ def broker_key(text: str, place: str) -> BrokerId:
     """A broker id that is the key of an object."""
     if text.isascii() and text.isdigit():
         return BrokerId(int(text))
-    raise MalformedJson(f"{shown(text)} is no broker id", place=place)
+    raise MalformedJson(f"{shown(text)} is not a broker id", place=place)
 
 
 def optional_object(fields: Fields, name: str) -> Fields | None:

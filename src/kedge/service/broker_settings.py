@@ -45,7 +45,7 @@ def ask_broker(broker: BrokerId, at: Address) -> dict[str, str]:
     answer: Any = decode(DescribeConfigsResponse, _VERSION, reader)
     (result,) = answer.results
     if result.error_code:
-        raise BrokerFailed(f"broker {broker} does not tell its settings: {result.error_message}")
+        raise BrokerFailed(f"broker {broker} did not return its settings: {result.error_message}")
     return {c.name: c.value for c in result.configs if c.value is not None}
 
 

@@ -204,9 +204,9 @@ def unknown_outcome(error: BaseException, path: str) -> KedgeError:
             return StoreUnavailable("the connection to the store broke; the outcome is unknown")
         case kazoo.NoAuthError() | kazoo.AuthFailedError() | kazoo.InvalidACLError():
             return StoreUnavailable(
-                f"{path}: the store does not let us", hint="check the user given for ZooKeeper"
+                f"{path}: not authorized by ZooKeeper", hint="check the user given for ZooKeeper"
             )
         case kazoo.BadArgumentsError() | kazoo.MarshallingError():
-            return InvalidRequest(f"{path}: the store cannot make sense of the request")
+            return InvalidRequest(f"{path}: ZooKeeper rejected the request as invalid")
         case _:
             return StoreUnavailable(f"{path}: the store answered {type(error).__name__}")

@@ -197,7 +197,8 @@ class ZooKeeperStore:
             self._client.stop()
             self._client.close()
             raise StoreUnavailable(
-                f"no ZooKeeper answers at {self._hosts}", hint="check the address and the servers"
+                f"No ZooKeeper server answers at {self._hosts}",
+                hint="check the address and the servers",
             )
 
     def _await_connection(self) -> None:

@@ -79,7 +79,7 @@ def _list_key(step: Alteration, release: Release) -> ConfigKey:
     key = release.key(step.name)
     if key.kind is not ConfigType.LIST:
         raise InvalidConfiguration(
-            f"{step.op.name.lower()} to {step.name}, which is no list", hint="set it instead"
+            f"{step.op.name.lower()}: {step.name} is not a list", hint="set it instead"
         )
     return key
 

@@ -67,7 +67,9 @@ def judge_auto_create(
         return None
     validate_name(topic)
     if not for_coordinator and (all_topics or not (settings.enabled and client_allows)):
-        raise UnknownTopicOrPartition(f"no topic {topic!r}", hint="it is not created by itself")
+        raise UnknownTopicOrPartition(
+            f"Topic {topic!r} not found", hint="automatic creation of topics is off"
+        )
     if topic in in_flight:
         raise UnknownTopicOrPartition(f"topic {topic} is being created", hint="ask again")
     return automatic_request(topic, settings, view.defaults)

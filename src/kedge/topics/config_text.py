@@ -75,6 +75,6 @@ def _without_empty_end(pieces: list[str], text: str) -> list[str]:
 def _refuse_odd_key(key: str) -> None:
     if not _KEY.fullmatch(key):
         raise MalformedInput(
-            f"config key {key!r} has signs that no key has",
+            f"config key {key!r} is not valid",
             hint="keys are made of ASCII letters, digits, '.', '_' and '-'",
         )

@@ -89,4 +89,4 @@ def _refuse_no_name(topic: str) -> None:
 
 def refuse_unknown(topic: str, view: ClusterView) -> None:
     if not view.knows(topic):
-        raise UnknownTopicOrPartition(f"no topic {topic!r}")
+        raise UnknownTopicOrPartition(f"Topic {topic!r} not found")

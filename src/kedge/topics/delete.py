@@ -37,7 +37,7 @@ def judge_delete(request: DeleteRequest, view: ClusterView) -> Marked:
     _refuse_disabled(view)
     name = _name_of(request, view)
     if not view.knows(name):
-        raise UnknownTopicOrPartition(f"no topic {name!r}")
+        raise UnknownTopicOrPartition(f"Topic {name!r} not found")
     return Marked(name)
 
 
@@ -62,7 +62,7 @@ def judge_deletes(
 def _refuse_disabled(view: ClusterView) -> None:
     if not view.deletion_enabled:
         raise TopicDeletionDisabled(
-            "topics cannot be deleted here", hint="delete.topic.enable is false on the brokers"
+            "Topic deletion is disabled", hint="delete.topic.enable is false on the brokers"
         )
 
 
@@ -90,5 +90,5 @@ def _name_of(request: DeleteRequest, view: ClusterView) -> str:
     if request.topic_id is None:
         return request.name or ""
     if request.topic_id not in view.topic_ids:
-        raise UnknownTopicId(f"no topic has the id {request.topic_id}")
+        raise UnknownTopicId(f"No topic has the id {request.topic_id}")
     return view.topic_ids[request.topic_id]

@@ -90,7 +90,7 @@ def _partitions(topic: str, view: ClusterView) -> Partitions:
             hint="wait for the reassignment, or cancel it",
         )
     if not partitions:
-        raise UnknownTopicOrPartition(f"no topic {topic!r}")
+        raise UnknownTopicOrPartition(f"Topic {topic!r} not found")
     return partitions
 
 

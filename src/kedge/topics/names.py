@@ -99,14 +99,14 @@ def refuse_collision(name: str, others: Iterable[str]) -> None:
     if found := colliding(name, others):
         raise InvalidTopic(
             f"topic {name!r} collides with {', '.join(found)}",
-            hint="'.' and '_' count as the same sign; choose another name",
+            hint="'.' and '_' are the same character in metric names; use another name",
         )
 
 
 def refuse_reserved(name: str) -> None:
     """Refuse to create the topic that belongs to the cluster itself."""
     if name == CLUSTER_METADATA:
-        raise InvalidRequest(f"topic {name} belongs to the cluster and cannot be created")
+        raise InvalidRequest(f"topic {name} is internal and cannot be created")
 
 
 def _metric_name(name: str) -> str:

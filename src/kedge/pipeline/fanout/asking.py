@@ -28,15 +28,17 @@ def parse_grid(text: str) -> list[Scenario]:
     for piece in filter(None, map(str.strip, text.split(";"))):
         name, equals, listed = (part.strip() for part in piece.partition("="))
         if name not in AXES:
-            raise InvalidRequest(f"--grid: no axis {name!r}", hint=f"there are {', '.join(AXES)}")
+            raise InvalidRequest(
+                f"--grid: unknown axis {name!r}", hint=f"there are {', '.join(AXES)}"
+            )
         values = [value.strip() for value in listed.split(",") if value.strip()]
         if not equals or not values or name in axes:
-            raise InvalidRequest(f"--grid: {piece!r} names no values", hint=f"write {name}=1,2")
+            raise InvalidRequest(f"--grid: {piece!r} has no values", hint=f"write {name}=1,2")
         axes[name] = [_value(name, value) for value in values]
     if (count := prod(map(len, axes.values()))) > MOST_SCENARIOS:
         raise InvalidRequest(f"--grid: {count} scenarios", hint=f"at most {MOST_SCENARIOS}")
     if not axes:
-        raise InvalidRequest("--grid: no axis is named", hint=f"there are {', '.join(AXES)}")
+        raise InvalidRequest("--grid: no axis given", hint=f"there are {', '.join(AXES)}")
     return [_combined(values) for values in product(*axes.values())]
 
 
@@ -50,7 +52,7 @@ def _value(axis: str, text: str) -> dict[str, Any]:
     try:
         return AXES[axis](text)
     except ValueError:
-        raise InvalidRequest(f"--grid: {axis}={text} is no number") from None
+        raise InvalidRequest(f"--grid: {axis}={text} is not a number") from None
 
 
 def _factor(text: str) -> dict[str, Any]:

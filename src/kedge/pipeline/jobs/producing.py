@@ -153,7 +153,7 @@ def _said(error: Any, topic: str) -> KedgeError:
     match error.name():
         case "_UNKNOWN_TOPIC" | "_UNKNOWN_PARTITION" | "UNKNOWN_TOPIC_OR_PART":
             hint = "create it, or name another --topic"
-            return UnknownTopicOrPartition(f"there is no topic {topic}", hint=hint)
+            return UnknownTopicOrPartition(f"Topic {topic!r} not found", hint=hint)
         case "_AUTHENTICATION" | "SASL_AUTHENTICATION_FAILED" | "_SSL":
             return AuthenticationFailed("the brokers do not believe who we are, or we not them")
         case "TOPIC_AUTHORIZATION_FAILED" | "CLUSTER_AUTHORIZATION_FAILED":
