@@ -251,7 +251,7 @@ def status_command(
     command_config: CommandConfigOption = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Show how far a run is, from any terminal
+    """Show how far a run is
 
     Example: kedge status --bootstrap-server localhost:9092
     """
