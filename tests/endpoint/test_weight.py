@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from kedge.endpoint.images import CachedTopic, Image
@@ -18,7 +20,7 @@ from kedge.protocol.messages import (
 )
 
 ONE = BrokerId(1)
-ENTRY = MetadataEntry((ONE,), Leadership(ONE, (ONE,), 0, 0, 1), ())
+ENTRY = MetadataEntry(Leadership(ONE, (ONE,), 0, 0, 1), (ONE,), ())
 LARGE = Image(
     topics={
         "large": CachedTopic("large", None, dict.fromkeys(range(10_000), ENTRY)),
@@ -34,8 +36,8 @@ def about(*topics: str) -> list[MetadataRequest.MetadataRequestTopic]:
 
 def sent(request: ApiMessage, version: int) -> ApiMessage:
     """The request as a server reads it."""
-    encoded = request.encode(version=version)  # type: ignore[attr-defined]
-    return decode(type(request), version, Reader(encoded))
+    message: Any = request
+    return decode(type(request), version, Reader(message.encode(version=version)))
 
 
 @pytest.mark.parametrize(
