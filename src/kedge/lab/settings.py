@@ -117,9 +117,9 @@ def _check_types(chosen: Mapping[str, Any]) -> None:
     """TypeError unless each value has the type of its default; a whole number may be a float."""
     for name, value in chosen.items():
         default: object = getattr(LabSettings(), name)
-        kind = type(default)
-        also = {float: int, Traffic: str}.get(kind, kind)
-        if type(value) not in (kind, also):
+        is_whole_for_float = type(default) is float and type(value) is int
+        is_traffic = type(default) is Traffic and type(value) is str
+        if type(value) is not type(default) and not is_whole_for_float and not is_traffic:
             raise TypeError(f"{name} is {value!r}")
 
 
