@@ -31,7 +31,7 @@ def say(text: str) -> None:
 
 
 def console() -> Console:
-    """The terminal for pictures; plain where colour is unwanted (NO_COLOR) or nobody looks."""
+    """The terminal for pictures; without colour where NO_COLOR is set or stdout is no terminal."""
     from rich.console import Console
 
     return Console(highlight=False, soft_wrap=True)
