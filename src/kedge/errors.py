@@ -19,20 +19,20 @@
     │   ├── DuplicateInRequest        the same thing twice in one request (Kafka: INVALID_REQUEST)
     │   ├── TopicDeletionDisabled     deletion is switched off
     │   ├── NoReassignmentInProgress  nothing to cancel
-    │   ├── PolicyViolation           the operator's own rule says no
+    │   ├── PolicyViolation           a policy of the operator refuses it
     │   ├── LogDirNotFound            a directory that the broker does not have
-    │   ├── OutputInUse               somebody else is writing to that directory
+    │   ├── OutputInUse               another run is writing to that directory
     │   ├── OutputNotOurs             a directory that holds something else
-    │   ├── AuthenticationFailed      the cluster does not believe who we are, or we not it
-    │   ├── Unauthorised              the cluster knows us and does not allow it
+    │   ├── AuthenticationFailed      the broker rejects the client, or the client the broker
+    │   ├── Unauthorised              the client lacks a permission
     │   └── UnsupportedByCluster      the cluster does not know this request
     ├── Unsatisfiable                 the cluster's: it cannot do that as it is
     │   ├── InconsistentRacks           some brokers have a rack and some do not
     │   ├── MissingPartitionZero        a topic without partition 0 cannot be expanded
     │   ├── InfeasibleGoals             no plan can meet what is asked of it
     │   ├── StateChangeFailed           a partition that cannot come to the wanted state
-    │   └── LeaderNotAvailable          nobody who could lead is there
-    ├── Conflict                      somebody else wrote first: look again
+    │   └── LeaderNotAvailable          no replica can lead
+    ├── Conflict                      another client wrote first: read again
     │   ├── TopicExists
     │   ├── ReassignmentInProgress
     │   ├── ElectionNotNeeded         the right one leads already
@@ -43,15 +43,15 @@
     │   ├── NodeEphemeral             a child under a node that can have none
     │   └── ControllerMoved           this controller is no longer the controller
     ├── RunFailed                     a run that ended on an error after it had changed something
-    ├── InvariantViolated             nobody's: a simulated run broke a rule that must always hold
+    ├── InvariantViolated             a simulated run broke a rule that must always hold
     └── Unavailable                   the outside's: the same call may work later
         ├── StoreUnavailable            no connection to the metadata store
-        ├── SessionExpired              the store has forgotten us
+        ├── SessionExpired              the session with the store has ended
         ├── ClusterUnavailable          no broker could be reached
         ├── RequestTimedOut             no answer in time; the change may have happened
         ├── NotController               the broker asked is not in charge (any more)
         ├── ReplicaNotAvailable         the broker does not have that replica yet
-        ├── QuotaExceeded               the cluster wants us to slow down
+        ├── QuotaExceeded               the cluster limits the rate of changes
         ├── BrokerFailed                a broker answered with a fault of its own
         ├── SparkUnavailable            no Spark session could be had, or a job of it failed
         ├── AccountsOpen                rows that went in are not all accounted for
@@ -99,7 +99,7 @@ class MalformedJson(MalformedInput):
 
 
 class MalformedMessage(MalformedInput):
-    """Bytes that are no message of Kafka's protocol, or one of a version that nobody speaks."""
+    """Bytes that are no message of Kafka's protocol, or one of an unknown version."""
 
 
 class InvalidPartitions(InvalidRequest):
@@ -155,7 +155,7 @@ class NoReassignmentInProgress(InvalidRequest):
 
 
 class PolicyViolation(InvalidRequest):
-    """The operator's own rule says no."""
+    """A policy of the operator refuses it."""
 
 
 class LogDirNotFound(InvalidRequest):
@@ -171,11 +171,11 @@ class OutputNotOurs(InvalidRequest):
 
 
 class AuthenticationFailed(InvalidRequest):
-    """A wrong password, an unknown mechanism, or a certificate that nobody vouches for."""
+    """A wrong password, an unknown mechanism, or an untrusted certificate."""
 
 
 class Unauthorised(InvalidRequest):
-    """The cluster knows us and does not allow it (Kafka: …_AUTHORIZATION_FAILED)."""
+    """The client lacks a permission (Kafka: …_AUTHORIZATION_FAILED)."""
 
 
 class UnsupportedByCluster(InvalidRequest):
@@ -203,11 +203,11 @@ class StateChangeFailed(Unsatisfiable):
 
 
 class LeaderNotAvailable(Unsatisfiable):
-    """Nobody who could lead the partition is there (PREFERRED_/ELIGIBLE_LEADERS_NOT_AVAILABLE)."""
+    """No replica can lead the partition (PREFERRED_/ELIGIBLE_LEADERS_NOT_AVAILABLE)."""
 
 
 class Conflict(KedgeError):
-    """Somebody else wrote first; looking again may help."""
+    """Another client wrote first; reading again may help."""
 
 
 class TopicExists(Conflict):
@@ -265,7 +265,7 @@ class StoreUnavailable(Unavailable):
 
 
 class SessionExpired(Unavailable):
-    """The store has ended our session; ephemeral nodes and watches are gone."""
+    """The session with the store has ended; ephemeral nodes and watches are gone."""
 
 
 class ClusterUnavailable(Unavailable):

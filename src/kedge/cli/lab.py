@@ -106,7 +106,7 @@ def _show_start(about: dict[str, Any], output: Output) -> None:
 
 
 def _live_line(status: dict[str, Any]) -> None:
-    """One line that is written over and over, if somebody looks."""
+    """One line that is written over and over, on a terminal."""
     if not sys.stderr.isatty():
         return
     up = sum(broker["up"] for broker in status["brokers"])

@@ -40,7 +40,7 @@ def say(line: str) -> None:
 
 
 def console(*, stderr: bool = False) -> Console:
-    """The terminal for pictures; plain where colour is unwanted (NO_COLOR) or nobody looks.
+    """The terminal for pictures; without colour where NO_COLOR is set or stdout is no terminal.
 
     Text is shown as it is: brackets are no markup and colons no emoji, since names have them too.
     """

@@ -82,7 +82,7 @@ def fleet_command(
     """Make a plan for every cluster of the tables, each as a file
 
     The plans are those that `kedge plan` makes of the same snapshots one at a time. A cluster that
-    no plan can be made for is told with its reason; exit 1 if there is none for any.
+    no plan can be made for is listed with the reason; exit 1 if there is no plan at all.
 
     Example: kedge pipeline fleet --output history/ --out plans/ --tolerance 0.05
     """

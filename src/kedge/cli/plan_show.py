@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class ProgressLine:
-    """One line that is written over and over, where somebody looks; elsewhere nothing."""
+    """A progress line on a terminal; elsewhere nothing is written."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream if stream.isatty() else None

@@ -48,7 +48,7 @@ def root(context: typer.Context) -> None:
 
 
 def _teller(output: Output) -> Tell:
-    """Lines to stdout for people; to nobody where a program wants JSON."""
+    """Writes lines to stdout, or drops them where JSON is printed."""
     return echo if output is Output.TABLE else (lambda line: None)
 
 

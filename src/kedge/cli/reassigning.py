@@ -93,7 +93,7 @@ class Limits:
 
 
 def present_replicas(cluster: Cluster, topics: Iterable[str]) -> dict[str, dict[int, Replicas]]:
-    """The replicas of topics by partition; topics that nobody knows are left out."""
+    """The replicas of topics by partition; unknown topics are left out."""
     names = sorted(set(topics))
     described = cluster.describe_topics(names) if names else {}
     found: dict[str, dict[int, Replicas]] = {}
@@ -297,7 +297,7 @@ def clear_throttles(cluster: Cluster, file: ReassignmentFile, tell: Tell) -> Cle
 def verify(
     cluster: Cluster, file: ReassignmentFile, *, preserve_throttles: bool, tell: Tell
 ) -> tuple[Verification, Clearing | None]:
-    """See what became of the moves, and clear throttles that nobody needs any more."""
+    """See what became of the moves, and clear throttles that are no longer needed."""
     judged = verification(
         file,
         current=_present(cluster, file),

@@ -38,7 +38,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class DescribedTopic:
-    """All that is told about a topic."""
+    """A topic, its configs and its moves."""
 
     topic: TopicDescription
     configs: Sequence[ConfigEntry] = ()
@@ -48,7 +48,7 @@ class DescribedTopic:
 
     @property
     def overrides(self) -> dict[str, str | None]:
-        """What somebody has set, on the topic or below it."""
+        """Configs that are not built-in defaults."""
         return {c.name: c.value for c in self.configs if c.source is not ConfigSource.BUILT_IN}
 
     @property

@@ -30,7 +30,7 @@ Clock = Callable[[], int]
 
 
 def nowhere(_entry: LogEntry) -> None:
-    """A log that nobody keeps."""
+    """A log that drops all entries."""
 
 
 class ControllerService:
@@ -69,7 +69,7 @@ class ControllerService:
         self._stack.close()
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """Wait until somebody asks for the end; whether somebody did."""
+        """Wait until the process is to stop; whether it is."""
         return self._stopping.wait(timeout_s)
 
     def ask_to_stop(self) -> None:
