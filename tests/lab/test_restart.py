@@ -190,11 +190,11 @@ def test_a_damaged_journal_is_refused_with_the_place(ended: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "sentence"),
     [
-        ("lab.json", "{", "lab.json: this describes no lab"),
-        ("lab.json", "[]", "lab.json: this describes no lab"),
+        ("lab.json", "{", "lab.json: not the description of a lab"),
+        ("lab.json", "[]", "lab.json: not the description of a lab"),
         ("lab.json", '{"format":"kedge.lab/9"}', "lab.json: a lab of another version"),
-        ("lab.json", '{"format":"kedge.lab/1"}', "lab.json: this describes no lab: 'ports'"),
-        ("logs.json", "?", "logs.json: this is no list of logs"),
+        ("lab.json", '{"format":"kedge.lab/1"}', "lab.json: not the description of a lab: 'ports'"),
+        ("logs.json", "?", "logs.json: the list of logs cannot be read"),
         ("logs.json", '{"format":"x"}', "logs.json: logs of another version"),
     ],
 )

@@ -271,7 +271,7 @@ class WireLink:
 
     def _take(self, payload: bytes) -> None:
         if not self._flying:
-            raise MalformedMessage(f"broker {self.broker} answered what nobody asked")
+            raise MalformedMessage(f"broker {self.broker} sent an answer to no request of ours")
         expected, pending = self._flying[0]
         correlation, answer = heard(pending.request, payload)
         if correlation != expected:

@@ -112,7 +112,7 @@ class ControlServer:
         try:
             order: Any = json.loads(line)
             if not isinstance(order, dict):
-                raise InvalidRequest("an order is a JSON object")
+                raise InvalidRequest("a command is a JSON object")
             return {"ok": self._handle(order)}  # pyright: ignore[reportUnknownArgumentType]
         except KedgeError as refusal:
             mine = isinstance(refusal, InvalidRequest | Unsatisfiable)
@@ -155,4 +155,7 @@ def order(path: Path, what: str, *, timeout_s: float = 60.0, **details: object) 
     if "ok" in answer:
         return answer["ok"]
     refusal = InvalidRequest if answer.get("whose") == "caller" else BrokerFailed
-    raise refusal(answer.get("error", "an answer that is none"), hint=answer.get("hint", ""))
+    raise refusal(
+        answer.get("error", "the lab sent an answer that cannot be read"),
+        hint=answer.get("hint", ""),
+    )

@@ -73,7 +73,7 @@ class Engine:
         answer = _Answer()
         self.post(lambda: answer.find(question))
         if not answer.found.wait(timeout_s):
-            raise RequestTimedOut(f"the lab has not answered within {timeout_s:.0f} s")
+            raise RequestTimedOut(f"the lab did not answer within {timeout_s:.0f} s")
         if answer.error is not None:
             raise answer.error
         return answer.value

@@ -124,7 +124,9 @@ def _parsed(path: Path, text: str) -> LabFolder:
         found: Any = orjson.loads(text)
         form = found["format"]
     except (ValueError, TypeError, KeyError) as fault:
-        raise MalformedJson("this describes no lab", hint="name another directory") from fault
+        raise MalformedJson(
+            "not the description of a lab", hint="name another directory"
+        ) from fault
     if form != FORMAT:
         raise MalformedInput(
             f"a lab of another version ({form!r}, not {FORMAT!r})", hint="name another directory"
@@ -136,15 +138,15 @@ def _parsed(path: Path, text: str) -> LabFolder:
         _check(folder)
         return folder
     except (KeyError, TypeError, ValueError, AttributeError) as fault:
-        raise MalformedJson(f"this describes no lab: {fault}") from fault
+        raise MalformedJson(f"not the description of a lab: {fault}") from fault
 
 
 def _check(folder: LabFolder) -> None:
     """ValueError for what a file can hold and a lab cannot."""
     if type(folder.cluster_id) is not str or not folder.cluster_id.isprintable():
-        raise ValueError("cluster_id is no text")
+        raise ValueError("cluster_id is not text")
     if type(folder.epoch_ms) is not int or not 0 <= folder.epoch_ms <= EPOCH_MS_MAX:
-        raise ValueError("epoch_ms is no moment")
+        raise ValueError("epoch_ms is not a time")
     if not all(0 <= port <= PORT_MAX for port in folder.ports.values()):
         raise ValueError("a port beyond 65535")
 

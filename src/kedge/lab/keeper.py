@@ -28,13 +28,13 @@ def parse_logs(data: bytes) -> dict[str, Any]:
     try:
         found: Any = orjson.loads(data)
     except ValueError as fault:
-        raise MalformedInput("this is no list of logs", hint="remove the file") from fault
+        raise MalformedInput("the list of logs cannot be read", hint="remove the file") from fault
     if not isinstance(found, dict) or found.get("format") != FORMAT:  # pyright: ignore[reportUnknownMemberType]
         raise MalformedInput("logs of another version", hint="name another directory")
     content = cast("dict[str, Any]", found)
     now_ms: Any = content.get("now_ms", 0)
     if type(now_ms) is not int or not 0 <= now_ms <= NOW_MS_MAX:
-        raise MalformedInput("no moment", place="now_ms")
+        raise MalformedInput("not a time", place="now_ms")
     return {
         "now_ms": now_ms,
         "logs": read_rows(content.get("logs", [])),

@@ -92,7 +92,7 @@ def read_rows(found: object) -> list[LogRow]:
     for number, row in enumerate(read):
         numbers = (row.start, row.end - row.start, row.committed, row.size_bytes)
         if not all(0 <= each <= OFFSET_MAX for each in numbers):
-            raise MalformedJson("no such log can be", place=f"logs[{number}]")
+            raise MalformedJson("not a valid log", place=f"logs[{number}]")
         typed_rows(row.epochs, f"logs[{number}] epochs", (int, int))
     records = sum(row.end - row.start for row in read)
     if records > RECORDS_MAX:
@@ -103,7 +103,7 @@ def read_rows(found: object) -> list[LogRow]:
 def typed_rows(found: object, place: str, kinds: tuple[type, ...]) -> list[list[Any]]:
     """A list of lists with values of these types in this order; MalformedJson if it is none."""
     if type(found) is not list:
-        raise MalformedJson("no list", place=place)
+        raise MalformedJson("not a list", place=place)
     rows = cast("list[Any]", found)
     for number, row in enumerate(rows):
         if type(row) is not list or tuple(map(type, cast("list[Any]", row))) != kinds:

@@ -303,7 +303,7 @@ class Lab:
         deadline = time.monotonic() + timeout_s
         while not done():
             if time.monotonic() > deadline:
-                raise RequestTimedOut(f"it did not come about within {timeout_s:.0f} s")
+                raise RequestTimedOut(f"not reached within {timeout_s:.0f} s")
             time.sleep(LOOK_S)
 
 

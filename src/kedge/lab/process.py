@@ -115,4 +115,4 @@ class LabProcess:
                 self.ending.set()
                 return os.getpid()
             case other:
-                raise InvalidRequest(f"{other!r} is no order")
+                raise InvalidRequest(f"{other!r} is not a command of a lab")

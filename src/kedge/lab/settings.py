@@ -66,7 +66,9 @@ class LabSettings:
         _between("partitions", self.partitions, 1, 200_000)
         _between("the replication factor", self.replication_factor, 1, self.brokers)
         if not self.host or not self.host.isprintable() or " " in self.host:
-            raise InvalidRequest(f"{self.host!r} is no host", hint="name one, such as 127.0.0.1")
+            raise InvalidRequest(
+                f"{self.host!r} is not a host name", hint="name one, such as 127.0.0.1"
+            )
 
     @property
     def is_max_speed(self) -> bool:
@@ -113,7 +115,7 @@ def settings_from(found: Mapping[str, Any]) -> LabSettings:
         chosen["traffic"] = Traffic(chosen.get("traffic", "none"))
         return LabSettings(**chosen)
     except (TypeError, ValueError, AttributeError) as fault:
-        raise MalformedJson(f"settings that are none: {fault}") from fault
+        raise MalformedJson(f"the settings cannot be read: {fault}") from fault
 
 
 def _check_types(chosen: Mapping[str, Any]) -> None:
