@@ -179,10 +179,15 @@ def read_journal(data: bytes) -> RunRecord:
     if not whole:
         raise JournalDamaged("The journal of this run is empty", hint="apply the plan again")
     record: RunRecord | None = None
+    named: dict[str, set[TopicPartition]] = {"started": set(), "skipped": set()}
     for number, line in enumerate(whole, start=1):
         try:
             fields = _fields(line)
-            record = _first(fields) if record is None else _after(record, fields)
+            event = fields["event"]
+            if record is not None and event in named:
+                named[event] |= _partitions(fields)
+            else:
+                record = _first(fields) if record is None else _after(record, fields)
         except (ValueError, TypeError, KeyError, AttributeError) as fault:
             raise JournalDamaged(
                 f"Line {number} of the journal of this run cannot be read",
@@ -190,7 +195,7 @@ def read_journal(data: bytes) -> RunRecord:
                 "kedge reassign list and kedge configs describe what it left",
             ) from fault
     assert record is not None
-    return record
+    return replace(record, started=frozenset(named["started"]), skipped=frozenset(named["skipped"]))
 
 
 def _fields(line: bytes) -> dict[str, Any]:
@@ -235,10 +240,6 @@ def _after(record: RunRecord, fields: Mapping[str, Any]) -> RunRecord:
         case "released":
             left = _lease(fields)
             return replace(record, lease=left, own=record.own if left else frozenset())
-        case "started":
-            return replace(record, started=record.started | _partitions(fields))
-        case "skipped":
-            return replace(record, skipped=record.skipped | _partitions(fields))
         case "directories":
             return replace(record, log_dirs=dict(map(_log_dir, _items(fields["replicas"]))))
         case _:
