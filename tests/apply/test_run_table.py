@@ -206,8 +206,8 @@ WORDS = {
     Verb.STATUS: ("status",),
     Verb.THROTTLE: ("throttle",),
 }
-# Every command first removes throttles whose moves have ended, and finishes a cancel.
-SETTLED_FIRST = (RunState.ELECTING, RunState.RELEASING, RunState.CANCELLING)
+# Every command first removes throttles whose moves have ended.
+SETTLED_FIRST = (RunState.ELECTING, RunState.RELEASING)
 
 
 @pytest.fixture
@@ -371,4 +371,15 @@ def test_clearing_throttles_says_which_moves_go_on_without(bench: Bench) -> None
     assert bench.throttles() != []  # moves are under way: nothing is settled
     cleared = bench.desk("throttle", "--clear", "--state", str(bench.state))
     assert f"moves of run {run.name} go on without a throttle" in cleared.err
+    assert bench.throttles() == []
+
+
+@pytest.mark.parametrize("verb", ["status", "runs", "throttle"])
+def test_a_cancel_that_was_interrupted_is_finished_by_whatever_shows_it(
+    bench: Bench, verb: str
+) -> None:
+    run = bench.bring_to(RunState.CANCELLING)
+    assert bench.desk(verb, "--state", str(bench.state)).code == 0
+    assert run.record().state is RunState.CANCELLED
+    assert bench.replicas() == {0: AFTER[0], 1: BEFORE[1]}
     assert bench.throttles() == []

@@ -195,6 +195,9 @@ def test_directories_are_moved_and_verified(desk: Desk, tmp_path: Path) -> None:
     assert lines[-1] == (
         f"Successfully started moving log directory to {LOG_DIRS[1]} for replica t-0 with broker 2 "
     )
+    under_way = "Reassignment of replica t-0-2 is still in progress."
+    assert under_way in desk.lines(*on("verify", path))
+    desk.cluster.finish_moves()
     assert "Reassignment of replica t-0-2 completed successfully." in desk.lines(
         *on("verify", path)
     )

@@ -127,9 +127,14 @@ class Operator:
         until(lambda: self._is_whole([topic]))
 
     def delete(self, *topics: str) -> None:
-        """Delete topics; returns when no broker lists them."""
+        """Delete topics; returns when no broker lists them and their names can be used again.
+
+        In ZooKeeper mode a topic is not listed while its replicas are being deleted.
+        """
         self.admin.delete_topics(topics)
         until(lambda: not set(topics) & set(self.admin.topic_names()))
+        again = [TopicOrder(topic, partitions=1, replication_factor=1) for topic in topics]
+        until(lambda: not any(self.admin.create_topics(again, validate_only=True).values()))
 
     def fill(self, topic: str, partitions: Iterable[int], bytes_each: int) -> None:
         """Write so many random bytes to each partition."""

@@ -275,6 +275,7 @@ def test_new_moves_are_refused_while_another_broker_is_down(
         assert forced["complete"] is True
         story.must_be(story.after)
     finally:
+        four.start()
         story.operator.delete("elsewhere")
 
 

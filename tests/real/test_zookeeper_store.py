@@ -207,7 +207,7 @@ def test_a_user_has_its_own_nodes_and_its_password_is_nowhere(
         closing(ZooKeeperStore(server.address)) as stranger,
     ):
         assert isinstance(store.batch([Create(path, b"private")])[0], Created)
-        with pytest.raises(StoreUnavailable, match="does not let us"):
+        with pytest.raises(StoreUnavailable, match="not authorized by ZooKeeper"):
             stranger.batch([GetData(path)])
         assert "s3cret" not in repr(store) + caplog.text
 

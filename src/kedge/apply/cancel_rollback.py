@@ -11,7 +11,7 @@ from kedge.apply.preview import target_of
 from kedge.apply.run_store import RunFiles, Runs
 from kedge.apply.throttles import Waiting
 from kedge.cluster.port import Cluster, Replica
-from kedge.errors import InvalidReplicaAssignment, Unavailable
+from kedge.errors import NoReassignmentInProgress, Unavailable
 from kedge.execution import (
     ENDED,
     Lease,
@@ -37,6 +37,7 @@ from kedge.plan import (
 )
 
 PATIENCE_S = 60.0
+SETTLE_PATIENCE_S = 3.0  # for the end of moves that another command has sent back
 PAUSE_S = 0.2
 
 
@@ -52,40 +53,63 @@ class Cancelled:
     unreleased: Lease = field(default_factory=Lease)
 
 
-def cancel(cluster: Cluster, run: RunFiles, waiting: Waiting) -> Cancelled:
+def cancel(
+    cluster: Cluster, run: RunFiles, waiting: Waiting, *, patience_s: float = PATIENCE_S
+) -> Cancelled:
     """Send back what is under way, then remove the throttles; what has arrived stays.
 
-    The way back needs replicas that are in sync. While one is on a broker that is down the moves
-    stay under way, so the throttles stay, too: the run is then left as `cancelling`, and the next
-    command finishes it.
+    A partition whose replicas of before are on a broker that is down cannot come all the way back.
+    The run is then left as `cancelling`, and the next command that reaches the broker finishes it;
+    the throttles stay only while copies are under way.
     """
-    run.enter(RunState.CANCELLING)
+    if run.record().state is not RunState.CANCELLING:
+        run.enter(RunState.CANCELLING)
     cancelled: dict[TopicPartition, None] = {}
-    deadline = waiting.clock() + PATIENCE_S
+    deadline = waiting.clock() + patience_s
     while True:
-        reverting = _send_back(cluster, run)
-        cancelled |= dict.fromkeys(reverting)
-        if not reverting:
+        back = _send_back(cluster, run)
+        cancelled |= dict.fromkeys(back.open)
+        if not back.open:
             run.enter(RunState.CANCELLED)
             return Cancelled(list(cancelled), [], release(cluster, run, waiting))
-        if waiting.clock() >= deadline:
-            return Cancelled(list(cancelled), reverting, run.record().lease)
+        stuck = not back.requested and set(back.open) <= set(back.blocked)
+        if stuck or waiting.clock() >= deadline:
+            left = run.record().lease if back.in_flight else release(cluster, run, waiting)
+            return Cancelled(list(cancelled), back.open, left)
         waiting.sleep(PAUSE_S)
 
 
-def _send_back(cluster: Cluster, run: RunFiles) -> list[TopicPartition]:
-    """Send back every partition of a run that is between its places; returns those."""
+@dataclass(frozen=True, slots=True)
+class _WayBack:
+    """Partitions of a run between its places: all of them, those that a reassignment moves, those
+    that wait for a broker which is down; and how many requests were sent."""
+
+    open: list[TopicPartition]
+    in_flight: list[TopicPartition]
+    blocked: list[TopicPartition]
+    requested: int
+
+
+def _send_back(cluster: Cluster, run: RunFiles) -> _WayBack:
+    """Send back every partition of a run that is between its places."""
     record, plan = run.record(), run.plan()
     changes = [change for change in plan.changes if change.tp in record.started]
     target = target_of(plan, record.kind)
     seen, _ = observe(cluster, changes, target)
     back = [change for change in changes if _is_between(change, seen)]
-    _cancel_moves(cluster, [c for c in back if _needs_request(c, seen)])
+    requests = [change for change in back if _needs_request(change, seen)]
+    _cancel_moves(cluster, requests, seen)
     copying = _log_dir_cancels(changes, seen, target.log_dirs)
     for refusal in (cluster.alter_log_dirs(copying) if copying else {}).values():
         if refusal is not None and not refusal.retriable:
             raise refusal
-    return [change.tp for change in back] + [TopicPartition(*each[:2]) for each in copying]
+    copied = [TopicPartition(*each[:2]) for each in copying]
+    return _WayBack(
+        [change.tp for change in back] + copied,
+        [change.tp for change in back if change.tp in seen.moving] + copied,
+        [change.tp for change in back if not seen.alive.issuperset(change.before)],
+        len(requests) + len(copied),
+    )
 
 
 def _is_between(change: Change, seen: Observation) -> bool:
@@ -99,27 +123,29 @@ def _is_between(change: Change, seen: Observation) -> bool:
 
 
 def _needs_request(change: Change, seen: Observation) -> bool:
-    """Whether the way back is not under way already and all of its brokers are up."""
-    move = seen.moving.get(change.tp)
+    """Whether the way back is not under way already, as far as brokers that are up allow it."""
+    move, whole = seen.moving.get(change.tp), seen.alive.issuperset(change.before)
     if move is None:
-        return seen.alive.issuperset(change.before)
-    return move.target != change.before
+        return whole
+    if whole:
+        return move.target != change.before
+    return frozenset(move.target) != frozenset(change.before)
 
 
-def _cancel_moves(cluster: Cluster, changes: Sequence[Change]) -> None:
-    """Ask for the replicas of before, in their order; where a broker is down, cancel plainly.
+def _cancel_moves(cluster: Cluster, changes: Sequence[Change], seen: Observation) -> None:
+    """Ask for the replicas of before, in their order; where one's broker is down, cancel plainly.
 
-    A plain cancel keeps the order that the move wanted, and ZooKeeper-mode controllers refuse to
-    reassign to a broker that is down.
+    A plain cancel keeps the order that the move wanted, so it is the second choice. A reassignment
+    to a broker that is down is refused in ZooKeeper mode and does not end in KRaft mode.
     """
     if not changes:
         return
-    answers = cluster.alter_reassignments({change.tp: change.before for change in changes})
-    plain = [tp for tp, each in answers.items() if isinstance(each, InvalidReplicaAssignment)]
-    if plain:
-        answers |= cluster.alter_reassignments(dict.fromkeys(plain))
+    answers = cluster.alter_reassignments(
+        {c.tp: c.before if seen.alive.issuperset(c.before) else None for c in changes}
+    )
     for refusal in answers.values():
-        if refusal is not None and not refusal.retriable:
+        ended = isinstance(refusal, NoReassignmentInProgress)  # it arrived in this moment
+        if refusal is not None and not refusal.retriable and not ended:
             raise refusal
 
 
@@ -214,14 +240,25 @@ def close(cluster: Cluster, run: RunFiles, waiting: Waiting) -> Lease:
     return release(cluster, run, waiting)
 
 
-def settle(cluster: Cluster, runs: Runs, waiting: Waiting, on_note: Callable[[str], None]) -> None:
+def settle(
+    cluster: Cluster,
+    runs: Runs,
+    waiting: Waiting,
+    on_note: Callable[[str], None],
+    *,
+    finish_cancels: bool = True,
+) -> None:
     """Finish what processes that died have left: throttles without moves, cancels without an end.
 
     Every command of a run calls this first, while no other process works on the cluster's runs.
+    Commands that act leave an unfinished cancel to `kedge cancel` (`finish_cancels`): what they do
+    with it is in the table of states.
     """
     for run in runs.all():
         record = run.record()
         if not record.lease and record.state not in INTERRUPTIBLE:
+            continue
+        if record.state is RunState.CANCELLING and not finish_cancels:
             continue
         try:
             _settle_one(cluster, run, record, waiting, on_note)
@@ -237,13 +274,11 @@ def _settle_one(
     on_note: Callable[[str], None],
 ) -> None:
     if record.state is RunState.CANCELLING:
-        if not _send_back(cluster, run):
-            run.enter(RunState.CANCELLED)
-        else:
-            return
+        left = cancel(cluster, run, waiting, patience_s=SETTLE_PATIENCE_S).unreleased
     elif is_under_way(cluster, run):
         return
-    left = release(cluster, run, waiting)
+    else:
+        left = release(cluster, run, waiting)
     removed = len(record.lease.settings()) - len(left.settings())
     if removed:
         on_note(f"removed {removed} throttle settings that run {run.name} had left")

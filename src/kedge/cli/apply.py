@@ -86,7 +86,7 @@ def _acting(
     """The only process that works on the cluster's runs, with the leftovers of others settled."""
     with _runs_of(bootstrap, command_config, state) as (cluster, runs), runs.held():
         if not dry_run:
-            _settle(cluster, runs)
+            _settle(cluster, runs, finish_cancels=False)
         yield cluster, runs
 
 
@@ -101,16 +101,19 @@ def _reading(
         if runs.all():
             try:
                 with runs.held():
-                    _settle(cluster, runs)
+                    _settle(cluster, runs, finish_cancels=True)
             except ReassignmentInProgress:
                 pass
         yield cluster, runs
 
 
-def _settle(cluster: Cluster, runs: Runs) -> None:
+def _settle(cluster: Cluster, runs: Runs, *, finish_cancels: bool) -> None:
     from kedge.apply import Waiting, settle
 
-    settle(cluster, runs, Waiting(), lambda text: say(f"note: {text}"))
+    def note(text: str) -> None:
+        say(f"note: {text}")
+
+    settle(cluster, runs, Waiting(), note, finish_cancels=finish_cancels)
 
 
 def apply_command(

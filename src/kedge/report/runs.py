@@ -148,9 +148,10 @@ def cancelled_lines(cancelled: Cancelled, run: str) -> list[str]:
     """What cancelling a run did."""
     if cancelled.reverting:
         moves = counted(cancelled.reverting, "move")
+        kept = "; throttles stay meanwhile" if cancelled.unreleased else ""
         return [
-            f"{moves} of run {run} on the way back ({named(cancelled.reverting)}); "
-            "throttles stay until they have ended. Run kedge cancel again",
+            f"{moves} of run {run} not back yet ({named(cancelled.reverting)}): replicas are on a "
+            f"broker that is down, or still being removed{kept}. Run kedge cancel again",
         ]
     done = f"{counted(cancelled.cancelled, 'move')} of run {run} cancelled"
     gone = "" if cancelled.unreleased else "; its throttles are gone"
