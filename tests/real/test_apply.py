@@ -269,7 +269,8 @@ def test_new_moves_are_refused_while_another_broker_is_down(
         four.await_gone()
         refusal = story.refused("apply", story.plan, *FAST)
         assert f"broker {KILLABLE} is down" in refusal
-        assert "1 under-replicated partition (elsewhere-0)" in refusal
+        assert "under-replicated partition" in refusal
+        assert "elsewhere-0" in refusal
         story.must_be(story.before)
         forced = story.operator.run("apply", story.plan, *FAST, "--ignore-health")
         assert forced["complete"] is True
