@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kedge.apply.observe import Found, observe, observe_health, observe_until_confirmed
 from kedge.apply.preview import Preview
@@ -154,9 +154,7 @@ class Executor:
         left = release(self._cluster, self._files, self._pacing.waiting)
         if state is RunState.DONE:
             self._files.enter(state, moved=outcome.moved)
-        return Outcome(
-            outcome.moved, outcome.left, outcome.skipped, outcome.refused, outcome.stopped, left
-        )
+        return replace(outcome, unreleased=left)
 
     def _failed(self, fault: KedgeError) -> RunFailed:
         """Remove the throttles unless moves are under way; what to do next is in the error."""
@@ -378,6 +376,3 @@ def release(cluster: Cluster, files: RunFiles, waiting: Waiting) -> Lease:
     if left != record.lease:
         files.write(lines.released(left))
     return left
-
-
-__all__ = ["Executor", "Outcome", "Pacing", "release"]

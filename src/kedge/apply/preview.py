@@ -220,6 +220,3 @@ def _warnings(cluster: Cluster, changes: Sequence[Change]) -> list[str]:
         f"{named(tight)}: no more replicas than min.insync.replicas after this plan; "
         "writes with acks=all fail when one broker is down"
     ]
-
-
-__all__ = ["HEALTH_GRACE_S", "Preview", "RunOptions", "preview", "target_of"]

@@ -49,7 +49,7 @@ DIVERGED = frozenset({MoveStatus.FOREIGN_MOVE, MoveStatus.DRIFTED})
 class Observation:
     """What a cluster shows of the partitions of a plan.
 
-    `directories` has the replicas whose broker answered; `unread` are the brokers that did not.
+    `directories` has the replicas whose broker answered, where the plan names log directories.
     """
 
     alive: frozenset[BrokerId]
