@@ -189,10 +189,10 @@ def test_a_leader_asks_for_an_isr_by_the_topics_id(cluster: Lab) -> None:
     now, topic_id = context.leaderships[tp], context.topic_ids["t"]
     epoch = context.registered[now.leader].epoch
     members = (m.IsrMember(now.leader),)
-    wish = m.WantedPartition(0, now.leader_epoch, now.partition_epoch, members=members)
+    wish = m.RequestedPartition(0, now.leader_epoch, now.partition_epoch, members=members)
     topics = (
-        m.WantedTopic((wish,), topic_id=topic_id),
-        m.WantedTopic((wish,), topic_id="B" + "A" * 21),
+        m.RequestedTopic((wish,), topic_id=topic_id),
+        m.RequestedTopic((wish,), topic_id="B" + "A" * 21),
     )
     asked = m.AlterPartitionRequest(now.leader, epoch, topics)
     frame = ALTER_PARTITION.encode_request(3, asked, correlation=4, client="1")

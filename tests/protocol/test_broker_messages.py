@@ -8,18 +8,12 @@ from hypothesis import strategies as st
 
 from kedge.errors import MalformedMessage
 from kedge.protocol.broker_apis import (
-    SENT_BY_BROKERS,
     SENT_BY_CONTROLLERS,
     BrokerApi,
-    decode_body,
-    encode_body,
     encode_part,
 )
 from kedge.protocol.broker_messages import METADATA_CONTENT, UpdateMetadataRequest
-from tests.protocol.broker_strategies import MESSAGES
-
-ALL = {**SENT_BY_CONTROLLERS, **SENT_BY_BROKERS}
-VERSIONS = [(api, v) for api in ALL.values() for v in range(api.oldest, api.newest + 1)]
+from tests.protocol.broker_strategies import MESSAGES, VERSIONS, decode_body, encode_body
 
 
 @pytest.mark.parametrize(("api", "version"), VERSIONS, ids=lambda x: getattr(x, "name", str(x)))

@@ -112,4 +112,4 @@ def _decoded(payload: bytes) -> tuple[RequestHeader, ApiMessage | None]:
     """Header and body; no body where ApiVersions is asked in a version that is not known."""
     reader = Reader(payload)
     header = decode_header(reader)
-    return header, decode_request(header, reader) if header.is_understood else None
+    return header, decode_request(header, reader) if header.is_supported else None

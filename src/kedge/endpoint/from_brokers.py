@@ -122,7 +122,7 @@ _ANSWERS: Mapping[int, Any] = {
 }
 
 
-def _wanted(wish: m.WantedPartition, version: int) -> WantedIsr:
+def _wanted(wish: m.RequestedPartition, version: int) -> WantedIsr:
     members = [each.broker for each in wish.members] if version >= _MEMBERS_SINCE else wish.isr
     return WantedIsr(
         tuple(map(BrokerId, members)),

@@ -1,4 +1,4 @@
-"""ControlledShutdown (KIP-380) and AllocateProducerIds (KIP-730): what brokers ask in few words."""
+"""ControlledShutdown (KIP-380) and AllocateProducerIds (KIP-730): brokers' other requests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kedge.protocol.schema import (
 
 
 class ControlledShutdownRequest(NamedTuple):
-    """A broker wants to leave."""
+    """A broker requests to shut down."""
 
     broker: int
     broker_epoch: int = -1
@@ -30,21 +30,21 @@ class RemainingPartition(NamedTuple):
 
 
 class ControlledShutdownResponse(NamedTuple):
-    """What the broker still leads; it asks again until there is nothing."""
+    """The partitions that the broker still leads; it repeats the request until there are none."""
 
     error: int
     remaining: tuple[RemainingPartition, ...] = ()
 
 
 class AllocateProducerIdsRequest(NamedTuple):
-    """A broker wants a block of producer ids."""
+    """A broker requests a block of producer ids."""
 
     broker: int
     broker_epoch: int
 
 
 class AllocateProducerIdsResponse(NamedTuple):
-    """The block."""
+    """The allocated block."""
 
     error: int
     first: int = 0

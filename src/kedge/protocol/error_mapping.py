@@ -1,6 +1,6 @@
-"""What an error is on the wire: each class of the project's tree has one of Kafka's codes.
+"""Maps each class of the project's error tree to one of Kafka's error codes.
 
-The nearest class counts: a leaf that is not listed has the code of what it is a kind of.
+The nearest class counts: a class that is not listed has the code of its base class.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from types import MappingProxyType
 from kedge import errors as e
 from kedge.model.error_codes import ErrorCode
 
-# a text has at most 32,767 bytes on the wire; a character takes up to four in UTF-8
+# a string has at most 32,767 bytes on the wire; a character takes up to four in UTF-8
 MESSAGE_CHARACTERS_MAX = 4_096
 
 CODES: Mapping[type[e.KedgeError], ErrorCode] = MappingProxyType(
@@ -45,7 +45,7 @@ CODES: Mapping[type[e.KedgeError], ErrorCode] = MappingProxyType(
 
 
 def code_of(error: BaseException) -> ErrorCode:
-    """The code of an error; what is not the project's own is the server's fault."""
+    """Return the code of an error; errors of other libraries are UNKNOWN_SERVER_ERROR."""
     for kind in type(error).__mro__:
         if kind in CODES:
             return CODES[kind]
@@ -53,7 +53,7 @@ def code_of(error: BaseException) -> ErrorCode:
 
 
 def message_of(error: BaseException) -> str:
-    """The text beside an error's code, cut where it would be too long for the wire."""
+    """Return the message of an error, truncated to the limit of the wire format."""
     text = str(error)
     if len(text) <= MESSAGE_CHARACTERS_MAX:
         return text
