@@ -96,7 +96,7 @@ class Lab:
                 self.seats,
                 AskedDirectories(world, self.directories),
                 folder.cluster_id,
-                world.ensemble.failure,
+                world.ensemble.journal_failure,
             ),
             settings=cluster_settings(folder.settings),
             luck=_luck(folder.settings.seed),
@@ -217,7 +217,7 @@ class Lab:
         about = {
             "cluster_id": self.cluster_id,
             "bootstrap_servers": self.bootstrap_servers,
-            "storage_fault": self.world.ensemble.failure() or self.keeper.fault,
+            "storage_fault": self.world.ensemble.journal_failure() or self.keeper.fault,
         }
         return {"dir": str(self.folder.path), **about, **seen}
 

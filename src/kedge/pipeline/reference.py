@@ -26,7 +26,7 @@ from kedge.files import (
     write_atomically,
 )
 from kedge.files.opening import read_at_most
-from kedge.model.arrow import Reader, Table, arrow, compute
+from kedge.model.arrow import Table, TableReader, arrow, compute
 
 BROKERS = "brokers.parquet"
 ASSIGNMENT = "assignment.parquet"
@@ -54,9 +54,9 @@ class Reference:
 def read_reference(brokers: Path, assignment: Path) -> Reference:
     """The tables in two files; refused if they do not fit together."""
     with said_of(brokers):
-        broker_table = _checked_brokers(Reader(_read(brokers), "brokers"))
+        broker_table = _checked_brokers(TableReader(_read(brokers), "brokers"))
     with said_of(assignment):
-        placed = _checked_assignment(Reader(_read(assignment), "assignment"))
+        placed = _checked_assignment(TableReader(_read(assignment), "assignment"))
         replicas = _replicas(placed)
         _check_known(replicas, broker_table)
     return Reference(broker_table, placed, replicas)
@@ -93,7 +93,7 @@ def _module(name: str) -> Any:
 
 
 def _sound(form: str, read: Callable[[], Table]) -> Table:
-    """A table whose names and texts are UTF-8 and whose lists are within bounds."""
+    """A table whose names and strings are UTF-8 and whose lists are within bounds."""
     pa = arrow()
     try:
         table = read()
@@ -113,34 +113,36 @@ def _check_brackets(data: bytes) -> None:
             raise MalformedInput(what, place=f"line {number}", hint="a row has a list at most")
 
 
-def _checked_brokers(reader: Reader) -> Table:
+def _checked_brokers(reader: TableReader) -> Table:
     pa = arrow()
-    clusters, cluster = reader.every_text("cluster")
-    ids = reader.every_whole("broker")
-    racks, rack = reader.texts("rack")
-    disk = reader.wholes("disk_capacity_bytes")
+    clusters, cluster = reader.required_strings("cluster")
+    ids = reader.required_ints("broker")
+    racks, rack = reader.strings("rack")
+    disk = reader.ints("disk_capacity_bytes")
     if not len(ids):
         raise MalformedInput("there are no brokers", place=reader.name)
     _refuse_first(reader, "broker", "no broker has this id", (ids < 0) | (ids >= 2**31))
-    _refuse_first(reader, "disk_capacity_bytes", "a disk of no size", disk.told & (disk.values < 1))
+    _refuse_first(
+        reader, "disk_capacity_bytes", "a disk of no size", disk.known & (disk.values < 1)
+    )
     _refuse_twice(reader, "broker", np.stack([cluster, ids], axis=1))
     return pa.table(
         {
             "cluster": _texts(clusters, cluster),
             "broker": pa.array(ids.astype(np.int32)),
             "rack": _texts(racks, rack),
-            "disk_capacity_bytes": pa.array(disk.values, mask=~disk.told),
+            "disk_capacity_bytes": pa.array(disk.values, mask=~disk.known),
         }
     )
 
 
-def _checked_assignment(reader: Reader) -> Table:
+def _checked_assignment(reader: TableReader) -> Table:
     pa = arrow()
-    clusters, cluster = reader.every_text("cluster")
-    topics, topic = reader.every_text("topic")
-    partition = reader.every_whole("partition")
-    lists = reader.every_list("replicas")
-    leader = reader.wholes("leader")
+    clusters, cluster = reader.required_strings("cluster")
+    topics, topic = reader.required_strings("topic")
+    partition = reader.required_ints("partition")
+    lists = reader.required_int_lists("replicas")
+    leader = reader.ints("leader")
     bad = (partition < 0) | (partition >= 2**31)
     _refuse_first(reader, "partition", "no partition has this id", bad)
     _refuse_first(reader, "replicas", "a partition without replicas", np.diff(lists.offsets) == 0)
@@ -153,7 +155,7 @@ def _checked_assignment(reader: Reader) -> Table:
             "replicas": pa.ListArray.from_arrays(
                 pa.array(lists.offsets.astype(np.int32)), pa.array(lists.values.astype(np.int32))
             ),
-            "leader": pa.array(leader.values.astype(np.int32), mask=~leader.told),
+            "leader": pa.array(leader.values.astype(np.int32), mask=~leader.known),
         }
     )
 
@@ -170,7 +172,9 @@ def _replicas(assignment: Table) -> Table:
     table = ordered.select(["cluster", "topic", "partition"]).take(parent)
     table = table.add_column(1, "broker", pc.list_flatten(lists))
     row: Any = np.asarray(parent)
-    _refuse_twice(Reader(table, "assignment"), "replicas", np.stack([row, table["broker"]], axis=1))
+    _refuse_twice(
+        TableReader(table, "assignment"), "replicas", np.stack([row, table["broker"]], axis=1)
+    )
     return table.append_column("replica", arrow().array(np.arange(len(row), dtype=np.int64)))
 
 
@@ -190,14 +194,14 @@ def _texts(names: list[str], index: Any) -> Any:
     return pa.array(names, pa.string()).take(known)
 
 
-def _refuse_first(reader: Reader, column: str, what: str, bad: Any) -> None:
+def _refuse_first(reader: TableReader, column: str, what: str, bad: Any) -> None:
     if bad.any():
-        raise reader.refuse(what, column, int(np.flatnonzero(bad)[0]))
+        raise reader.malformed(what, column, int(np.flatnonzero(bad)[0]))
 
 
-def _refuse_twice(reader: Reader, column: str, keys: Any) -> None:
+def _refuse_twice(reader: TableReader, column: str, keys: Any) -> None:
     order = np.lexsort(keys.T[::-1])
     same = (keys[order][1:] == keys[order][:-1]).all(axis=1)
     if same.any():
         row = int(order[1:][np.flatnonzero(same)[0]])
-        raise reader.refuse("the same one stands there twice", column, row)
+        raise reader.malformed("the same one stands there twice", column, row)

@@ -1,8 +1,8 @@
-"""Many reads in one request: ZooKeeper's multiRead, which servers have from 3.6 on.
+"""Combines many reads into one request: ZooKeeper's multiRead, which servers support from 3.6 on.
 
-kazoo spends most of a read on its own bookkeeping, so two hundred reads that travel together cost
-little more than one. Only plain reads can: a watch cannot be left in this way, and existence
-cannot be asked. Each read is answered for itself; a refusal is that read's alone.
+kazoo spends most of a read on its own bookkeeping, so two hundred reads in one request cost little
+more than one. Only plain reads can be combined: multiRead can neither set a watch nor test for
+existence. Each read has its own reply; an error belongs to that read alone.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from kazoo import exceptions as kazoo
 from kazoo.protocol import serialization as wire
 from kazoo.protocol.states import ZnodeStat
 
-READS_TOGETHER = 200
-_SINCE = (3, 6)
+READS_PER_REQUEST = 200
+_FIRST_RELEASE = (3, 6)
 _VERSION = re.compile(r"[Vv]ersion: (\d+)\.(\d+)")
-_END = wire.multiheader_struct.pack(-1, True, -1)
+_END_HEADER = wire.multiheader_struct.pack(-1, True, -1)
 
 
-def knows_bulk_reads(status: str) -> bool:
-    """Whether a server's answer to `srvr` tells a release that has multiRead."""
+def supports_multi_read(status: str) -> bool:
+    """Return whether a server's answer to `srvr` names a release that has multiRead."""
     found = _VERSION.search(status)
-    return found is not None and (int(found[1]), int(found[2])) >= _SINCE
+    return found is not None and (int(found[1]), int(found[2])) >= _FIRST_RELEASE
 
 
-class ReadMany:
-    """Reads of data and of children, as one of kazoo's requests."""
+class MultiRead:
+    """Reads of data and of children, as one kazoo request."""
 
     type = 22
     __slots__ = ("reads",)
@@ -43,11 +43,11 @@ class ReadMany:
             parts.append(wire.multiheader_struct.pack(kind, False, -1))
             parts.append(cast("bytes", wire.write_string(read.path)))
             parts.append(b"\0")  # no watch
-        parts.append(_END)
+        parts.append(_END_HEADER)
         return b"".join(parts)
 
     def deserialize(self, content: bytes, offset: int) -> list[Any]:
-        """For each read what its own reply would be: (data, stat), (names, None), or an error."""
+        """Return the reply of each read: (data, stat), (names, None), or an error."""
         replies: list[Any] = []
         while True:
             kind, done, _ = wire.multiheader_struct.unpack_from(content, offset)
@@ -74,30 +74,30 @@ def _read_reply(kind: int, content: bytes, offset: int) -> tuple[Any, int]:
     return (names, None), offset
 
 
-def in_bulk(forms: Iterable[Any]) -> Iterator[Any]:
-    """The same requests, with neighbouring plain reads taken together."""
-    together: list[Any] = []
-    for form in forms:
-        plain = isinstance(form, wire.GetData | wire.GetChildren2) and form.watcher is None
-        if together and (not plain or len(together) == READS_TOGETHER):
-            yield _joined(together)
-            together = []
+def group_reads(requests: Iterable[Any]) -> Iterator[Any]:
+    """Yield the same requests, with adjacent plain reads combined."""
+    group: list[Any] = []
+    for request in requests:
+        plain = isinstance(request, wire.GetData | wire.GetChildren2) and request.watcher is None
+        if group and (not plain or len(group) == READS_PER_REQUEST):
+            yield _combined(group)
+            group = []
         if plain:
-            together.append(form)
+            group.append(request)
         else:
-            yield form
-    if together:
-        yield _joined(together)
+            yield request
+    if group:
+        yield _combined(group)
 
 
-def _joined(reads: list[Any]) -> Any:
-    return reads[0] if len(reads) == 1 else ReadMany(reads)
+def _combined(reads: list[Any]) -> Any:
+    return reads[0] if len(reads) == 1 else MultiRead(reads)
 
 
-def spread(form: Any, reply: Any) -> list[Any]:
-    """The replies to a form's requests, one each."""
-    if not isinstance(form, ReadMany):
+def split_replies(request: Any, reply: Any) -> list[Any]:
+    """Return the replies to the reads of a request, one each."""
+    if not isinstance(request, MultiRead):
         return [reply]
     if isinstance(reply, list):
         return reply  # pyright: ignore[reportUnknownVariableType]
-    return [reply] * len(form.reads)
+    return [reply] * len(request.reads)

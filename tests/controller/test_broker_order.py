@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kedge.controller.order import in_kafkas_order
 from kedge.controller.replicas import move_replicas
 from kedge.controller.states import ReplicaState
 from kedge.model import BrokerId
+from kedge.model.scala_map_order import immutable_map_order
 from tests.controller.stage import Stage, brokers
 
 # written down from Kafka 3.9.1's own grouping of replicas by broker
@@ -22,15 +22,15 @@ SEEN = [
 
 @pytest.mark.parametrize(("asked", "taken"), SEEN)
 def test_brokers_are_taken_as_kafka_takes_them(asked: list[int], taken: list[int]) -> None:
-    assert in_kafkas_order(brokers(*asked)) == list(brokers(*taken))
+    assert immutable_map_order(brokers(*asked)) == list(brokers(*taken))
 
 
 @given(st.sets(st.integers(-(2**31), 2**31 - 1).map(BrokerId), max_size=200))
 def test_every_broker_is_taken_once_whatever_the_order_of_asking(asked: set[BrokerId]) -> None:
-    taken = in_kafkas_order(sorted(asked))
+    taken = immutable_map_order(sorted(asked))
     assert set(taken) == asked
     assert len(taken) == len(asked)
-    assert in_kafkas_order(sorted(asked, reverse=True)) == taken
+    assert immutable_map_order(sorted(asked, reverse=True)) == taken
 
 
 def test_the_last_broker_taken_is_the_one_that_the_isr_keeps() -> None:

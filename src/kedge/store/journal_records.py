@@ -1,15 +1,15 @@
-"""Transactions and snapshots of the tree as bytes, for the journal.
+"""Binary records of the journal: transactions and snapshots of the tree.
 
 A record is the number of its transaction and then its entries, one after the other:
 
     created   1  owner (8)  path  data
     written   2             path  data
     deleted   3             path
-    node      4  owner (8)  version (4)  created (8)  modified (8)  births (8)  path  data
+    node      4  owner (8)  version (4)  created (8)  modified (8)  children created (8)  path  data
 
 A path is its length (4) and UTF-8; data is its length (4, −1 for none) and the bytes. Numbers are
-big-endian. `node` entries make up a snapshot, which holds every node with all that is counted on
-it, parents before children; the root is always its first entry.
+big-endian. `node` entries make up a snapshot, which holds every node with its metadata, parents
+before children; the root is always its first entry.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import struct
 from collections.abc import Iterator
 
 from kedge.store.port import Create, Delete, SetData, Write
-from kedge.store.tree import NOBODY, Kind, Refused, Transaction, Tree, TreeNode, parent_of
+from kedge.store.tree import NO_OWNER, Kind, Refused, Transaction, Tree, TreeNode, parent_of
 
 _ZXID = struct.Struct(">q")
 _LENGTH = struct.Struct(">i")
@@ -28,12 +28,12 @@ _NODE_ENTRY = 4
 _NODES_PER_RECORD = 10_000
 
 
-class Unreadable(ValueError):
-    """Bytes that pass their checksum and still make no sense here."""
+class UnreadableRecord(ValueError):
+    """Bytes that match their checksum but are not a valid record."""
 
 
 def encode_transaction(transaction: Transaction) -> bytes:
-    """One transaction as a record."""
+    """Encode one transaction as a record."""
     out = bytearray(_ZXID.pack(transaction.zxid))
     for kind, path, node, data, _ in transaction.applied:
         out.append(kind)
@@ -46,7 +46,7 @@ def encode_transaction(transaction: Transaction) -> bytes:
 
 
 def encode_snapshot(tree: Tree) -> Iterator[bytes]:
-    """The whole tree as records of some thousand nodes each."""
+    """Encode the whole tree as records of some thousand nodes each."""
     out = bytearray()
     # a parent's path is a prefix of its children's and so sorts before them
     for count, path in enumerate(sorted(tree.nodes)):
@@ -60,7 +60,7 @@ def encode_snapshot(tree: Tree) -> Iterator[bytes]:
 
 def _put_node(out: bytearray, path: str, node: TreeNode) -> None:
     out.append(_NODE_ENTRY)
-    out += _NODE.pack(node.owner, node.version, node.created, node.modified, node.births)
+    out += _NODE.pack(node.owner, node.version, node.created, node.modified, node.children_created)
     _put_path(out, path)
     _put_data(out, node.data)
 
@@ -77,14 +77,14 @@ def _put_data(out: bytearray, data: bytes | None) -> None:
 
 
 def apply_record(tree: Tree, record: bytes) -> None:
-    """Do again to the tree what a record says was done."""
+    """Apply the writes of a record to the tree."""
     try:
-        _Reader(record).apply_to(tree)
+        _RecordReader(record).apply_to(tree)
     except (struct.error, ValueError, LookupError) as error:
-        raise Unreadable(str(error)) from error
+        raise UnreadableRecord(str(error)) from error
 
 
-class _Reader:
+class _RecordReader:
     def __init__(self, record: bytes) -> None:
         self._record = record
         self._at = 0
@@ -97,34 +97,35 @@ class _Reader:
             if kind == _NODE_ENTRY:
                 self._restore_node(tree)
             else:
-                self._repeat(tree, kind, zxid)
+                self._replay(tree, kind, zxid)
         tree.zxid = zxid
 
     def _restore_node(self, tree: Tree) -> None:
-        owner, version, created, modified, births = self._take(_NODE)
+        owner, version, created, modified, children_created = self._take(_NODE)
         path, data = self._take_path(), self._take_data()
         node = tree.nodes["/"] if path == "/" else TreeNode(data, created, owner)
-        node.data, node.version, node.modified, node.births = data, version, modified, births
+        node.data, node.version, node.modified = data, version, modified
+        node.children_created = children_created
         if path != "/":
             tree.insert(path, node, tree.nodes[parent_of(path)])
 
-    def _repeat(self, tree: Tree, kind: int, zxid: int) -> None:
-        owner = self._take(_OWNER)[0] if kind == Kind.CREATED else NOBODY
+    def _replay(self, tree: Tree, kind: int, zxid: int) -> None:
+        owner = self._take(_OWNER)[0] if kind == Kind.CREATED else NO_OWNER
         path = self._take_path()
-        # each write is repeated by itself, under the number it had
+        # each write is applied as its own transaction, under its original number
         tree.zxid = zxid - 1
         result = tree.transact((self._write(kind, path, owner),), owner)
         if isinstance(result, Refused):
-            raise Unreadable(str(result.error))
+            raise UnreadableRecord(str(result.error))
 
     def _write(self, kind: int, path: str, owner: int) -> Write:
         if kind == Kind.CREATED:
-            return Create(path, self._take_data(), ephemeral=owner != NOBODY)
+            return Create(path, self._take_data(), ephemeral=owner != NO_OWNER)
         if kind == Kind.WRITTEN:
             return SetData(path, self._take_data())
         if kind == Kind.DELETED and path != "/":
             return Delete(path)
-        raise Unreadable(f"an entry of the unknown kind {kind}")
+        raise UnreadableRecord(f"an entry of unknown kind {kind}")
 
     def _take(self, form: struct.Struct) -> tuple[int, ...]:
         values = form.unpack_from(self._record, self._at)
@@ -134,14 +135,14 @@ class _Reader:
     def _take_bytes(self, length: int) -> bytes:
         end = self._at + length
         if length < 0 or end > len(self._record):
-            raise Unreadable("an entry that is longer than its record")
+            raise UnreadableRecord("an entry is longer than its record")
         taken, self._at = self._record[self._at : end], end
         return taken
 
     def _take_path(self) -> str:
         path = self._take_bytes(self._take(_LENGTH)[0]).decode()
         if not path.startswith("/"):
-            raise Unreadable("a path that does not begin with a slash")
+            raise UnreadableRecord("a path does not begin with a slash")
         return path
 
     def _take_data(self) -> bytes | None:

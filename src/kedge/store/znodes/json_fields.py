@@ -1,8 +1,8 @@
-"""JSON read with suspicion and written as Kafka's library writes it.
+"""Reads JSON objects field by field with type checks, and writes JSON as Kafka's library does.
 
-`Fields` hands out the fields of one JSON object; what is missing or of the wrong type becomes a
-MalformedJson that names the node and the field. Fields that nobody asks for are ignored, as Kafka
-ignores them: a newer release may have added them.
+`JsonFields` returns the fields of one JSON object; a missing field or one of the wrong type is a
+MalformedJson that names the node and the field. Unknown fields are ignored, as Kafka ignores them:
+a newer release may have added them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _BEYOND_16_BITS = re.compile(r"[\U00010000-\U0010ffff]")
 
 
 def dump(value: dict[str, Any]) -> bytes:
-    """JSON without blanks, keys in the order given."""
+    """Encode JSON without blanks, keys in the sequence given."""
     out = orjson.dumps(value)
     if b"\\u" in out:
         out = _ESCAPED.sub(_upper_hex, out)
@@ -39,19 +39,19 @@ def _surrogates(character: re.Match[str]) -> str:
     return f"\\u{units[:2].hex().upper()}\\u{units[2:].hex().upper()}"
 
 
-def load(data: bytes | None, place: str) -> Fields:
-    """The fields of the one object that a node holds."""
+def load(data: bytes | None, place: str) -> JsonFields:
+    """Decode the one JSON object of a node."""
     if data is None:
         raise MalformedJson("no data where JSON is expected", place=place)
     try:
         value: Any = orjson.loads(data)
     except orjson.JSONDecodeError as error:
         raise MalformedJson(f"not JSON: {error}", place=place) from error
-    return Fields(value, place)
+    return JsonFields(value, place)
 
 
-class Fields:
-    """One JSON object."""
+class JsonFields:
+    """One JSON object and its position for error messages."""
 
     def __init__(self, value: Any, place: str) -> None:
         if not isinstance(value, dict):
@@ -66,51 +66,51 @@ class Fields:
         return iter(self._value)
 
     def version(self, newest: int | None = None) -> int:
-        """The `version`, at least 1 and at most the newest that can be read."""
-        found = self.whole("version")
+        """Return `version`, at least 1 and at most the newest that can be read."""
+        found = self.integer("version")
         if found < 1 or (newest is not None and found > newest):
             raise MalformedJson(f"version {found} is not known", place=self.place)
         return found
 
-    def whole(self, name: str, default: int | None = None) -> int:
-        """A whole number."""
+    def integer(self, name: str, default: int | None = None) -> int:
+        """Return an integer field."""
         found = self._get(name, default)
         if type(found) is not int:
-            raise self._wrong(name, "a whole number")
+            raise self._wrong(name, "a integer number")
         return found
 
     def text(self, name: str, default: str | None = None) -> str:
-        """A text."""
+        """Return a string field."""
         found = self._get(name, default)
         if not isinstance(found, str):
             raise self._wrong(name, "a text")
         return found
 
-    def object(self, name: str) -> Fields:
-        """An object; an absent one is empty."""
-        return Fields(self._value.get(name) or {}, f"{self.place}, {name}")
+    def object(self, name: str) -> JsonFields:
+        """Return an object field; an absent one is empty."""
+        return JsonFields(self._value.get(name) or {}, f"{self.place}, {name}")
 
-    def objects(self, name: str) -> list[Fields]:
-        """A list of objects."""
+    def objects(self, name: str) -> list[JsonFields]:
+        """Return a list of objects."""
         found = self._list(name)
-        return [Fields(each, f"{self.place}, {name}[{i}]") for i, each in enumerate(found)]
+        return [JsonFields(each, f"{self.place}, {name}[{i}]") for i, each in enumerate(found)]
 
     def texts(self, name: str) -> list[str]:
-        """A list of texts."""
+        """Return a list of strings."""
         found = self._list(name)
         if not all(isinstance(each, str) for each in found):
             raise self._wrong(name, "a list of texts")
         return found
 
     def brokers(self, name: str) -> tuple[BrokerId, ...]:
-        """A list of broker ids."""
+        """Return a list of broker ids."""
         found = self._list(name)
         if not all(type(each) is int for each in found):
             raise self._wrong(name, "a list of broker ids")
         return tuple(map(BrokerId, found))
 
-    def whole_text(self, name: str) -> int:
-        """A whole number that Kafka writes as a text."""
+    def integer_text(self, name: str) -> int:
+        """Return an integer that Kafka writes as a string."""
         found = self.text(name)
         try:
             return int(found)

@@ -1,11 +1,12 @@
-"""The border to kazoo: our requests in its form, its replies and errors in ours.
+"""Translates the port's requests to kazoo's, and kazoo's replies and errors to the port's answers.
 
-Everything that is ZooKeeper's or kazoo's own ends here. Two things are worth knowing:
+All knowledge of ZooKeeper's and kazoo's forms is in this module. Two details:
 
-- A refused transaction comes back as a list of errors, one for each operation: "rolled back" for
-  those before the culprit, "runtime inconsistency" for those after it. Only the culprit speaks.
-- kazoo does not know ZooKeeper's create2 (which tells the new node's figures) within a
-  transaction, though servers from 3.5 on do; `Transaction` here reads its reply.
+- The reply to a failed transaction is a list of errors, one for each operation: "rolled back" for
+  those before the failed one, "runtime inconsistency" for those after it. Only the error of the
+  failed operation has a meaning.
+- kazoo does not support ZooKeeper's create2 (which returns the new node's metadata) within a
+  transaction, though servers from 3.5 on do; `Transaction` here decodes its reply.
 """
 
 from __future__ import annotations
@@ -53,9 +54,9 @@ from kedge.store.port import (
 )
 
 _EPHEMERAL, _SEQUENTIAL = 1, 2
-_BYSTANDERS = (kazoo.RolledBackError, kazoo.RuntimeInconsistency)
+_ROLLED_BACK = (kazoo.RolledBackError, kazoo.RuntimeInconsistency)
 
-_REFUSALS: dict[type[BaseException], tuple[type[Conflict], str]] = {
+_CONFLICTS: dict[type[BaseException], tuple[type[Conflict], str]] = {
     kazoo.NoNodeError: (NodeMissing, "no such node"),
     kazoo.NodeExistsError: (NodeExists, "the node exists"),
     kazoo.BadVersionError: (StaleVersion, "the node has another version than expected"),
@@ -68,13 +69,13 @@ _REFUSALS: dict[type[BaseException], tuple[type[Conflict], str]] = {
 
 
 class Transaction(wire.Transaction):
-    """A multi whose reply may hold the figures of created nodes."""
+    """A multi whose reply may contain the metadata of created nodes."""
 
     __slots__ = ()
 
     @classmethod
     def deserialize(cls, bytes: bytes, offset: int) -> list[Any]:
-        """One reply for each operation: (path, stat), a stat, True, or an error."""
+        """Return one reply for each operation: (path, stat), a stat, True, or an error."""
         replies: list[Any] = []
         while True:
             kind, done, _ = wire.multiheader_struct.unpack_from(bytes, offset)
@@ -101,7 +102,7 @@ def _read_stat(content: bytes, offset: int) -> ZnodeStat:
     return ZnodeStat._make(wire.stat_struct.unpack_from(content, offset))
 
 
-class Border:
+class KazooCodec:
     """Translates between the port's values and kazoo's, below a root path and with an ACL."""
 
     def __init__(self, root: str, acl: Sequence[Any]) -> None:
@@ -109,41 +110,41 @@ class Border:
         self._acl = tuple(acl)
         self._writes: dict[type, Callable[[Any], Any]] = {
             Create: self._create,
-            SetData: lambda w: wire.SetData(self.inside(w.path), w.data, w.version),
-            Delete: lambda w: wire.Delete(self.inside(w.path), w.version),
-            Check: lambda w: wire.CheckVersion(self.inside(w.path), w.version),
+            SetData: lambda w: wire.SetData(self.server_path(w.path), w.data, w.version),
+            Delete: lambda w: wire.Delete(self.server_path(w.path), w.version),
+            Check: lambda w: wire.CheckVersion(self.server_path(w.path), w.version),
         }
 
-    def inside(self, path: str) -> str:
-        """A path of ours as the server knows it."""
+    def server_path(self, path: str) -> str:
+        """Return the server's path for a path of the port."""
         if not self._root:
             return path
         return self._root if path == "/" else self._root + path
 
-    def outside(self, path: str) -> str:
-        """A path of the server's as we know it."""
+    def client_path(self, path: str) -> str:
+        """Return the port's path for a path of the server."""
         return path[len(self._root) :] or "/"
 
     def write(self, request: Write | Multi) -> Any:
-        """A write in kazoo's form; all but a lone set and delete travel as transactions."""
+        """Return a write as a kazoo request; all but a single set or delete are transactions."""
         if isinstance(request, Multi):
             return Transaction([self._writes[type(each)](each) for each in request.writes])
-        made = self._writes[type(request)](request)
-        # ZooKeeper has no lone check
-        return Transaction([made]) if isinstance(request, Check) else made
+        encoded = self._writes[type(request)](request)
+        # ZooKeeper has no check outside a transaction
+        return Transaction([encoded]) if isinstance(request, Check) else encoded
 
     def _create(self, write: Create) -> Any:
         flags = _EPHEMERAL * write.ephemeral + _SEQUENTIAL * write.sequential
-        return wire.Create2(self.inside(write.path), write.data, self._acl, flags)
+        return wire.Create2(self.server_path(write.path), write.data, self._acl, flags)
 
-    # ---- the way back ----
+    # ---- replies ----
 
     def answer(self, request: Request, reply: Any) -> Answer:
-        """A reply as an answer of ours; raises for errors that leave the outcome unknown."""
+        """Translate a reply; raise an error that leaves the outcome unknown."""
         if isinstance(reply, BaseException):
             assert not isinstance(request, Multi) or not isinstance(reply, Conflict)
             path = "a transaction" if isinstance(request, Multi) else request.path
-            return _refusal(reply, path)
+            return _conflict_of(reply, path)
         match request:
             case GetData():
                 data, stat = reply
@@ -162,10 +163,10 @@ class Border:
 
     def _multi_answer(self, writes: Sequence[Write], replies: list[Any]) -> Committed | Refused:
         for index, reply in enumerate(replies):
-            if isinstance(reply, Exception) and not isinstance(reply, _BYSTANDERS):
-                return Refused(index, _refusal(reply, writes[index].path))
+            if isinstance(reply, Exception) and not isinstance(reply, _ROLLED_BACK):
+                return Refused(index, _conflict_of(reply, writes[index].path))
         if len(replies) != len(writes) or any(isinstance(each, Exception) for each in replies):
-            raise StoreUnavailable("the store refused a transaction and did not say why")
+            raise StoreUnavailable("the store rejected a transaction without a reason")
         return Committed(tuple(map(self._write_answer, replies)))
 
     def _write_answer(self, reply: Any) -> Created | Written | Done:
@@ -174,7 +175,7 @@ class Border:
         if isinstance(reply, ZnodeStat):
             return Written(_stat(reply))
         path, stat = reply
-        return Created(self.outside(path), _stat(stat))
+        return Created(self.client_path(path), _stat(stat))
 
 
 def _stat(stat: ZnodeStat) -> Stat:
@@ -184,19 +185,19 @@ def _stat(stat: ZnodeStat) -> Stat:
     )
 
 
-def _refusal(error: BaseException, path: str) -> Conflict:
-    """The answer that an error is, unless it is one that must be raised."""
-    found = _REFUSALS.get(type(error))
-    if found is None:
+def _conflict_of(error: BaseException, path: str) -> Conflict:
+    """Return the conflict that a kazoo error stands for, or raise it."""
+    conflict = _CONFLICTS.get(type(error))
+    if conflict is None:
         raise unknown_outcome(error, path) from error
-    leaf, why = found
+    leaf, why = conflict
     return leaf(f"{path}: {why}")
 
 
 def unknown_outcome(error: BaseException, path: str) -> KedgeError:
-    """The error to raise for one that is not about the state of a node."""
+    """Return the error to raise for a kazoo error that is not about a node's state."""
     match error:
-        case kazoo.ConnectionClosedError():  # by kazoo's reckoning an expiry, but it is not
+        case kazoo.ConnectionClosedError():  # kazoo derives it from SessionExpiredError
             return StoreUnavailable("this session with the store is closed")
         case kazoo.SessionExpiredError():
             return SessionExpired("the session has expired", hint="begin a new one")

@@ -1,4 +1,4 @@
-"""What somebody asks of the controller or of the brokers by writing a node."""
+"""Encodes and decodes nodes that notify the controller or brokers of elections and changes."""
 
 from __future__ import annotations
 
@@ -6,53 +6,53 @@ from collections.abc import Iterable
 
 from kedge.errors import MalformedJson
 from kedge.model import BrokerId, TopicPartition
-from kedge.store.znodes.fields import Fields, dump, load
+from kedge.store.znodes.json_fields import JsonFields, dump, load
 from kedge.store.znodes.paths import PREFERRED_ELECTION
 
 LOG_DIR_FAILED = 1
 
 
 def encode_partitions(partitions: Iterable[TopicPartition]) -> bytes:
-    """The form that preferred elections and ISR changes have in common."""
+    """Encode the list of partitions of a preferred election or an ISR change."""
     listed = [{"topic": tp.topic, "partition": tp.partition} for tp in partitions]
     return dump({"version": 1, "partitions": listed})
 
 
 def decode_partitions(data: bytes | None, path: str) -> tuple[TopicPartition, ...]:
-    """The same, read; in the order written, each partition once."""
+    """Decode such a list; in the sequence written, each partition once."""
     fields = load(data, path)
     return tuple(dict.fromkeys(map(_partition, fields.objects("partitions"))))
 
 
 def decode_preferred_election(data: bytes | None) -> tuple[TopicPartition, ...]:
-    """`/admin/preferred_replica_election`."""
+    """Decode `/admin/preferred_replica_election`."""
     return decode_partitions(data, PREFERRED_ELECTION)
 
 
-def _partition(fields: Fields) -> TopicPartition:
-    return TopicPartition(fields.text("topic"), fields.whole("partition"))
+def _partition(fields: JsonFields) -> TopicPartition:
+    return TopicPartition(fields.text("topic"), fields.integer("partition"))
 
 
 def encode_log_dir_event(broker: BrokerId) -> bytes:
-    """A broker's word that one of its log directories failed."""
+    """Encode a broker's notification of a failed log directory."""
     return dump({"version": 1, "broker": broker, "event": LOG_DIR_FAILED})
 
 
 def decode_log_dir_event(data: bytes | None, path: str) -> BrokerId:
-    """Which broker has a failed log directory."""
-    return BrokerId(load(data, path).whole("broker"))
+    """Return the broker that has a failed log directory."""
+    return BrokerId(load(data, path).integer("broker"))
 
 
 # ---- configs ----
 
 
 def encode_config_change(entity: str) -> bytes:
-    """A notice that an entity's settings changed; `entity` as in `topics/T`."""
+    """Encode a notification of a config change; `entity` as in `topics/T`."""
     return dump({"version": 2, "entity_path": entity})
 
 
 def decode_config_change(data: bytes | None, path: str) -> str:
-    """The entity of such a notice, in either version."""
+    """Return the entity of such a notification, of either version."""
     fields = load(data, path)
     if fields.version(newest=2) == 2:
         return fields.text("entity_path")

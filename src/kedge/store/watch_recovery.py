@@ -1,10 +1,9 @@
-"""Watches that outlive a broken connection.
+"""Restores watches after a broken connection.
 
-A server forgets the watches of a connection that breaks, and kazoo lets go of them too, telling
-each with a "none" event. They are kept here; once the same session is connected again, each is
-left anew by a read, and what that read finds is compared with what the watch last saw. Where they
-differ, the change is told as if the watch had fired: a watch says "look again", and a look too
-many does no harm.
+A server drops the watches of a connection that breaks, and kazoo drops them too, with a "none"
+event for each. `ZooKeeperStore` keeps them; once the same session is connected again, each is set
+by a new read, and the result is compared with what the watch last saw. Where they differ, the watch
+fires: a watch means "read again", and one read too many does no harm.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from kazoo.protocol import serialization as wire
 
 from kedge.store.port import Change, WatchFired
 
-GONE = 0  # what a watch on a missing node saw
+ABSENT = 0  # `seen` of a watch on a missing node
 
 _CHANGES = {
     "CREATED": Change.CREATED,
@@ -28,21 +27,23 @@ _CHANGES = {
 
 
 class Watcher:
-    """What kazoo calls when a watch fires. Equal ones are one watch, so kazoo keeps one of them.
+    """The callback that kazoo calls when a watch fires; kazoo keeps one of several equal ones.
 
     `seen` is the transaction that last changed what was read.
     """
 
-    __slots__ = ("_tell", "on_children", "path", "seen")
+    __slots__ = ("_notify", "on_children", "path", "seen")
 
-    def __init__(self, path: str, on_children: bool, tell: Callable[[Watcher, Any], None]) -> None:
+    def __init__(
+        self, path: str, on_children: bool, notify: Callable[[Watcher, Any], None]
+    ) -> None:
         self.path = path
         self.on_children = on_children
-        self.seen = GONE
-        self._tell = tell
+        self.seen = ABSENT
+        self._notify = notify
 
     def __call__(self, event: Any) -> None:
-        self._tell(self, event)
+        self._notify(self, event)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Watcher) and self._key == other._key
@@ -56,12 +57,12 @@ class Watcher:
 
 
 def change_of(event: Any) -> Change | None:
-    """What a kazoo event means; None for one that only says the connection broke."""
+    """Return the change that a kazoo event reports; None for a broken connection."""
     return _CHANGES.get(event.type)
 
 
 class WatchedExists(wire.Exists):
-    """An exists whose watcher remembers what was seen, in the order of the wire."""
+    """An exists request that stores in its watcher what it has seen, in wire sequence."""
 
     __slots__ = ()
 
@@ -96,42 +97,42 @@ class WatchedChildren(wire.GetChildren2):
         return reply
 
 
-class Rewatch:
-    """One watch being left anew; takes the place of an async result."""
+class WatchRecovery:
+    """One watch being set again; kazoo uses it as the async result of the read."""
 
     def __init__(
         self,
         watcher: Watcher,
-        tell: Callable[[WatchFired], None],
-        put_back: Callable[[Watcher], None],
+        notify: Callable[[WatchFired], None],
+        retry_later: Callable[[Watcher], None],
     ) -> None:
         self._watcher = watcher
-        self._seen = watcher.seen
-        self._tell = tell
-        self._put_back = put_back
-        watcher.seen = GONE  # until the read says otherwise
+        self._seen_before = watcher.seen
+        self._notify = notify
+        self._retry_later = retry_later
+        watcher.seen = ABSENT  # until the read is answered
 
     def request(self, server_path: str) -> Any:
-        """The read that leaves the watch."""
-        form = WatchedChildren if self._watcher.on_children else WatchedExists
-        return form(server_path, self._watcher)
+        """Return the read that sets the watch."""
+        request_type = WatchedChildren if self._watcher.on_children else WatchedExists
+        return request_type(server_path, self._watcher)
 
     def set(self, _reply: Any) -> None:
         now, path = self._watcher.seen, self._watcher.path
-        if now == self._seen:
+        if now == self._seen_before:
             return
         if self._watcher.on_children:
-            self._tell(WatchFired(path, Change.CHILDREN))
-        elif now == GONE:
-            self._tell(WatchFired(path, Change.DELETED))
+            self._notify(WatchFired(path, Change.CHILDREN))
+        elif now == ABSENT:
+            self._notify(WatchFired(path, Change.DELETED))
         else:
-            created = self._seen == GONE
-            self._tell(WatchFired(path, Change.CREATED if created else Change.DATA))
+            created = self._seen_before == ABSENT
+            self._notify(WatchFired(path, Change.CREATED if created else Change.DATA))
 
     def set_exception(self, error: BaseException) -> None:
         if isinstance(error, NoNodeError):
-            self._tell(WatchFired(self._watcher.path, Change.DELETED))
+            self._notify(WatchFired(self._watcher.path, Change.DELETED))
         else:
-            # the connection broke again: the next one will try
-            self._watcher.seen = self._seen
-            self._put_back(self._watcher)
+            # the connection broke again: retry after the next reconnect
+            self._watcher.seen = self._seen_before
+            self._retry_later(self._watcher)
