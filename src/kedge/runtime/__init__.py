@@ -19,7 +19,7 @@
 The context has one writer, the thread that calls `step`. Everyone else may only `put`.
 """
 
-from kedge.runtime.carrier import Carrier, new_topic_id
+from kedge.runtime.carrier import Carrier
 from kedge.runtime.layout import prepare
 from kedge.runtime.loop import Loop
 from kedge.runtime.metrics import Metrics, Timing
@@ -34,6 +34,5 @@ __all__ = [
     "Metrics",
     "Sink",
     "Timing",
-    "new_topic_id",
     "prepare",
 ]

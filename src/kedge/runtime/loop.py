@@ -15,6 +15,7 @@ What goes wrong with a script:
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 from typing import Any
 
@@ -33,7 +34,7 @@ from kedge.controller.election import on_controller_changed
 from kedge.controller.settings import Settings
 from kedge.errors import ControllerMoved, SessionExpired, Unavailable
 from kedge.model import BrokerId
-from kedge.runtime.carrier import Carrier, new_topic_id
+from kedge.runtime.carrier import Carrier
 from kedge.runtime.collector import collector_paused, keep_for_good
 from kedge.runtime.links import Links
 from kedge.runtime.metrics import Metrics
@@ -58,7 +59,7 @@ class Loop:
         now_ms: Callable[[], int],
         settings: Settings | None = None,
         log: Sink = nowhere,
-        new_topic_id: Callable[[], str] = new_topic_id,
+        draw_bytes: Callable[[int], bytes] = secrets.token_bytes,
     ) -> None:
         self.context = Context(me, settings or Settings())
         self.metrics = Metrics()
@@ -77,7 +78,7 @@ class Loop:
             store,
             Links(brokers, self.put),
             now_ms=now_ms,
-            new_topic_id=new_topic_id,
+            draw_bytes=draw_bytes,
             complain=self._complain,
         )
         store.listen(self.hear)
