@@ -11,6 +11,7 @@ from kedge.model import BrokerId
 
 ID = BrokerId(1000)
 OLDEST_IBP = Ibp((2, 6), 0)
+_OLDEST_TEXT = "2.6"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +43,14 @@ def parse_address(text: str) -> Address:
 
 def parse_protocol(text: str) -> Ibp:
     """An inter-broker protocol version that Kedge can speak to brokers."""
-    found = Ibp.parse(text)
-    if found < OLDEST_IBP:
+    return supported_protocol(Ibp.parse(text))
+
+
+def supported_protocol(protocol: Ibp) -> Ibp:
+    """The given version; raises InvalidConfiguration for one that Kedge cannot write."""
+    if protocol < OLDEST_IBP:
         raise InvalidConfiguration(
-            f"inter-broker protocol {text} is older than {OLDEST_IBP.release[0]}.6",
+            f"inter-broker protocol {protocol} is older than {_OLDEST_TEXT}",
             hint="raise inter.broker.protocol.version on the brokers first",
         )
-    return found
+    return protocol

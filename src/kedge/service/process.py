@@ -22,7 +22,7 @@ from kedge.service.broker_settings import BrokerSettings
 from kedge.service.clients import Clients
 from kedge.service.images import NodeImages
 from kedge.service.metrics import MetricsServer
-from kedge.service.options import Options
+from kedge.service.options import Options, supported_protocol
 from kedge.service.steward import Steward, ask_anybody
 from kedge.store.zookeeper import ZooKeeperStore
 
@@ -122,14 +122,13 @@ class ControllerService:
 
     def _make_loop(self, known: BrokerSettings | None) -> Loop:
         options = self.options
-        protocol = options.protocol or (known.protocol if known else None) or Settings().ibp
-        settings = Settings(ibp=protocol, take_over=options.take_over)
+        settings = initial_settings(options, known)
         return Loop(
             options.id,
             self._session(),
             self.images,
             now_ms=steady_wall_clock(),
-            settings=known.for_controller(settings) if known else settings,
+            settings=settings,
             log=self._log,
         )
 
@@ -162,6 +161,14 @@ class ControllerService:
         known = list(self.loop.context.registered.values())
         found = (address_of(each.broker, self.options.listener) for each in known)
         return [at for at in found if at is not None]
+
+
+def initial_settings(options: Options, known: BrokerSettings | None) -> Settings:
+    """The settings that a controller starts with: the operator's protocol, or the brokers', or the
+    newest. Raises InvalidConfiguration for a protocol that is too old to be spoken."""
+    protocol = options.protocol or (known.protocol if known else None) or Settings().ibp
+    settings = Settings(ibp=supported_protocol(protocol), take_over=options.take_over)
+    return known.for_controller(settings) if known else settings
 
 
 def steady_wall_clock() -> Clock:
