@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from kedge.brokers.recording import RecordingBrokers
-from kedge.controller.context import Context
 from kedge.controller.events import Event, ReassignmentsListed
+from kedge.controller.settings import Settings
 from kedge.endpoint import (
     ClusterSettings,
     ControllerBackend,
@@ -31,6 +31,7 @@ from kedge.errors import InvalidPartitions, RequestTimedOut, StaleVersion, Unkno
 from kedge.model import Broker, BrokerId
 from kedge.model import Endpoint as Address
 from kedge.model.error_codes import ErrorCode
+from kedge.runtime import ControllerView
 from kedge.runtime.layout import prepare
 from kedge.runtime.loop import Loop
 from kedge.runtime.thread import LoopThread
@@ -96,7 +97,7 @@ def test_a_controller_that_was_replaced_refuses_everything() -> None:
         taken = Create(CONTROLLER, claim, ephemeral=True)
         raised = SetData(CONTROLLER_EPOCH, encode_controller_epoch(9))
         cluster.admin.batch([Multi((Delete(CONTROLLER), taken, raised))])
-        cluster.until(lambda: not cluster.loop.context.active)
+        cluster.until(lambda: not cluster.loop.view.active)
         refused = ErrorCode.NOT_CONTROLLER
         assert [t.error_code for t in create_all(client, counted("u", 1, 1)).topics] == [refused]
         assert reassign(client, {("t", 0): [1, 3]}) == (refused, {})
@@ -151,7 +152,7 @@ def wait_for(done: Callable[[], bool]) -> None:
 class Silent:
     """A controller that never answers."""
 
-    context = Context(ONE)
+    view = ControllerView(Settings())
 
     def put(self, event: Event, replied: Callable[[Any], None] | None = None) -> None:
         pass
@@ -218,7 +219,7 @@ def write_topic(store: MemoryStore, partitions: int) -> None:
 def expand_in(store: MemoryStore, total: int) -> object:
     settings = ClusterSettings()
     luck = Luck(lambda _: 0, lambda size: bytes(range(1, size + 1)))
-    topics = StoredTopics(store, Views(store, settings), settings, luck)
+    topics = StoredTopics(store, Views(store, lambda: settings), lambda: settings, luck)
     image = Image(ONE, {ONE: Broker(ONE)}, {"t": CachedTopic("t", None, {})})
     request = ExpandRequest("t", total)
     (answer,) = topics.expand([request], image, validate_only=False, charge=lambda _: None)

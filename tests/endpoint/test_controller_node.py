@@ -91,10 +91,7 @@ def cluster() -> Iterator[Lab]:
 def node_of(cluster: Lab, *brokers: Address) -> ControllerNode:
     quota = MutationQuota(QuotaSettings(), lambda: 0.0)
     own = Dispatcher(NODE, cluster.backend, quota)
-    names = cluster.loop.context.topic_names
-    return ControllerNode(
-        NODE, own, FromBrokers(cluster.loop, names.get), Relay(lambda: list(brokers))
-    )
+    return ControllerNode(NODE, own, FromBrokers(cluster.loop), Relay(lambda: list(brokers)))
 
 
 def request(key: int, version: int, message: Any, *, flexible: bool) -> bytes:

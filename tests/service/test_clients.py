@@ -51,7 +51,7 @@ def clients(broker: FakeBroker) -> Iterator[Clients]:
         stack.enter_context(LoopThread(loop))
         made = Clients(NODE, store, images, loop)
         stack.callback(made.close)
-        while not loop.context.active:
+        while not loop.view.active:
             loop.wait(0.01)
         yield made
 
@@ -89,7 +89,8 @@ def test_a_broker_that_another_has_not_heard_of_yet_is_waited_for(
     broker.hold.clear()
     second = FakeBroker(broker=2).listen()
     shown = encode_broker(BrokerRegistration(second.broker))
-    clients._store.batch([Create(broker_path(second.broker.id), shown, ephemeral=True)])
-    until(lambda: len(clients._context.live) == 2)
+    store = clients.backend.around.store
+    store.batch([Create(broker_path(second.broker.id), shown, ephemeral=True)])
+    until(lambda: len(clients._loop.view.live) == 2)
     assert order_while_held(clients, broker, factor=2) == [("early", 0)]
     second.close()

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol, TypeVar
 
-from kedge.controller.context import Context
 from kedge.controller.events import Event
 from kedge.errors import RequestTimedOut
+from kedge.runtime import ControllerView
 from kedge.store.port import Notice, Session, SessionChanged, Store
 
 T = TypeVar("T")
@@ -20,8 +20,8 @@ class Controller(Protocol):
     """A controller's loop, as far as a caller needs it."""
 
     @property
-    def context(self) -> Context:
-        """Its tables; from another thread, only whether it is active may be looked at."""
+    def view(self) -> ControllerView:
+        """What it knows, as a value."""
         ...
 
     def put(self, event: Event, replied: Callable[[Any], None] | None = None) -> None:

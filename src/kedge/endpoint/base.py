@@ -64,12 +64,17 @@ class Base:
     ) -> None:
         self.around = around
         self.settings = settings or ClusterSettings()
-        self.views = Views(around.store, self.settings)
-        self.topics = StoredTopics(around.store, self.views, self.settings, luck or system_luck())
-        self.configs = StoredConfigs(around.store, self.views, self.settings)
+        self.views = Views(around.store, self._settings_now)
+        self.topics = StoredTopics(
+            around.store, self.views, self._settings_now, luck or system_luck()
+        )
+        self.configs = StoredConfigs(around.store, self.views, self._settings_now)
         self.thread = StoreThread(around.store)
         self.waiting = Waiting()
         around.images.listen(self.waiting.wake)
+
+    def _settings_now(self) -> ClusterSettings:
+        return self.settings
 
     def close(self) -> None:
         """End the backend's thread."""
@@ -91,7 +96,7 @@ class Base:
     def is_controller(self, node: BrokerId) -> bool:
         """Whether a node is the controller now."""
         controller = self.around.controllers.get(node)
-        return controller is not None and controller.context.active
+        return controller is not None and controller.view.active
 
     async def ask(self, node: BrokerId, question: Question, timeout_ms: int) -> Any:
         """The answer of the controller that speaks as this node."""

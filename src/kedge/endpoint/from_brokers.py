@@ -7,7 +7,7 @@ answered for: brokers look for the controller again and ask again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from kedge.controller.events import (
@@ -35,15 +35,12 @@ ANSWER_MS = 10_000
 _IDS_SINCE = 2  # AlterPartition names topics by id
 _MEMBERS_SINCE = 3
 
-Names = Callable[[str], str | None]
-
 
 class FromBrokers:
-    """Answers brokers for one controller; `topic_name` tells a topic's name by its id."""
+    """Answers brokers for one controller."""
 
-    def __init__(self, controller: Controller, topic_name: Names) -> None:
+    def __init__(self, controller: Controller) -> None:
         self._controller = controller
-        self._topic_name = topic_name
 
     async def answer(self, key: int, payload: bytes) -> bytes:
         """The framed answer to one of the three requests."""
@@ -66,7 +63,6 @@ class FromBrokers:
         """ISR changes (KIP-497)."""
         by_id = header.version >= _IDS_SINCE
         asked = [(t.topic_id or "") if by_id else t.topic for t in request.topics]
-        before = {key: self._topic_name(key) for key in asked if by_id}
         topics: dict[str, Mapping[int, WantedIsr]] = {
             key: {wish.partition: _wanted(wish, header.version) for wish in topic.partitions}
             for key, topic in zip(asked, request.topics, strict=True)
@@ -79,9 +75,8 @@ class FromBrokers:
             return m.AlterPartitionResponse(error)
         altered: list[m.AlteredTopic] = []
         for key, topic in zip(asked, request.topics, strict=True):
-            # the topic may have come to be known, or forgotten, while the request waited
-            names = [name for name in (before.get(key), self._topic_name(key), key) if name]
-            each = tuple(_altered_one(answer, names, wish.partition) for wish in topic.partitions)
+            name = answer.names.get(key, key)
+            each = tuple(_altered_one(answer, name, wish.partition) for wish in topic.partitions)
             altered.append(
                 m.AlteredTopic(each, topic_id=key or None)
                 if by_id
@@ -132,13 +127,12 @@ def _wanted(wish: m.WantedPartition, version: int) -> WantedIsr:
     )
 
 
-def _altered_one(answer: IsrAnswer, names: Sequence[str], partition: int) -> m.AlteredPartition:
-    """The outcome for a partition, under whichever of its topic's names the answer has it."""
-    for tp in (TopicPartition(name, partition) for name in names):
-        now = answer.stored.get(tp)
-        if now is not None:
-            epochs = (now.leader, now.leader_epoch, now.isr, now.recovery.value)
-            return m.AlteredPartition(partition, ErrorCode.NONE, *epochs, now.partition_epoch)
-        if tp in answer.errors:
-            return m.AlteredPartition(partition, answer.errors[tp])
-    return m.AlteredPartition(partition, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+def _altered_one(answer: IsrAnswer, topic: str, partition: int) -> m.AlteredPartition:
+    """The outcome for a partition."""
+    tp = TopicPartition(topic, partition)
+    now = answer.stored.get(tp)
+    if now is not None:
+        epochs = (now.leader, now.leader_epoch, now.isr, now.recovery.value)
+        return m.AlteredPartition(partition, ErrorCode.NONE, *epochs, now.partition_epoch)
+    error = answer.errors.get(tp, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    return m.AlteredPartition(partition, error)

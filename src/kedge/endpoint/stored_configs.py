@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from kedge.endpoint.backend import ConfigEntry, ConfigKind, ConfigSetting, Resource, ResourceType
 from kedge.endpoint.broker_configs import (
@@ -75,7 +75,7 @@ def _topic_entry(described: Described, release: Release) -> ConfigEntry:
 class StoredConfigs:
     """Configs of topics, and of the brokers that this endpoint speaks for."""
 
-    def __init__(self, store: Store, views: Views, settings: ClusterSettings) -> None:
+    def __init__(self, store: Store, views: Views, settings: Callable[[], ClusterSettings]) -> None:
         self._store = store
         self._views = views
         self._settings = settings
@@ -157,7 +157,7 @@ class StoredConfigs:
     def _judge_topic(
         self, topic: str, steps: Sequence[Alteration], view: ClusterView, replace: bool
     ) -> Configs:
-        policy = self._settings.alter_policy
+        policy = self._settings().alter_policy
         if replace:
             return judge_replace(topic, _texts(steps), view, policy=policy).configs
         return judge_alter(topic, steps, view, policy=policy).configs

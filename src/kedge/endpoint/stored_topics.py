@@ -90,7 +90,9 @@ class Creation:
 class StoredTopics:
     """Judges requests against the store and a node's image, and writes what they come to."""
 
-    def __init__(self, store: Store, views: Views, settings: ClusterSettings, luck: Luck) -> None:
+    def __init__(
+        self, store: Store, views: Views, settings: Callable[[], ClusterSettings], luck: Luck
+    ) -> None:
         self._store = store
         self._views = views
         self._settings = settings
@@ -120,7 +122,7 @@ class StoredTopics:
             requests,
             view,
             draw=self._luck.draw,
-            policy=self._settings.create_policy,
+            policy=self._settings().create_policy,
             validate_only=validate_only,
         )
         return Creation(batch, view, validate_only)
@@ -215,7 +217,7 @@ class StoredTopics:
 
     def _refuse_too_many(self, counts: Iterable[int]) -> None:
         """Refuse the whole request, before anything is placed."""
-        total, most = sum(max(0, count) for count in counts), self._settings.partitions_max
+        total, most = sum(max(0, count) for count in counts), self._settings().partitions_max
         if total > most:
             raise PolicyViolation(f"{total} partitions in one request", hint=f"at most {most}")
 

@@ -6,7 +6,7 @@ worth. Each view is one or two pipelined rounds with the store.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from kedge.endpoint.images import Image
 from kedge.endpoint.settings import ClusterSettings
@@ -28,7 +28,7 @@ Configs = Mapping[str, str]
 class Views:
     """Makes views. For one thread at a time."""
 
-    def __init__(self, store: Store, settings: ClusterSettings) -> None:
+    def __init__(self, store: Store, settings: Callable[[], ClusterSettings]) -> None:
         self._store = store
         self._settings = settings
 
@@ -48,11 +48,11 @@ class Views:
             marked=frozenset(_names(marked)),
             unseen=frozenset(name for name in names if name not in image.topics),
             topic_ids={TopicId(i): name for i, name in image.names_by_id.items()},
-            defaults=self._settings.defaults,
+            defaults=self._settings().defaults,
             broker_configs=BrokerConfigs({}, _config(config, everywhere), self._static()),
-            tiered=self._settings.tiered,
-            deletion_enabled=self._settings.deletion_enabled,
-            release=self._settings.release,
+            tiered=self._settings().tiered,
+            deletion_enabled=self._settings().deletion_enabled,
+            release=self._settings().release,
         )
 
     def of_configs(self, image: Image, node: BrokerId, topics: Iterable[str]) -> ClusterView:
@@ -63,8 +63,8 @@ class Views:
             topics={name: {} for name in known},
             configs=dict(zip(known, configs, strict=True)),
             broker_configs=self.broker_configs(node),
-            tiered=self._settings.tiered,
-            release=self._settings.release,
+            tiered=self._settings().tiered,
+            release=self._settings().release,
         )
 
     def broker_configs(self, broker: BrokerId) -> BrokerConfigs:
@@ -78,7 +78,7 @@ class Views:
         return [_config(answer, path) for answer, path in zip(answers, paths, strict=True)]
 
     def _static(self) -> dict[str, str]:
-        return self._settings.properties()
+        return self._settings().properties()
 
 
 def _names(answer: Answer) -> tuple[str, ...]:

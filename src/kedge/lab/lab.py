@@ -188,7 +188,7 @@ class Lab:
     def _is_ready(self) -> bool:
         everybody = set(self.world.machines)
         known = [self.images.image(broker).brokers.keys() >= everybody for broker in everybody]
-        return all(known) and any(seat.context.active for seat in self.seats.values())
+        return all(known) and any(seat.view.active for seat in self.seats.values())
 
     def stop(self) -> None:
         """End everything, as suddenly as brokers end; what is on disk stays."""

@@ -19,7 +19,6 @@ from prometheus_client.registry import Collector
 
 from kedge.brokers.wire import WireBrokers
 from kedge.brokers.wire_forms import Address
-from kedge.controller.context import Context
 from kedge.endpoint.server import Traffic
 from kedge.errors import InvalidRequest
 from kedge.runtime import Loop
@@ -52,23 +51,23 @@ class ControllerCollector(Collector):
         yield from self._brokers()
 
     def _state(self) -> Iterator[Metric]:
-        context = self._service.loop.context
+        view = self._service.loop.view
         gauges = {
-            "active": ("Whether this process holds the role", int(context.active)),
-            "epoch": ("The controller epoch", context.epoch),
-            "brokers": ("Registered brokers", len(context.registered)),
-            "topics": ("Topics", len(context.topics)),
-            "partitions": ("Partitions", len(context.assignments)),
-            "offline_partitions": ("Partitions without leader", context.offline_partition_count),
+            "active": ("Whether this process holds the role", int(view.active)),
+            "epoch": ("The controller epoch", view.epoch),
+            "brokers": ("Registered brokers", len(view.registered)),
+            "topics": ("Topics", len(view.topics)),
+            "partitions": ("Partitions", view.partition_count),
+            "offline_partitions": ("Partitions without leader", view.offline_partition_count),
             "preferred_replica_imbalance": (
                 "Partitions whose leader is not the preferred one",
-                context.preferred_replica_imbalance_count,
+                view.preferred_replica_imbalance_count,
             ),
-            "reassigning_partitions": ("Partitions on the move", len(context.being_reassigned)),
-            "topics_to_delete": ("Topics queued for deletion", len(context.topics_to_be_deleted)),
+            "reassigning_partitions": ("Partitions on the move", view.reassigning_count),
+            "topics_to_delete": ("Topics queued for deletion", view.topics_to_delete_count),
             "under_replicated_partitions": (
                 "Partitions with fewer replicas in sync than assigned",
-                under_replicated(context),
+                view.under_replicated_count,
             ),
             "event_queue_size": ("Events that wait", self._service.loop.queued),
             "zookeeper_connected": (
@@ -110,21 +109,6 @@ class ControllerCollector(Collector):
         yield CounterMetricFamily(
             "kedge_broker_bytes_sent", "Bytes sent to brokers", value=traffic.bytes_sent
         )
-
-
-def under_replicated(context: Context) -> int:
-    """How many partitions have an ISR smaller than their replica list, those to be deleted aside.
-
-    Adding replicas of a move count only once they are in sync, as in Kafka's gauge.
-    """
-    # one copy: the loop goes on while this thread counts
-    leaderships, assignments = dict(context.leaderships), dict(context.assignments)
-    deleted = frozenset(context.topics_to_be_deleted)
-    return sum(
-        len(leadership.isr) < len(set(assignment.replicas) - set(assignment.adding))
-        for tp, assignment in assignments.items()
-        if tp.topic not in deleted and (leadership := leaderships.get(tp)) is not None
-    )
 
 
 class MetricsServer:
@@ -199,11 +183,11 @@ def with_health(metrics: WSGIApplication, service: Measured) -> WSGIApplication:
 def health(service: Measured) -> tuple[bool, str]:
     """Whether the process does its work, and what that is."""
     loop = service.loop
-    context = loop.context
+    view = loop.view
     if not loop.connected:
         return False, "no session with ZooKeeper"
-    if context.active:
-        return True, f"active: controller epoch {context.epoch}"
-    if context.active_controller is None:
+    if view.active:
+        return True, f"active: controller epoch {view.epoch}"
+    if view.active_controller is None:
         return False, "standby: there is no controller"
-    return True, f"standby: controller is node {context.active_controller}"
+    return True, f"standby: controller is node {view.active_controller}"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from kedge.brokers.wire import WireBrokers
 from kedge.brokers.wire_forms import Address, address_of
 from kedge.controller.settings import Settings
-from kedge.endpoint import ClusterSettings, Endpoint, EndpointThread
+from kedge.endpoint import Endpoint, EndpointThread
 from kedge.endpoint.controller_node import ControllerNode
 from kedge.endpoint.dispatch import Answering, Dispatcher
 from kedge.endpoint.from_brokers import FromBrokers
@@ -20,10 +20,10 @@ from kedge.model import BrokerId
 from kedge.runtime import LogEntry, Loop, LoopThread, Sink, prepare
 from kedge.service.broker_settings import BrokerSettings
 from kedge.service.clients import Clients
+from kedge.service.housekeeping import Housekeeping, ask_any_broker
 from kedge.service.images import NodeImages
 from kedge.service.metrics import MetricsServer
 from kedge.service.options import Options, supported_protocol
-from kedge.service.steward import Steward, ask_anybody
 from kedge.store.zookeeper import ZooKeeperStore
 
 Clock = Callable[[], int]
@@ -79,7 +79,7 @@ class ControllerService:
     @property
     def active(self) -> bool:
         """Whether this process holds the role."""
-        return self.loop.context.active
+        return self.loop.view.active
 
     @property
     def traffic(self) -> Traffic:
@@ -92,14 +92,15 @@ class ControllerService:
         options = self.options
         admin = self._session()
         prepare(admin)
-        known = ask_anybody(admin, options.listener, but=options.id)
+        known = ask_any_broker(admin, options.listener, excluding=options.id)
         self.wire = WireBrokers(node=options.id, listener=options.listener)
         self._stack.callback(self.wire.close)
         self.images = NodeImages(self.wire, options.id)
         self.loop = self._make_loop(known)
         self.clients = Clients(options.id, self._session(), self.images, self.loop)
         self._stack.callback(self.clients.close)
-        self.clients.adopt(known.for_clients() if known else ClusterSettings())
+        if known is not None:
+            self.clients.adopt(known.for_clients())
         self.at = self._listen()
         self.wire.translator.at = self.at
         if options.metrics is not None:
@@ -108,9 +109,9 @@ class ControllerService:
         controller = LoopThread(self.loop)
         controller.start()
         self._stack.callback(controller.stop)
-        steward = Steward(self, admin, known, self._log)
-        steward.start()
-        self._stack.callback(steward.stop)
+        housekeeping = Housekeeping(self, admin, known, self._log)
+        housekeeping.start()
+        self._stack.callback(housekeeping.stop)
 
     def _session(self) -> ZooKeeperStore:
         options = self.options
@@ -148,8 +149,7 @@ class ControllerService:
         def count(name: str) -> None:
             self.traffic.requests[name] += 1
 
-        names = self.loop.context
-        brokers = FromBrokers(self.loop, lambda topic_id: names.topic_names.get(topic_id))
+        brokers = FromBrokers(self.loop)
         relay = Relay(self.broker_addresses)
         self._node = ControllerNode(
             node, self.clients, brokers, relay, worker=self.clients.worker, count=count
@@ -158,7 +158,7 @@ class ControllerService:
 
     def broker_addresses(self) -> Sequence[Address]:
         """Where brokers can be reached, as the controller knows them now."""
-        known = list(self.loop.context.registered.values())
+        known = self.loop.view.registered.values()
         found = (address_of(each.broker, self.options.listener) for each in known)
         return [at for at in found if at is not None]
 

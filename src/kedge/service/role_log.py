@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kedge.errors import KedgeError
-from kedge.runtime import LogEntry, Loop, Sink
+from kedge.runtime import ControllerView, LogEntry, Loop, Sink
 from kedge.store.port import GetData, Node, Store
 from kedge.store.znodes import CONTROLLER_EPOCH, decode_controller_epoch
 
@@ -19,23 +19,22 @@ class RoleLog:
 
     def look(self) -> None:
         """Log the role if it has changed."""
-        context = self._loop.context
-        now = (self._loop.connected, context.active_controller)
+        view = self._loop.view
+        now = (self._loop.connected, view.active_controller)
         if now == self._known:
             return
-        words = self._words()
+        text = self._text(view)
         self._known = now
-        self._log(LogEntry("role", words))
+        self._log(LogEntry("role", text))
 
-    def _words(self) -> str:
-        context = self._loop.context
+    def _text(self, view: ControllerView) -> str:
         if not self._loop.connected:
             return "standby: no session with ZooKeeper"
-        if context.active:
-            return f"active: this node is the controller, epoch {context.epoch}"
-        if context.active_controller is None:
+        if view.active:
+            return f"active: this node is the controller, epoch {view.epoch}"
+        if view.active_controller is None:
             return "standby: there is no controller"
-        return f"standby: controller is node {context.active_controller}, epoch {self._epoch()}"
+        return f"standby: controller is node {view.active_controller}, epoch {self._epoch()}"
 
     def _epoch(self) -> str:
         try:
