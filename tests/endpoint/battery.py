@@ -13,11 +13,24 @@ from typing import Any
 from kedge.protocol.messages import CreateTopicsResponse
 from kedge.topics import Op
 from tests.endpoint.client import Client
-from tests.endpoint.orders import Topic, counted, create_all, placed
-from tests.endpoint.test_cluster import metadata_of
-from tests.endpoint.test_configs import BROKER, TOPIC, Entry, Step, alter, describe, replace
-from tests.endpoint.test_moves import elect, reassign
-from tests.endpoint.test_topics import delete, expand
+from tests.endpoint.requests import (
+    BROKER,
+    TOPIC,
+    Entry,
+    Step,
+    Topic,
+    alter,
+    counted,
+    create_all,
+    delete,
+    describe,
+    elect,
+    expand,
+    metadata_of,
+    placed,
+    reassign,
+    replace,
+)
 
 RATE = "leader.replication.throttled.rate"
 SHOWN = (

@@ -1,4 +1,4 @@
-"""The same requests to three real brokers of Kafka 3.9 and to a lab: the same answers."""
+"""The same requests to three real brokers of Kafka 3.9 and to the endpoint: the same answers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kedge.protocol.messages import MetadataRequest, MetadataResponse
 from kedge.topics import AutoCreate
 from tests.endpoint.battery import Talk, battery
 from tests.endpoint.client import Client
-from tests.endpoint.lab import ClusterSettings, lab
+from tests.endpoint.endpoint_cluster import ClusterSettings, endpoint_cluster
 
 PATIENCE_S = 5.0
 
@@ -55,7 +55,7 @@ def who_is_there(port: int) -> tuple[int, dict[int, int]]:
 
 
 @pytest.mark.real
-def test_a_lab_answers_as_kafka_does(tmp_path: Path) -> None:
+def test_the_endpoint_answers_as_kafka_does(tmp_path: Path) -> None:
     with zookeeper_cluster(tmp_path) as real:
         bootstrap = int(real.bootstrap.split(",")[0].split(":")[1])
         controller, ports = who_is_there(bootstrap)
@@ -64,7 +64,7 @@ def test_a_lab_answers_as_kafka_does(tmp_path: Path) -> None:
             kafka = answers(Talk(one, two, controller, other))
     settings = ClusterSettings(auto_create=AutoCreate(enabled=False))
     with (
-        lab(controller=controller, settings=settings) as cluster,
+        endpoint_cluster(controller=controller, settings=settings) as cluster,
         Client(cluster.ports[BrokerId(controller)]) as one,
         Client(cluster.ports[BrokerId(other)]) as two,
     ):

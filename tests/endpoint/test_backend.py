@@ -53,12 +53,19 @@ from kedge.store.znodes import (
 )
 from kedge.topics import ExpandRequest, at_rest
 from tests.endpoint.client import Client
-from tests.endpoint.lab import HOST, lab
-from tests.endpoint.orders import counted, create, create_all
-from tests.endpoint.test_cluster import metadata_of
-from tests.endpoint.test_configs import TOPIC, describe
-from tests.endpoint.test_moves import elect, listed, reassign
-from tests.endpoint.test_topics import delete
+from tests.endpoint.endpoint_cluster import HOST, endpoint_cluster
+from tests.endpoint.requests import (
+    TOPIC,
+    counted,
+    create,
+    create_all,
+    delete,
+    describe,
+    elect,
+    listed,
+    metadata_of,
+    reassign,
+)
 
 ONE, TWO = BrokerId(1), BrokerId(2)
 
@@ -67,7 +74,7 @@ ONE, TWO = BrokerId(1), BrokerId(2)
 
 
 def test_a_session_that_ended_is_begun_anew() -> None:
-    with lab(brokers=1) as cluster, Client(cluster.ports[ONE]) as client:
+    with endpoint_cluster(brokers=1) as cluster, Client(cluster.ports[ONE]) as client:
         create(client, "t", [[1]])
         cluster.store.expire()
         create(client, "u", [[1]])
@@ -75,7 +82,7 @@ def test_a_session_that_ended_is_begun_anew() -> None:
 
 
 def test_a_store_that_is_away_is_the_servers_fault_and_passes() -> None:
-    with lab(brokers=1) as cluster, Client(cluster.ports[ONE]) as client:
+    with endpoint_cluster(brokers=1) as cluster, Client(cluster.ports[ONE]) as client:
         create(client, "t", [[1]])
         cluster.store.disconnect()
         failed = ErrorCode.UNKNOWN_SERVER_ERROR
@@ -91,7 +98,7 @@ def test_a_store_that_is_away_is_the_servers_fault_and_passes() -> None:
 
 
 def test_a_controller_that_was_replaced_refuses_everything() -> None:
-    with lab() as cluster, Client(cluster.ports[ONE]) as client:
+    with endpoint_cluster() as cluster, Client(cluster.ports[ONE]) as client:
         create(client, "t", [[1, 2]])
         claim = encode_controller(ControllerClaim(BrokerId(7), 0))
         taken = Create(CONTROLLER, claim, ephemeral=True)

@@ -43,7 +43,7 @@ RACKS = {1: "a", 2: "b", 3: "a"}
 
 @dataclass
 class Choices:
-    """What a lab is like."""
+    """How a cluster is set up."""
 
     brokers: int = 3
     settings: ClusterSettings = field(default_factory=ClusterSettings)
@@ -54,7 +54,7 @@ class Choices:
     log_dirs: LogDirs | None = None
 
 
-class Lab:
+class EndpointCluster:
     """Brokers 1 to n, of which the first is the controller."""
 
     def __init__(self, choices: Choices) -> None:
@@ -88,7 +88,7 @@ class Lab:
         self._racks = choices.racks
         self._brokers = [BrokerId(b) for b in range(1, choices.brokers + 1)]
 
-    def __enter__(self) -> Lab:
+    def __enter__(self) -> EndpointCluster:
         self.endpoint.start()
         for broker in self._brokers:
             self.start(broker)
@@ -166,7 +166,7 @@ class Lab:
 
 
 @contextmanager
-def lab(**choices: Any) -> Generator[Lab]:
-    """A lab for the time of a `with` block."""
-    with Lab(Choices(**choices)) as made:
+def endpoint_cluster(**choices: Any) -> Generator[EndpointCluster]:
+    """A cluster that runs for the time of a `with` block."""
+    with EndpointCluster(Choices(**choices)) as made:
         yield made
