@@ -181,7 +181,12 @@ def replace(client: Client, kind: int, name: str, **configs: str | None) -> int:
 
 
 def reassign(
-    client: Client, moves: Moves, *, may_change_count: bool = True, version: int = 1
+    client: Client,
+    moves: Moves,
+    *,
+    may_change_count: bool = True,
+    version: int = 1,
+    timeout_ms: int = 10_000,
 ) -> tuple[int, Codes]:
     topic = AlterPartitionReassignmentsRequest.ReassignableTopic
     topics = [
@@ -196,7 +201,7 @@ def reassign(
         for (name, number), ids in moves.items()
     ]
     request = AlterPartitionReassignmentsRequest(
-        topics=topics, timeout_ms=10_000, allow_replication_factor_change=may_change_count
+        topics=topics, timeout_ms=timeout_ms, allow_replication_factor_change=may_change_count
     )
     answer = client.ask(request, AlterPartitionReassignmentsResponse, version)
     codes = {
@@ -206,11 +211,11 @@ def reassign(
 
 
 def listed(
-    client: Client, *partitions: tuple[str, int]
+    client: Client, *partitions: tuple[str, int], timeout_ms: int = 10_000
 ) -> dict[tuple[str, int], tuple[list[int], list[int], list[int]]]:
     topic = ListPartitionReassignmentsRequest.ListPartitionReassignmentsTopics
     topics = [topic(name=name, partition_indexes=[number]) for name, number in partitions]
-    request = ListPartitionReassignmentsRequest(topics=topics or None, timeout_ms=10_000)
+    request = ListPartitionReassignmentsRequest(topics=topics or None, timeout_ms=timeout_ms)
     answer = client.ask(request, ListPartitionReassignmentsResponse)
     assert answer.error_code == 0
     return {
@@ -221,14 +226,18 @@ def listed(
 
 
 def elect(
-    client: Client, *partitions: tuple[str, int], kind: int = 0, version: int = 2
+    client: Client,
+    *partitions: tuple[str, int],
+    kind: int = 0,
+    version: int = 2,
+    timeout_ms: int = 10_000,
 ) -> tuple[int, Codes]:
     topics = [
         ElectLeadersRequest.TopicPartitions(topic=name, partitions=[number])
         for name, number in partitions
     ]
     request = ElectLeadersRequest(
-        election_type=kind, topic_partitions=topics or None, timeout_ms=10_000
+        election_type=kind, topic_partitions=topics or None, timeout_ms=timeout_ms
     )
     answer = client.ask(request, ElectLeadersResponse, version)
     codes = {

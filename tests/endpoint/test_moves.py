@@ -20,7 +20,7 @@ from kedge.protocol.messages import (
 )
 from tests.endpoint.client import Client
 from tests.endpoint.endpoint_cluster import EndpointCluster, endpoint_cluster
-from tests.endpoint.requests import Codes, Moves, create, elect, listed, reassign
+from tests.endpoint.requests import Codes, Moves, create, elect, listed, metadata_of, reassign
 
 NONE = ErrorCode.NONE
 
@@ -94,6 +94,17 @@ def test_only_the_controller_moves_and_lists() -> None:
         request = ListPartitionReassignmentsRequest(topics=None, timeout_ms=1000)
         answer = client.ask(request, ListPartitionReassignmentsResponse)
         assert answer.error_code == ErrorCode.NOT_CONTROLLER
+
+
+def test_requests_to_the_controller_are_answered_when_they_give_no_time() -> None:
+    with endpoint_cluster() as cluster, Client(cluster.ports[cluster.controller]) as client:
+        create(client, "t", [[1, 2]])
+        assert listed(client, timeout_ms=0) == {}
+        assert reassign(client, {("t", 0): [2, 1]}, timeout_ms=0) == (0, {("t", 0): 0})
+        late, unneeded = ErrorCode.REQUEST_TIMED_OUT, ErrorCode.ELECTION_NOT_NEEDED
+        assert elect(client, ("t", 0), timeout_ms=0) == (0, {("t", 0): late})
+        cluster.until(lambda: metadata_of(client, "t").topics[0].partitions[0].leader_id == 2)
+        assert elect(client, ("t", 0), timeout_ms=0) == (0, {("t", 0): unneeded})
 
 
 # ---- elections -----------------------------------------------------------------------------------

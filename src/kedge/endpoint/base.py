@@ -22,6 +22,7 @@ from kedge.model import BrokerId
 from kedge.model.error_codes import ErrorCode
 from kedge.store.port import Store
 
+ANSWER_MS = 10_000  # for the controller to take an event from its queue and process it
 TOGETHER = 500  # items of a large request that are worked off in one go on the store's thread
 
 T = TypeVar("T")
@@ -99,11 +100,12 @@ class Base:
         return controller is not None and controller.view.active
 
     async def ask(self, node: BrokerId, question: Question, timeout_ms: int) -> Any:
-        """The answer of the controller that speaks as this node."""
+        """The answer of the controller that speaks as this node. The request's own time bounds
+        only what is waited for after that: as in Kafka, a request without time is answered."""
         controller = self.around.controllers.get(node)
         if controller is None:
             raise NotController(f"broker {node} is not the controller")
-        answer = await ask(controller, question, timeout_ms)
+        answer = await ask(controller, question, max(timeout_ms, ANSWER_MS))
         if isinstance(answer, ErrorCode):
             raise NotController(f"broker {node} is not the controller any more")
         return answer

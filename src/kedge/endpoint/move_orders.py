@@ -80,6 +80,9 @@ class MoveOrders(Base):
                 return leader in entry.replicas[:1]
             return leader != NO_LEADER
 
-        await self.waiting.until(lambda: all(map(known, elected)), timeout_ms)
-        late = {tp: ErrorCode.REQUEST_TIMED_OUT for tp in elected if not known(tp)}
+        if timeout_ms > 0:
+            await self.waiting.until(lambda: all(map(known, elected)), timeout_ms)
+        late = {
+            tp: ErrorCode.REQUEST_TIMED_OUT for tp in elected if timeout_ms <= 0 or not known(tp)
+        }
         return {tp: late.get(tp, outcomes[tp]) for tp in sorted(outcomes)}
