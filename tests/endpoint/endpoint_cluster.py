@@ -17,16 +17,16 @@ from kedge.brokers.recording import RecordingBrokers
 from kedge.controller.events import Event, IsrChangeRequested, WantedIsr
 from kedge.controller.settings import Settings
 from kedge.endpoint import (
+    BackendDeps,
     ClusterSettings,
     ControllerBackend,
     Endpoint,
     EndpointThread,
-    Images,
-    KeptLogDirs,
+    FakeLogDirs,
     Limits,
     LogDirs,
+    MetadataCaches,
     QuotaSettings,
-    Surroundings,
 )
 from kedge.model import Broker, BrokerId, Recovery, TopicPartition
 from kedge.model import Endpoint as Address
@@ -62,7 +62,7 @@ class EndpointCluster:
         self.admin = MemoryStore(self.ensemble)
         prepare(self.admin)
         self.recorder = RecordingBrokers()
-        self.images = Images(self.recorder)
+        self.images = MetadataCaches(self.recorder)
         self.controller = BrokerId(choices.controller)
         controller_settings = Settings(
             delete_topics=choices.settings.deletion_enabled, auto_rebalance=False
@@ -75,12 +75,12 @@ class EndpointCluster:
             settings=controller_settings,
         )
         self.thread = LoopThread(self.loop)
-        self.log_dirs = choices.log_dirs or KeptLogDirs(self.images)
+        self.log_dirs = choices.log_dirs or FakeLogDirs(self.images)
         self.store = MemoryStore(self.ensemble)
-        around = Surroundings(
+        deps = BackendDeps(
             self.store, self.images, {self.controller: self.loop}, self.log_dirs, "lab-cluster-id"
         )
-        self.backend = ControllerBackend(around, settings=choices.settings)
+        self.backend = ControllerBackend(deps, settings=choices.settings)
         self.endpoint = EndpointThread(
             lambda: Endpoint(self.backend, limits=choices.limits, quota=choices.quota)
         )
@@ -93,7 +93,7 @@ class EndpointCluster:
         for broker in self._brokers:
             self.start(broker)
         self.thread.start()
-        self.until(lambda: len(self.images.image(self.controller).brokers) == len(self._brokers))
+        self.until(lambda: len(self.images.cache(self.controller).brokers) == len(self._brokers))
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -154,7 +154,7 @@ def test_authorized_operations_are_told_when_asked_for() -> None:
 @pytest.mark.parametrize("node", [1, 2, 3])
 def test_every_node_describes_the_same_cluster(node: int) -> None:
     with endpoint_cluster(racks=True) as cluster, Client(cluster.ports[BrokerId(node)]) as client:
-        cluster.until(lambda: len(cluster.images.image(BrokerId(node)).brokers) == 3)
+        cluster.until(lambda: len(cluster.images.cache(BrokerId(node)).brokers) == 3)
         asked = DescribeClusterRequest(include_cluster_authorized_operations=True)
         answer = client.ask(asked, DescribeClusterResponse)
         assert (answer.error_code, answer.cluster_id, answer.controller_id) == (

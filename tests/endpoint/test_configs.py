@@ -32,7 +32,7 @@ def test_a_topics_configs_tell_where_they_come_from(version: int) -> None:
     with endpoint_cluster() as cluster, Client(cluster.ports[BrokerId(2)]) as client:
         with Client(cluster.ports[cluster.controller]) as controller:
             create(controller, "t", [[1]])
-        cluster.until(lambda: "t" in cluster.images.image(BrokerId(2)).topics)
+        cluster.until(lambda: "t" in cluster.images.cache(BrokerId(2)).topics)
         assert alter(client, TOPIC, "t", ("cleanup.policy", Op.SET, "compact")) == (0, None)
         assert alter(client, BROKER, "", ("log.cleanup.policy", Op.SET, "delete,compact"))[0] == 0
         code, entries = describe(client, TOPIC, "t", version=version)
@@ -207,7 +207,7 @@ def test_allowing_unclean_leaders_brings_a_lost_partition_back_at_once() -> None
         controller = cluster.controller
 
         def leader() -> int | None:
-            entry = cluster.images.image(controller).entry(tp)
+            entry = cluster.images.cache(controller).entry(tp)
             return None if entry is None else entry.leadership.leader
 
         cluster.until(lambda: leader() == -1)

@@ -14,12 +14,12 @@ import pytest
 
 from kedge.brokers.wire_forms import Address
 from kedge.endpoint import QuotaSettings
+from kedge.endpoint.broker_requests import BrokerRequests
 from kedge.endpoint.controller_node import ControllerNode
+from kedge.endpoint.controller_stub import NoLogDirs
 from kedge.endpoint.dispatch import Dispatcher
-from kedge.endpoint.from_brokers import FromBrokers
-from kedge.endpoint.pseudo_node import NoLogDirs
 from kedge.endpoint.quota import MutationQuota
-from kedge.endpoint.relay import Relay, wants_no_answer
+from kedge.endpoint.relay import Relay, expects_no_answer
 from kedge.errors import MalformedMessage
 from kedge.model import BrokerId, TopicPartition
 from kedge.protocol import APIS, Reader, decode, encode_response, framed
@@ -91,7 +91,7 @@ def cluster() -> Iterator[EndpointCluster]:
 def node_of(cluster: EndpointCluster, *brokers: Address) -> ControllerNode:
     quota = MutationQuota(QuotaSettings(), lambda: 0.0)
     own = Dispatcher(NODE, cluster.backend, quota)
-    return ControllerNode(NODE, own, FromBrokers(cluster.loop), Relay(lambda: list(brokers)))
+    return ControllerNode(NODE, own, BrokerRequests(cluster.loop), Relay(lambda: list(brokers)))
 
 
 def request(key: int, version: int, message: Any, *, flexible: bool) -> bytes:
@@ -234,11 +234,11 @@ def test_what_is_no_request_ends_the_connection(cluster: EndpointCluster, payloa
 def test_a_produce_without_acknowledgement_is_not_waited_for() -> None:
     header = struct.pack(">hhih", 0, 7, 1, 1) + b"c"
     no_transaction = struct.pack(">h", -1)
-    assert wants_no_answer(header + no_transaction + struct.pack(">h", 0))
-    assert not wants_no_answer(header + no_transaction + struct.pack(">h", -1))
+    assert expects_no_answer(header + no_transaction + struct.pack(">h", 0))
+    assert not expects_no_answer(header + no_transaction + struct.pack(">h", -1))
     flexible = struct.pack(">hhih", 0, 9, 1, 1) + b"c\0" + b"\0"
-    assert wants_no_answer(flexible + struct.pack(">h", 0))
-    assert not wants_no_answer(struct.pack(">hhih", 3, 9, 1, 0))
+    assert expects_no_answer(flexible + struct.pack(">h", 0))
+    assert not expects_no_answer(struct.pack(">hhih", 3, 9, 1, 0))
 
 
 def made_topic(cluster: EndpointCluster) -> TopicPartition:

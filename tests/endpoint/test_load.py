@@ -27,7 +27,7 @@ def test_fifty_clients_with_two_hundred_requests_each() -> None:
         assert threading.active_count() == threads
         assert after - before < 16 << 20
         assert cluster.children("/brokers/topics") == ()
-        assert cluster.images.image(cluster.controller).topics == {}
+        assert cluster.images.cache(cluster.controller).topics == {}
 
 
 def settled(cluster: EndpointCluster) -> int:

@@ -26,7 +26,7 @@ NONE = ErrorCode.NONE
 
 
 def replicas_seen(cluster: EndpointCluster, topic: str) -> tuple[BrokerId, ...] | None:
-    entry = cluster.images.image(cluster.controller).entry(TopicPartition(topic, 0))
+    entry = cluster.images.cache(cluster.controller).entry(TopicPartition(topic, 0))
     return None if entry is None else entry.replicas
 
 
@@ -135,7 +135,7 @@ def test_a_preferred_leader_leads_when_the_answer_comes(version: int) -> None:
                 ("x", 0): ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
             },
         )
-        entry = cluster.images.image(cluster.controller).entry(TopicPartition("t", 0))
+        entry = cluster.images.cache(cluster.controller).entry(TopicPartition("t", 0))
         assert entry is not None
         assert entry.leadership.leader == 3
 
@@ -157,7 +157,7 @@ def test_an_unclean_leader_is_elected_only_on_demand() -> None:
         refused = elect(client, ("t", 0))
         assert refused == (0, {("t", 0): ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE})
         assert elect(client, ("t", 0), kind=1) == (0, {("t", 0): 0})
-        entry = cluster.images.image(cluster.controller).entry(tp)
+        entry = cluster.images.cache(cluster.controller).entry(tp)
         assert entry is not None
         assert entry.leadership.leader == 3
 

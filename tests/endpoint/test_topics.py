@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kedge.endpoint.handlers.ids import wire_id
+from kedge.endpoint.handlers.encoding import wire_id
 from kedge.errors import PolicyViolation
 from kedge.model import BrokerId, TopicPartition
 from kedge.model.broker_requests import StopReplica
@@ -44,7 +44,7 @@ def test_a_created_topic_is_answered_when_all_its_partitions_are_led() -> None:
     with endpoint_cluster() as cluster, Client(cluster.ports[cluster.controller]) as client:
         (topic,) = create_all(client, counted("t", 6, 2, retention__ms="1000")).topics
         assert (topic.error_code, topic.num_partitions, topic.replication_factor) == (0, 6, 2)
-        known = cluster.images.image(cluster.controller).topics["t"]
+        known = cluster.images.cache(cluster.controller).topics["t"]
         assert all(known.has_leader(p) for p in range(6))
         configs = {c.name: c for c in topic.configs or ()}
         assert (configs["retention.ms"].value, configs["retention.ms"].config_source) == ("1000", 1)
@@ -121,7 +121,7 @@ def test_whoever_gives_no_time_is_told_so_although_the_topic_is_made(timeout_ms:
     with endpoint_cluster() as cluster, Client(cluster.ports[cluster.controller]) as client:
         code = code_for(client, counted("t", 1, 1), timeout_ms=timeout_ms)
         assert code == ErrorCode.REQUEST_TIMED_OUT
-        cluster.until(lambda: "t" in cluster.images.image(cluster.controller).topics)
+        cluster.until(lambda: "t" in cluster.images.cache(cluster.controller).topics)
 
 
 def test_a_topic_that_nobody_can_lead_times_out() -> None:
@@ -186,7 +186,7 @@ def test_added_partitions_are_led_when_the_answer_comes(version: int) -> None:
         create(client, "t", [[1, 2]])
         before = decode_topic("t", cluster.data("/brokers/topics/t")).topic_id
         assert expand(client, ("t", 3, [[2, 3], [3, 1]]), version=version) == {"t": 0}
-        known = cluster.images.image(cluster.controller).topics["t"]
+        known = cluster.images.cache(cluster.controller).topics["t"]
         assert [known.has_leader(p) for p in range(3)] == [True] * 3
         assert assignment_of(cluster, "t") == {0: (1, 2), 1: (2, 3), 2: (3, 1)}
         assert decode_topic("t", cluster.data("/brokers/topics/t")).topic_id == before
@@ -217,7 +217,7 @@ def test_an_expansion_without_time_is_made_all_the_same() -> None:
         create(client, "t", [[1]])
         assert expand(client, ("t", 2, None), timeout_ms=0) == {"t": ErrorCode.REQUEST_TIMED_OUT}
         tp = TopicPartition("t", 1)
-        cluster.until(lambda: cluster.images.image(cluster.controller).entry(tp) is not None)
+        cluster.until(lambda: cluster.images.cache(cluster.controller).entry(tp) is not None)
 
 
 def test_a_topic_marked_for_deletion_does_not_grow() -> None:
@@ -239,7 +239,7 @@ def test_a_deleted_topic_is_gone_when_the_answer_comes(version: int) -> None:
             0,
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         ]
-        assert "t" not in cluster.images.image(cluster.controller).topics
+        assert "t" not in cluster.images.cache(cluster.controller).topics
         cluster.until(lambda: cluster.children("/brokers/topics") == ())
         cluster.until(lambda: cluster.children("/admin/delete_topics") == ())
         assert cluster.children("/config/topics") == ()
@@ -298,7 +298,7 @@ def test_a_deletion_is_done_for_clients_while_a_broker_is_down() -> None:
     with endpoint_cluster() as cluster, Client(cluster.ports[cluster.controller]) as client:
         create(client, "t", [[1, 2]])
         cluster.stop(2)
-        cluster.until(lambda: 2 not in cluster.images.image(cluster.controller).brokers)
+        cluster.until(lambda: 2 not in cluster.images.cache(cluster.controller).brokers)
         assert delete(client, "t") == [0]
         assert cluster.children("/brokers/topics") == ("t",)
         assert code_for(client, counted("t", 1, 1)) == ErrorCode.TOPIC_ALREADY_EXISTS
@@ -352,7 +352,7 @@ def test_a_topic_comes_into_being_when_it_is_asked_for() -> None:
 
 def test_another_node_knows_no_such_topic_yet() -> None:
     with endpoint_cluster() as cluster, Client(cluster.ports[BrokerId(2)]) as client:
-        cluster.until(lambda: bool(cluster.images.image(BrokerId(2)).brokers))
+        cluster.until(lambda: bool(cluster.images.cache(BrokerId(2)).brokers))
         assert ask_for(client, "t") == {"t": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
         cluster.until(lambda: ask_for(client, "t") == {"t": 0})
 

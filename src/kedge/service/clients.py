@@ -15,16 +15,16 @@ import struct
 import time
 
 from kedge.endpoint import (
+    BackendDeps,
     ClusterSettings,
     ControllerBackend,
-    Images,
+    MetadataCaches,
     QuotaSettings,
-    Surroundings,
 )
+from kedge.endpoint.controller_stub import NoLogDirs
 from kedge.endpoint.dispatch import Answer, Dispatcher
-from kedge.endpoint.pseudo_node import NoLogDirs
 from kedge.endpoint.quota import MutationQuota
-from kedge.endpoint.worker import WorkerLoop
+from kedge.endpoint.threads import WorkerLoop
 from kedge.model import BrokerId
 from kedge.protocol import APIS
 from kedge.runtime import Loop
@@ -38,14 +38,14 @@ TOPIC_CHANGES = frozenset({"CreatePartitions", "CreateTopics", "DeleteTopics", "
 class Clients:
     """Answers requests that the controller's node does not pass on to a broker."""
 
-    def __init__(self, node: BrokerId, store: Store, images: Images, loop: Loop) -> None:
+    def __init__(self, node: BrokerId, store: Store, caches: MetadataCaches, loop: Loop) -> None:
         self._node = node
-        self._images = images
+        self._caches = caches
         self._loop = loop
         quota = MutationQuota(QuotaSettings(), time.monotonic)
-        around = Surroundings(store, images, {node: loop}, NoLogDirs(), _cluster_id(store))
+        deps = BackendDeps(store, caches, {node: loop}, NoLogDirs(), _cluster_id(store))
         self.worker = WorkerLoop()
-        self.backend = ControllerBackend(around)
+        self.backend = ControllerBackend(deps)
         self._dispatcher = Dispatcher(node, self.backend, quota, worker=self.worker)
 
     def adopt(self, settings: ClusterSettings) -> None:
@@ -56,12 +56,12 @@ class Clients:
         """The answer to a request."""
         api = APIS.get(struct.unpack_from(">h", payload)[0])
         if api is not None and api.name in TOPIC_CHANGES:
-            await self.backend.waiting.until(self._is_settled, SETTLED_MS)
+            await self.backend.changes.wait_until(self._is_settled, SETTLED_MS)
         return await self._dispatcher.answer(payload)
 
     def _is_settled(self) -> bool:
         """Whether brokers have the current topics and members, if this controller is active."""
-        view, known = self._loop.view, self._images.image(self._node)
+        view, known = self._loop.view, self._caches.cache(self._node)
         if not view.active or not view.registered:
             return True
         if not known.brokers or (view.topics and not known.topics):

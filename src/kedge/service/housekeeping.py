@@ -165,7 +165,7 @@ def _replication_factor(settings: ClusterSettings, topic: str) -> int:
 
 
 async def _auto_create(backend: ControllerBackend, node: BrokerId, topic: str) -> str:
-    found = await backend.auto_create(
+    found = await backend.topics.auto_create(
         node, [topic], client_allows=True, for_coordinator=True, charge=lambda _: None
     )
     return "; ".join(map(str, found.values()))

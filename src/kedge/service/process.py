@@ -11,9 +11,9 @@ from kedge.brokers.wire import WireBrokers
 from kedge.brokers.wire_forms import Address, address_of
 from kedge.controller.settings import Settings
 from kedge.endpoint import Endpoint, EndpointThread
+from kedge.endpoint.broker_requests import BrokerRequests
 from kedge.endpoint.controller_node import ControllerNode
-from kedge.endpoint.dispatch import Answering, Dispatcher
-from kedge.endpoint.from_brokers import FromBrokers
+from kedge.endpoint.dispatch import Dispatcher, Node
 from kedge.endpoint.relay import Relay
 from kedge.endpoint.server import Traffic
 from kedge.model import BrokerId
@@ -21,8 +21,8 @@ from kedge.runtime import LogEntry, Loop, LoopThread, Sink, prepare
 from kedge.service.broker_settings import BrokerSettings
 from kedge.service.clients import Clients
 from kedge.service.housekeeping import Housekeeping, ask_any_broker
-from kedge.service.images import NodeImages
 from kedge.service.metrics import MetricsServer
+from kedge.service.node_cache import NodeMetadataCaches
 from kedge.service.options import Options, supported_protocol
 from kedge.store.zookeeper import ZooKeeperStore
 
@@ -95,9 +95,9 @@ class ControllerService:
         known = ask_any_broker(admin, options.listener, excluding=options.id)
         self.wire = WireBrokers(node=options.id, listener=options.listener)
         self._stack.callback(self.wire.close)
-        self.images = NodeImages(self.wire, options.id)
+        self.caches = NodeMetadataCaches(self.wire, options.id)
         self.loop = self._make_loop(known)
-        self.clients = Clients(options.id, self._session(), self.images, self.loop)
+        self.clients = Clients(options.id, self._session(), self.caches, self.loop)
         self._stack.callback(self.clients.close)
         if known is not None:
             self.clients.adopt(known.for_clients())
@@ -127,7 +127,7 @@ class ControllerService:
         return Loop(
             options.id,
             self._session(),
-            self.images,
+            self.caches,
             now_ms=steady_wall_clock(),
             settings=settings,
             log=self._log,
@@ -136,20 +136,18 @@ class ControllerService:
     def _listen(self) -> Address:
         """Open the port; where it came to be."""
         options = self.options
-        self._endpoint = EndpointThread(
-            lambda: Endpoint(self.clients.backend, through=self._through)
-        )
+        self._endpoint = EndpointThread(lambda: Endpoint(self.clients.backend, wrap=self._wrap))
         self._endpoint.start()
         self._stack.callback(self._endpoint.stop)
         self._stack.callback(lambda: self._endpoint.run(self._node.close()))
         port = self._endpoint.open(options.id, options.listen.host, options.listen.port)
         return Address(options.listen.host, port)
 
-    def _through(self, node: BrokerId, _own: Dispatcher) -> Answering:
+    def _wrap(self, node: BrokerId, _own: Dispatcher) -> Node:
         def count(name: str) -> None:
             self.traffic.requests[name] += 1
 
-        brokers = FromBrokers(self.loop)
+        brokers = BrokerRequests(self.loop)
         relay = Relay(self.broker_addresses)
         self._node = ControllerNode(
             node, self.clients, brokers, relay, worker=self.clients.worker, count=count

@@ -1,8 +1,8 @@
-"""What brokers ask of their controller: ISR changes, leave to go, producer ids.
+"""Requests from brokers to the controller: ISR changes, controlled shutdowns, producer ids.
 
-Each request becomes an event in the controller's queue, and the script's answer the response. A
-controller that does not answer in time, because it has lost the role or is on its way to it, is
-answered for: brokers look for the controller again and ask again.
+Each request becomes an event in the controller's queue, and the script's answer the response. While
+the controller does not answer, because it lost the role or is still taking over, the response is
+NOT_CONTROLLER: brokers look for the controller again and repeat the request.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kedge.controller.events import (
 )
 from kedge.controller.isr import IsrAnswer
 from kedge.controller.shutdown import ShutdownAnswer
-from kedge.endpoint.asking import Controller, ask
+from kedge.endpoint.threads import Controller, ask_controller
 from kedge.errors import Unavailable
 from kedge.model import BrokerId, Recovery, TopicPartition
 from kedge.model.error_codes import ErrorCode
@@ -36,8 +36,8 @@ _IDS_SINCE = 2  # AlterPartition names topics by id
 _MEMBERS_SINCE = 3
 
 
-class FromBrokers:
-    """Answers brokers for one controller."""
+class BrokerRequests:
+    """Answers the requests of brokers to one controller."""
 
     def __init__(self, controller: Controller) -> None:
         self._controller = controller
@@ -51,7 +51,7 @@ class FromBrokers:
 
     async def _ask(self, event: Any) -> Any:
         try:
-            return await ask(self._controller, event, ANSWER_MS)
+            return await ask_controller(self._controller, event, ANSWER_MS)
         except Unavailable:
             return None
 
@@ -62,10 +62,10 @@ class FromBrokers:
     ) -> m.AlterPartitionResponse:
         """ISR changes (KIP-497)."""
         by_id = header.version >= _IDS_SINCE
-        asked = [(t.topic_id or "") if by_id else t.topic for t in request.topics]
+        keys = [(t.topic_id or "") if by_id else t.topic for t in request.topics]
         topics: dict[str, Mapping[int, WantedIsr]] = {
             key: {wish.partition: _wanted(wish, header.version) for wish in topic.partitions}
-            for key, topic in zip(asked, request.topics, strict=True)
+            for key, topic in zip(keys, request.topics, strict=True)
         }
         broker = BrokerId(request.broker)
         event = IsrChangeRequested(broker, request.broker_epoch, topics, header.version)
@@ -74,7 +74,7 @@ class FromBrokers:
             error = answer.error if isinstance(answer, IsrAnswer) else ErrorCode.NOT_CONTROLLER
             return m.AlterPartitionResponse(error)
         altered: list[m.AlteredTopic] = []
-        for key, topic in zip(asked, request.topics, strict=True):
+        for key, topic in zip(keys, request.topics, strict=True):
             name = answer.names.get(key, key)
             each = tuple(_altered_one(answer, name, wish.partition) for wish in topic.partitions)
             altered.append(
@@ -89,7 +89,7 @@ class FromBrokers:
     async def controlled_shutdown(
         self, header: BrokerHeader, request: m.ControlledShutdownRequest
     ) -> m.ControlledShutdownResponse:
-        """Leave to go, once others lead what the broker led."""
+        """Permission to shut down, once other brokers lead the broker's partitions."""
         event = ShutdownRequested(BrokerId(request.broker), request.broker_epoch)
         answer = await self._ask(event)
         if not isinstance(answer, ShutdownAnswer):
@@ -111,9 +111,9 @@ class FromBrokers:
 
 
 _ANSWERS: Mapping[int, Any] = {
-    ALTER_PARTITION.key: FromBrokers.alter_partition,
-    CONTROLLED_SHUTDOWN.key: FromBrokers.controlled_shutdown,
-    ALLOCATE_PRODUCER_IDS.key: FromBrokers.allocate_producer_ids,
+    ALTER_PARTITION.key: BrokerRequests.alter_partition,
+    CONTROLLED_SHUTDOWN.key: BrokerRequests.controlled_shutdown,
+    ALLOCATE_PRODUCER_IDS.key: BrokerRequests.allocate_producer_ids,
 }
 
 

@@ -1,31 +1,33 @@
-"""Configs in the store: read, judged, written, and announced to whoever watches for changes."""
+"""Requests to describe and alter configs of topics and brokers, in the metadata store."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
-from kedge.endpoint.backend import ConfigEntry, ConfigKind, ConfigSetting, Resource, ResourceType
+from kedge.controller.events import UncleanElectionEnabled
 from kedge.endpoint.broker_configs import (
     as_release,
     describe_all_brokers,
     describe_broker,
     judge_broker_configs,
 )
-from kedge.endpoint.images import Image
-from kedge.endpoint.settings import ClusterSettings
-from kedge.endpoint.views import Views
-from kedge.errors import InvalidConfiguration, InvalidRequest, KedgeError, NodeMissing
+from kedge.endpoint.cluster_access import ClusterAccess
+from kedge.endpoint.config_values import (
+    ConfigEntry,
+    ConfigKind,
+    ConfigSetting,
+    Resource,
+    ResourceType,
+)
+from kedge.endpoint.metadata_caches import MetadataCache
+from kedge.endpoint.threads import chunks
+from kedge.errors import InvalidConfiguration, InvalidRequest, KedgeError
 from kedge.model import BrokerId
 from kedge.model.java_text import whole_number
 from kedge.protocol.reader import TEXT_BYTES_MAX
-from kedge.store.port import Create, SetData, Store
-from kedge.store.znodes import (
-    DEFAULT_ENTITY,
-    NEW_CONFIG_CHANGE,
-    config_path,
-    encode_config,
-    encode_config_change,
-)
+from kedge.store.znodes import DEFAULT_ENTITY
+from kedge.topic_changes import change_configs
 from kedge.topics import (
     Alteration,
     ClusterView,
@@ -39,6 +41,8 @@ from kedge.topics import (
     validate_name,
 )
 from kedge.topics.configure import refuse_unknown
+
+_UNCLEAN = "unclean.leader.election.enable"
 
 Configs = Mapping[str, str]
 
@@ -72,21 +76,29 @@ def _topic_entry(described: Described, release: Release) -> ConfigEntry:
     )
 
 
-class StoredConfigs:
-    """Configs of topics, and of the brokers that this endpoint speaks for."""
+class ConfigRequests:
+    """Describe and alter the configs of topics, and of the brokers that the endpoint serves."""
 
-    def __init__(self, store: Store, views: Views, settings: Callable[[], ClusterSettings]) -> None:
-        self._store = store
-        self._views = views
-        self._settings = settings
+    def __init__(self, cluster: ClusterAccess) -> None:
+        self._cluster = cluster
 
     # ---- describe -----------------------------------------------------------------------------
 
-    def describe(
-        self, node: BrokerId, resources: Sequence[Resource], image: Image
+    async def describe(
+        self, node: BrokerId, resources: Sequence[Resource]
     ) -> list[Sequence[ConfigEntry] | KedgeError]:
-        """All configs of each resource, with where they come from."""
-        view = self._views.of_configs(image, node, _topics(resources))
+        """All configs of each resource. In chunks: other requests use the store in between, and
+        the rest is left out when the caller is cancelled."""
+        cache = self._cluster.cache(node)
+        found: list[Sequence[ConfigEntry] | KedgeError] = []
+        for some in chunks(resources):
+            found += await self._cluster.thread.run(partial(self._describe, node, some, cache))
+        return found
+
+    def _describe(
+        self, node: BrokerId, resources: Sequence[Resource], cache: MetadataCache
+    ) -> list[Sequence[ConfigEntry] | KedgeError]:
+        view = self._cluster.views.for_configs(cache, node, _topics(resources))
         topics = TopicEntries(view)
         answers: list[Sequence[ConfigEntry] | KedgeError] = []
         for resource in resources:
@@ -104,31 +116,53 @@ class StoredConfigs:
             refuse_unknown(resource.name, view)
             return topics.of(view.overrides(resource.name))
         if resource.type == ResourceType.BROKER_LOGGER and resource.name == str(node):
-            return []  # a broker that has no loggers
+            return []  # there are no loggers
         if _broker_of(node, resource) is None:
             return describe_all_brokers(view.broker_configs.dynamic_default, view.release)
         return describe_broker(view.broker_configs, view.release)
 
     # ---- alter --------------------------------------------------------------------------------
 
-    def alter(
+    async def alter(
         self,
         node: BrokerId,
         changes: Mapping[Resource, Sequence[Alteration]],
-        image: Image,
+        *,
+        replace: bool,
+        validate_only: bool,
+    ) -> Mapping[Resource, KedgeError | None]:
+        """Change configs step by step; with `replace` the steps (all SET) are all that remains.
+        The controller elects leaders where unclean ones are allowed from now on."""
+        cache = self._cluster.cache(node)
+        alter = partial(self._alter, replace=replace, validate_only=validate_only)
+        outcome: dict[Resource, KedgeError | None] = {}
+        for some in chunks(list(changes)):
+            part = {resource: changes[resource] for resource in some}
+            outcome |= await self._cluster.thread.run(partial(alter, node, part, cache))
+        for resource, error in outcome.items():
+            if error is None and not validate_only and any(map(_allows_unclean, changes[resource])):
+                topic = resource.name if resource.type == ResourceType.TOPIC else None
+                self._cluster.put_to_controllers(UncleanElectionEnabled(topic))
+        return outcome
+
+    def _alter(
+        self,
+        node: BrokerId,
+        changes: Mapping[Resource, Sequence[Alteration]],
+        cache: MetadataCache,
         *,
         replace: bool,
         validate_only: bool,
     ) -> dict[Resource, KedgeError | None]:
-        """Change each resource for itself; None where it went well."""
-        view = self._views.of_configs(image, node, _topics(changes))
+        """Change each resource by itself; None where it succeeded."""
+        view = self._cluster.views.for_configs(cache, node, _topics(changes))
         outcome: dict[Resource, KedgeError | None] = {}
         for resource, steps in changes.items():
             try:
                 entity, configs = self._judge(node, resource, steps, view, replace)
                 _refuse_long(configs)
                 if not validate_only:
-                    self._write(entity, configs)
+                    change_configs(self._cluster.store.batch, entity, configs)
                 outcome[resource] = None
             except KedgeError as refusal:
                 outcome[resource] = refusal
@@ -157,23 +191,14 @@ class StoredConfigs:
     def _judge_topic(
         self, topic: str, steps: Sequence[Alteration], view: ClusterView, replace: bool
     ) -> Configs:
-        policy = self._settings().alter_policy
+        policy = self._cluster.settings.alter_policy
         if replace:
             return judge_replace(topic, _texts(steps), view, policy=policy).configs
         return judge_alter(topic, steps, view, policy=policy).configs
 
-    def _write(self, entity: str, configs: Configs) -> None:
-        """The configs, then the notice: whoever reads the notice finds the configs."""
-        path, data = config_path(entity), encode_config(configs)
-        (answer,) = self._store.batch([SetData(path, data)])
-        if isinstance(answer, NodeMissing):
-            self._store.batch([Create(path, data)])
-        notice = encode_config_change(entity)
-        self._store.batch([Create(NEW_CONFIG_CHANGE, notice, sequential=True)])
-
 
 def _broker_of(node: BrokerId, resource: Resource) -> BrokerId | None:
-    """The broker that a resource is, None for all of them; others are not ours to speak for."""
+    """The broker that a resource names, None for all brokers. A node answers only for itself."""
     if resource.type != ResourceType.BROKER:
         raise InvalidRequest(f"{resource} has no configs here")
     if resource.name == "":
@@ -183,13 +208,14 @@ def _broker_of(node: BrokerId, resource: Resource) -> BrokerId | None:
         raise InvalidRequest(f"{resource.name!r} is not a broker's id")
     if number != node:
         raise InvalidRequest(
-            f"this is broker {node}, not {number}", hint="ask that broker, or leave the id empty"
+            f"this is broker {node}, not {number}",
+            hint="send it to that broker, or leave the id empty",
         )
     return node
 
 
 def _refuse_long(configs: Configs) -> None:
-    """Refuse values that no answer could show: APPEND makes them longer than one text may be."""
+    """Refuse values that no response can hold: APPEND can make them longer than a string may be."""
     for name, text in configs.items():
         if len(text.encode()) > TEXT_BYTES_MAX:
             raise InvalidConfiguration(
@@ -206,3 +232,8 @@ def _texts(steps: Sequence[Alteration]) -> dict[str, str]:
 
 def _topics(resources: Iterable[Resource]) -> list[str]:
     return [r.name for r in resources if r.type == ResourceType.TOPIC]
+
+
+def _allows_unclean(step: Alteration) -> bool:
+    wanted = step.op is Op.SET and step.name == _UNCLEAN
+    return wanted and (step.value or "").strip().lower() == "true"

@@ -1,12 +1,12 @@
-"""What each broker believes of the cluster: its metadata cache, as the controller filled it.
+"""The metadata cache of each broker: the part of the cluster that the controller has sent to it.
 
-Kafka's brokers answer questions about topics from what UpdateMetadata told them, never from the
-store. So does the endpoint: `Images` stands between the controller and its brokers (it is a
-`Brokers` port around another), and takes down what each broker has accepted.
+Kafka's brokers answer questions about topics from what UpdateMetadata brought them, never from the
+store. So does the endpoint: `MetadataCaches` is a `Brokers` port around another one, and records
+what each broker has accepted.
 
-An image is a value and is never changed; a new one takes its place in one step, so any thread may
-read. Brokers that are told the same share one image: two hundred thousand partitions are kept
-once, however many brokers know them.
+A cache is an immutable value; a new one replaces it in one step, so any thread may read it. Brokers
+that were sent the same share one cache: two hundred thousand partitions are stored once, however
+many brokers have them.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ from kedge.model.error_codes import ErrorCode
 
 @dataclass(frozen=True, slots=True)
 class CachedTopic:
-    """A topic as a broker knows it."""
+    """A topic in a broker's cache."""
 
     name: str
     topic_id: str | None
     partitions: Mapping[int, MetadataEntry]
 
     def has_leader(self, partition: int) -> bool:
-        """Whether somebody leads the partition."""
+        """Whether the partition has a leader."""
         entry = self.partitions.get(partition)
         return entry is not None and entry.leadership.leader != NO_LEADER
 
 
 @dataclass(frozen=True, slots=True)
-class Image:
-    """The cluster as a broker knows it; nothing at all before the controller has spoken."""
+class MetadataCache:
+    """The cluster as a broker knows it; empty before the controller's first request."""
 
     controller: BrokerId | None = None
     brokers: Mapping[BrokerId, Broker] = field(default_factory=dict[BrokerId, Broker])
@@ -53,12 +53,12 @@ class Image:
     partition_count: int = 0
 
     def entry(self, tp: TopicPartition) -> MetadataEntry | None:
-        """One partition."""
+        """One partition, if it is known."""
         topic = self.topics.get(tp.topic)
         return None if topic is None else topic.partitions.get(tp.partition)
 
-    def after(self, request: UpdateMetadata) -> Image:
-        """The image once a broker has taken this request."""
+    def after(self, request: UpdateMetadata) -> MetadataCache:
+        """The cache once a broker has accepted this request."""
         topics, names = dict(self.topics), dict(self.names_by_id)
         count = self.partition_count
         for name, changes in _by_topic(request.partitions).items():
@@ -74,10 +74,10 @@ class Image:
                 if topic_id is not None:
                     names[topic_id] = name
         brokers = {broker.id: broker for broker in request.live_brokers}
-        return Image(request.sender.controller, brokers, topics, names, count)
+        return MetadataCache(request.sender.controller, brokers, topics, names, count)
 
 
-NOTHING = Image()
+EMPTY = MetadataCache()
 
 
 def _by_topic(
@@ -99,98 +99,99 @@ def _changed(
     return after
 
 
-class _Step(NamedTuple):
-    """A change that one broker has made, for the next to share. Holds what it was made from, so
-    that nothing else can take its place in memory."""
+class _Update(NamedTuple):
+    """The last update, for other brokers to share its result. It refers to the cache that it was
+    made from, so that no other object can get the same identity."""
 
-    before: Image
+    before: MetadataCache
     request: UpdateMetadata
-    after: Image
+    after: MetadataCache
 
 
-class Images:
-    """The images of all brokers, and the port that keeps them."""
+class MetadataCaches:
+    """The caches of all brokers, and the port that fills them."""
 
     def __init__(self, brokers: Brokers | None = None) -> None:
-        self._brokers = brokers  # none where each controller brings its own (`around`)
-        self._images: dict[BrokerId, Image] = {}
+        self._brokers = brokers  # None where each controller has its own port (`wrap`)
+        self._caches: dict[BrokerId, MetadataCache] = {}
         self._epochs: dict[BrokerId, int] = {}
-        self._last: _Step | None = None
-        self._lock = Lock()  # two controllers may speak at once, when one takes over
+        self._last: _Update | None = None
+        self._lock = Lock()  # two controllers may send at once, while one takes over
         self._listeners: list[Callable[[], None]] = []
 
-    def image(self, broker: BrokerId) -> Image:
-        """What a broker believes now."""
-        return self._images.get(broker, NOTHING)
+    def cache(self, broker: BrokerId) -> MetadataCache:
+        """A broker's cache as it is now."""
+        return self._caches.get(broker, EMPTY)
 
     def listen(self, listener: Callable[[], None]) -> None:
-        """Call this after every change, on whatever thread made it: it must only wake somebody."""
+        """Call a function after every update, on the thread that made it; it must not block."""
         self._listeners.append(listener)
 
     def open(self, broker: Broker, *, epoch: int) -> BrokerLink:
-        """A link through which all is passed on."""
-        assert self._brokers is not None, "these images are only for going around"
-        return self.watch(self._brokers.open(broker, epoch=epoch), broker, epoch)
+        """A link to a broker, whose accepted updates are recorded."""
+        assert self._brokers is not None, "these caches have no port of their own"
+        return self.record(self._brokers.open(broker, epoch=epoch), broker, epoch)
 
-    def around(self, brokers: Brokers) -> Brokers:
-        """The same images around another port: each controller of a cluster has its own way."""
-        return _Around(self, brokers)
+    def wrap(self, brokers: Brokers) -> Brokers:
+        """Another port that fills the same caches: each controller of a cluster has its own."""
+        return _RecordedBrokers(self, brokers)
 
-    def watch(self, link: BrokerLink, broker: Broker, epoch: int) -> BrokerLink:
-        """A link through which all is passed on. A broker that has begun anew knows nothing."""
+    def record(self, link: BrokerLink, broker: Broker, epoch: int) -> BrokerLink:
+        """A link whose accepted updates are recorded. A broker that has restarted has an empty
+        cache."""
         if self._epochs.get(broker.id) != epoch:
             self._epochs[broker.id] = epoch
-            self._images[broker.id] = NOTHING
-        return _WatchedLink(self, link)
+            self._caches[broker.id] = EMPTY
+        return _RecordedLink(self, link)
 
     def accepted(self, request: UpdateMetadata) -> None:
-        """A broker has taken what it was told."""
+        """Record that a broker has accepted an update."""
         with self._lock:
-            before, last = self.image(request.to), self._last
+            before, last = self.cache(request.to), self._last
             if last is not None and last.before is before and _same_content(last.request, request):
                 after = last.after
             else:
                 after = before.after(request)
-                self._last = _Step(before, request, after)
-            self._images[request.to] = after
+                self._last = _Update(before, request, after)
+            self._caches[request.to] = after
         for listener in self._listeners:
             listener()
 
 
 def _same_content(one: UpdateMetadata, other: UpdateMetadata) -> bool:
-    """Whether two requests of one sending say the same to different brokers."""
+    """Whether two requests to different brokers have the same content."""
     return one.partitions is other.partitions and one.live_brokers is other.live_brokers
 
 
-class _Around:
-    """One of several ports whose brokers share the images."""
+class _RecordedBrokers:
+    """One of several ports that fill the same caches."""
 
-    def __init__(self, images: Images, brokers: Brokers) -> None:
-        self._images = images
+    def __init__(self, caches: MetadataCaches, brokers: Brokers) -> None:
+        self._caches = caches
         self._brokers = brokers
 
     def open(self, broker: Broker, *, epoch: int) -> BrokerLink:
-        """A link through which all is passed on."""
-        return self._images.watch(self._brokers.open(broker, epoch=epoch), broker, epoch)
+        """A link to a broker, whose accepted updates are recorded."""
+        return self._caches.record(self._brokers.open(broker, epoch=epoch), broker, epoch)
 
 
-class _WatchedLink:
-    """A link that takes down what was accepted."""
+class _RecordedLink:
+    """A link that records accepted updates."""
 
-    def __init__(self, images: Images, link: BrokerLink) -> None:
-        self._images = images
+    def __init__(self, caches: MetadataCaches, link: BrokerLink) -> None:
+        self._caches = caches
         self._link = link
 
     def send(self, request: BrokerRequest, answered: Answered) -> None:
-        """Pass a request on."""
+        """Send a request."""
 
-        def taken(answer: BrokerAnswer) -> None:
+        def record(answer: BrokerAnswer) -> None:
             if isinstance(request, UpdateMetadata) and answer.error is ErrorCode.NONE:
-                self._images.accepted(request)
+                self._caches.accepted(request)
             answered(answer)
 
-        self._link.send(request, taken)
+        self._link.send(request, record)
 
     def close(self) -> None:
-        """Give the broker up."""
+        """Close the link."""
         self._link.close()

@@ -1,8 +1,8 @@
-"""What a node answers that is listed among brokers but is none: nothing is kept or set there.
+"""Stub answers for a node that is listed among the brokers but is only a controller.
 
-Kafka's tools go round all nodes: they clear throttles on each, and sum up the log directories of
-each. An empty success lets them pass; an empty list of directories would not, for the Java client
-takes it for a refusal.
+Kafka's tools visit all listed nodes: they clear throttles on each, and sum up the log directories of
+each. An empty success lets them proceed; an empty list of directories would not, because the Java
+client takes it for an error.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
-from kedge.endpoint.backend import LogDirState, ResourceType
+from kedge.endpoint.config_values import ResourceType
+from kedge.endpoint.log_dirs import LogDirState
 from kedge.errors import ReplicaNotAvailable
 from kedge.model import BrokerId, TopicPartition
 from kedge.model.error_codes import ErrorCode
@@ -24,34 +25,34 @@ from kedge.protocol.messages import (
     IncrementalAlterConfigsResponse,
 )
 
-DIRECTORY = "/controller"  # a name to show; there is no such directory
+DIRECTORY = "/controller"  # a name for responses; there is no such directory
 
 _OWN = {ResourceType.BROKER, ResourceType.BROKER_LOGGER}
 
-Answering = Callable[[Any], Awaitable[ApiMessage]]
+StubHandler = Callable[[Any], Awaitable[ApiMessage]]
 
 
 class NoLogDirs:
-    """The directories of a node that keeps nothing."""
+    """The log directories of a node that stores nothing."""
 
     def describe(self, broker: BrokerId) -> Sequence[LogDirState]:
-        """One, with nothing in it."""
+        """One empty directory."""
         return [LogDirState(DIRECTORY)]
 
     def move(self, broker: BrokerId, tp: TopicPartition, path: str) -> None:
-        """There is nothing to move."""
+        """Refuse: the node has no replicas."""
         raise ReplicaNotAvailable(f"node {broker} is a controller and holds no replica of {tp}")
 
 
-def is_about(node: BrokerId, request: Any) -> bool:
-    """Whether all that a request about configs names is this node itself."""
+def concerns_only(node: BrokerId, request: Any) -> bool:
+    """Whether all resources of a request about configs are this node itself."""
     return all(
         r.resource_type in _OWN and r.resource_name == str(node) for r in request.resources
     ) and bool(request.resources)
 
 
 async def describe_configs(request: DescribeConfigsRequest) -> DescribeConfigsResponse:
-    """No configs."""
+    """No configs, for each resource."""
     result = DescribeConfigsResponse.DescribeConfigsResult
     return DescribeConfigsResponse(
         results=[
@@ -68,22 +69,22 @@ async def describe_configs(request: DescribeConfigsRequest) -> DescribeConfigsRe
 
 
 async def alter_configs(request: AlterConfigsRequest) -> AlterConfigsResponse:
-    """Done, for there is nothing to do."""
+    """Success, without any effect."""
     return AlterConfigsResponse(
-        responses=_done(AlterConfigsResponse.AlterConfigsResourceResponse, request)
+        responses=_succeeded(AlterConfigsResponse.AlterConfigsResourceResponse, request)
     )
 
 
 async def incremental_alter_configs(
     request: IncrementalAlterConfigsRequest,
 ) -> IncrementalAlterConfigsResponse:
-    """Done, for there is nothing to do."""
+    """Success, without any effect."""
     return IncrementalAlterConfigsResponse(
-        responses=_done(IncrementalAlterConfigsResponse.AlterConfigsResourceResponse, request)
+        responses=_succeeded(IncrementalAlterConfigsResponse.AlterConfigsResourceResponse, request)
     )
 
 
-def _done(response: Callable[..., Any], request: Any) -> list[Any]:
+def _succeeded(response: Callable[..., Any], request: Any) -> list[Any]:
     return [
         response(
             error_code=ErrorCode.NONE,
@@ -95,7 +96,7 @@ def _done(response: Callable[..., Any], request: Any) -> list[Any]:
     ]
 
 
-CONFIGS: Mapping[str, Answering] = {
+STUB_HANDLERS: Mapping[str, StubHandler] = {
     "DescribeConfigs": describe_configs,
     "AlterConfigs": alter_configs,
     "IncrementalAlterConfigs": incremental_alter_configs,

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from kedge.endpoint.images import CachedTopic, Image
-from kedge.endpoint.weight import is_light
+from kedge.endpoint.dispatch import is_light
+from kedge.endpoint.metadata_caches import CachedTopic, MetadataCache
 from kedge.model import BrokerId, Leadership
 from kedge.model.broker_requests import MetadataEntry
 from kedge.protocol import APIS, Reader, decode
@@ -21,7 +21,7 @@ from kedge.protocol.messages import (
 
 ONE = BrokerId(1)
 ENTRY = MetadataEntry(Leadership(ONE, (ONE,), 0, 0, 1), (ONE,), ())
-LARGE = Image(
+LARGE = MetadataCache(
     topics={
         "large": CachedTopic("large", None, dict.fromkeys(range(10_000), ENTRY)),
         "small": CachedTopic("small", None, {0: ENTRY}),
@@ -63,4 +63,4 @@ def test_a_request_whose_answer_is_large_is_not_light(
 
 def test_every_request_can_be_weighed_in_a_cluster_without_topics() -> None:
     for api in APIS.values():
-        assert is_light(sent(api.request(), api.newest), Image())
+        assert is_light(sent(api.request(), api.newest), MetadataCache())
