@@ -1,8 +1,8 @@
 """Stub answers for a node that is listed among the brokers but is only a controller.
 
-Kafka's tools visit all listed nodes: they clear throttles on each, and sum up the log directories of
-each. An empty success lets them proceed; an empty list of directories would not, because the Java
-client takes it for an error.
+Kafka's tools visit all listed nodes: they clear throttles on each, and sum up the log directories
+of each. An empty success lets them proceed; an empty list of directories would not, because the
+Java client takes it for an error.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From a frame to its answer: the header selects the handler, and the cost selects the event loop."""
+"""From a frame to its answer: the header selects the handler, the cost selects the event loop."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ class Housekeeping:
     def run_once(self) -> float:
         """Do what is due; how many seconds to wait beyond the interval."""
         try:
-            self._role.look()
+            self._role.update()
             self._register()
             if self._service.loop.view.active and self._is_done():
                 return 5 * _INTERVAL_S

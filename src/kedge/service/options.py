@@ -1,4 +1,4 @@
-"""What an operator says when starting a controller."""
+"""Options of a controller process, and how they are parsed."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _OLDEST_TEXT = "2.6"
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How a controller runs.
+    """Options of one controller process.
 
     `take_over` takes the role from any broker that holds it, now and later; without it the
-    controller waits until the role is vacant. `protocol` None asks the brokers.
+    controller waits until the role is vacant. Without `protocol` the brokers' own is used.
     """
 
     zookeeper: str
@@ -42,7 +42,7 @@ def parse_address(text: str) -> Address:
 
 
 def parse_protocol(text: str) -> Ibp:
-    """An inter-broker protocol version that Kedge can speak to brokers."""
+    """An inter-broker protocol version that Kedge can write."""
     return supported_protocol(Ibp.parse(text))
 
 

@@ -1,4 +1,4 @@
-"""The controller as it runs: its parts, put together, started and stopped in the right order."""
+"""The controller process: its parts are connected, started and stopped in the right order."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ControllerService:
         self._stopping = threading.Event()
         self._stack = contextlib.ExitStack()
 
-    # ---- beginning and end ----------------------------------------------------------------------
+    # ---- start and stop -------------------------------------------------------------------------
 
     def __enter__(self) -> ControllerService:
         self.start()
@@ -56,7 +56,7 @@ class ControllerService:
         self.stop()
 
     def start(self) -> None:
-        """Listen, then run for the role."""
+        """Listen, then become a candidate for the controller role."""
         try:
             self._start()
         except BaseException:
@@ -64,26 +64,26 @@ class ControllerService:
             raise
 
     def stop(self) -> None:
-        """Give the role up and end everything; what was started last ends first."""
+        """Give the role up and stop all parts, the last one first."""
         self._stopping.set()
         self._stack.close()
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """Wait until the process is to stop; whether it is."""
+        """Wait until the process is to stop; whether it is to."""
         return self._stopping.wait(timeout_s)
 
-    def ask_to_stop(self) -> None:
-        """Let `wait` return. From anywhere, a signal handler too."""
+    def request_stop(self) -> None:
+        """Let `wait` return. From any thread or signal handler."""
         self._stopping.set()
 
     @property
     def active(self) -> bool:
-        """Whether this process holds the role."""
+        """Whether this process is the active controller."""
         return self.loop.view.active
 
     @property
     def traffic(self) -> Traffic:
-        """What went through the port."""
+        """Counts of the port's connections and requests."""
         return self._endpoint.endpoint.traffic
 
     # ---- the parts ------------------------------------------------------------------------------
@@ -134,7 +134,7 @@ class ControllerService:
         )
 
     def _listen(self) -> Address:
-        """Open the port; where it came to be."""
+        """Open the port; the address that was bound."""
         options = self.options
         self._endpoint = EndpointThread(lambda: Endpoint(self.clients.backend, wrap=self._wrap))
         self._endpoint.start()
@@ -155,7 +155,7 @@ class ControllerService:
         return self._node
 
     def broker_addresses(self) -> Sequence[Address]:
-        """Where brokers can be reached, as the controller knows them now."""
+        """The addresses of the registered brokers."""
         known = self.loop.view.registered.values()
         found = (address_of(each.broker, self.options.listener) for each in known)
         return [at for at in found if at is not None]
@@ -170,6 +170,6 @@ def initial_settings(options: Options, known: BrokerSettings | None) -> Settings
 
 
 def steady_wall_clock() -> Clock:
-    """Milliseconds since 1970 that never go back, whatever is done to the machine's clock."""
+    """Milliseconds since 1970 that never decrease, even if the machine's clock is set back."""
     offset_ms = int(time.time() * 1000) - int(time.monotonic() * 1000)
     return lambda: int(time.monotonic() * 1000) + offset_ms

@@ -1,4 +1,4 @@
-"""What this process is: the active controller or a standby, logged at start and on each change."""
+"""Logs the role of this process, active or standby, at the start and on each change."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kedge.store.znodes import CONTROLLER_EPOCH, decode_controller_epoch
 
 
 class RoleLog:
-    """Compares the role with the one that was logged last; `look` is called again and again."""
+    """Compares the role with the one that was logged last; `update` is called periodically."""
 
     def __init__(self, loop: Loop, store: Store, log: Sink) -> None:
         self._loop = loop
@@ -17,7 +17,7 @@ class RoleLog:
         self._log = log
         self._known: tuple[object, ...] = ()
 
-    def look(self) -> None:
+    def update(self) -> None:
         """Log the role if it has changed."""
         view = self._loop.view
         now = (self._loop.connected, view.active_controller)

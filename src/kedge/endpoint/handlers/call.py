@@ -1,4 +1,4 @@
-"""The context of a request: the node, the client, the version, and the cluster as clients see it."""
+"""The context of a request: node, client, version, and the cluster as the client sees it."""
 
 from __future__ import annotations
 
