@@ -14,7 +14,7 @@ from kedge.endpoint.config_values import ConfigEntry, ConfigKind, ConfigSetting
 from kedge.errors import InvalidConfiguration, InvalidRequest, MalformedInput
 from kedge.topics import BrokerConfigs, ConfigKey, ConfigType, Release, Source, Synonym
 from kedge.topics.config_types import parse_type
-from kedge.topics.validity import AnyValue
+from kedge.topics.value_rules import AnyValue
 
 _KINDS = {
     ConfigType.BOOLEAN: ConfigKind.BOOLEAN,

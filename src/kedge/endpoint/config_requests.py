@@ -40,7 +40,7 @@ from kedge.topics import (
     judge_replace,
     validate_name,
 )
-from kedge.topics.configure import refuse_unknown
+from kedge.topics.alter_configs import refuse_unknown
 
 _UNCLEAN = "unclean.leader.election.enable"
 

@@ -1,7 +1,7 @@
-"""Judging changes of a topic's configs.
+"""Validates changes of a topic's configs.
 
-Steps are merged into the stored map and the whole result is judged, so an override that was
-stored under older rules keeps every change out until it is mended or deleted.
+Steps are merged into the stored map and the whole result is validated, so an invalid override that
+was stored under older rules blocks every change until it is corrected or deleted.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kedge.errors import InvalidRequest, UnknownTopicOrPartition
-from kedge.topics.alteration import Alteration, Op, apply_alterations
+from kedge.topics.config_steps import Alteration, Op, apply_alterations
 from kedge.topics.config_types import show
 from kedge.topics.configs import validate_configs
 from kedge.topics.effective import Described, describe
@@ -23,7 +23,7 @@ __all__ = ["AlterPolicy", "NewConfigs", "describe_topic", "judge_alter", "judge_
 
 @dataclass(frozen=True, slots=True)
 class NewConfigs:
-    """What to write: all overrides of the topic from now on. Possibly none."""
+    """All overrides of the topic to be written, possibly none."""
 
     topic: str
     configs: Mapping[str, str]
@@ -57,7 +57,7 @@ def judge_replace(
 
 
 def describe_topic(topic: str, view: ClusterView) -> list[Described]:
-    """Every config of a topic and where it comes from."""
+    """Every config of a topic and its source."""
     refuse_unknown(topic, view)
     return describe(view.overrides(topic), view.broker_configs, view.release)
 

@@ -1,4 +1,4 @@
-"""What a config value must satisfy beyond its type. Each rule is a value that can show itself."""
+"""Rules for config values beyond their type: ranges, lists of words, replica lists."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ _PAIR = re.compile(r"(?:[0-9]+:[0-9]+)?")
 
 
 class Validity(Protocol):
-    """A demand on a value: None if it is met, or what is wrong."""
+    """A rule for values, which can print itself."""
 
     def fault(self, value: Value) -> str | None:
-        """What is wrong with the value, if anything."""
+        """What is wrong with the value; None if the rule is met."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class AnyValue:
-    """Whatever the type allows."""
+    """Any value of the type."""
 
     def fault(self, value: Value) -> str | None:
         return None
@@ -33,7 +33,7 @@ class AnyValue:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A number between bounds that belong to it. NaN is below and above nothing, so it passes."""
+    """A number between two bounds, inclusive. NaN is neither below nor above them: it passes."""
 
     low: int | None = None
     high: int | None = None
@@ -54,7 +54,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class RangeOr:
-    """A number in a range, or one number that stands for 'you choose'."""
+    """A number in a range, or one special number that means the default."""
 
     range: Range
     special: int
@@ -71,7 +71,7 @@ class RangeOr:
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """A word of a short list, in its own case."""
+    """One of a list of words, case-sensitive."""
 
     words: tuple[str, ...]
 
@@ -84,7 +84,7 @@ class OneOf:
 
 @dataclass(frozen=True, slots=True)
 class EachOneOf:
-    """A list of such words; it may be empty and it may repeat itself."""
+    """A list of such words, which may be empty and may repeat words."""
 
     words: tuple[str, ...]
 

@@ -1,4 +1,4 @@
-"""Changing a topic's configs step by step (KIP-339): the old map in, the new map out."""
+"""Applies incremental changes to a map of configs: set, delete, append, subtract (KIP-339)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kedge.topics.config_types import ConfigType
 
 
 class Op(Enum):
-    """What to do with a config; the numbers are those of the wire."""
+    """The operation on a config; the numbers are those on the wire."""
 
     SET = 0
     DELETE = 1
@@ -34,7 +34,7 @@ class Alteration:
 def apply_alterations(
     current: Mapping[str, str], steps: Sequence[Alteration], release: Release = V3_9
 ) -> dict[str, str]:
-    """The overrides after all steps; nothing is judged but the steps themselves.
+    """The overrides after all steps; only the steps themselves are validated.
 
     SET takes any name, since the whole result is judged later. APPEND and SUBTRACT work on lists
     and start from the built-in default where the topic has no override.
@@ -54,7 +54,7 @@ def refuse_repeated_keys(names: Iterable[str]) -> None:
 
 
 def refuse_absent_keys(current: Mapping[str, str], names: Iterable[str]) -> None:
-    """Refuse to delete what is not set: the rule of kafka-configs, not of the broker."""
+    """Refuse to delete a config that is not set: a rule of kafka-configs, not of brokers."""
     absent = [name for name in names if name not in current]
     if absent:
         raise InvalidConfiguration(f"Invalid config(s): {','.join(absent)}")
@@ -89,7 +89,7 @@ def _append(old: Sequence[str], more: Sequence[str]) -> list[str]:
 
 
 def _subtract(old: Sequence[str], less: Sequence[str]) -> list[str]:
-    """Without the first of each item for every time that it is named."""
+    """The list without one occurrence of each named item."""
     left = list(old)
     for item in less:
         if item in left:

@@ -1,8 +1,8 @@
-"""The last look at a new topic before it is written: name, neighbours, replicas, configs.
+"""Checks of a new topic's name, existing topics and replicas, before it is written.
 
-The order is Kafka's, and a caller sees the first failure only. What this chain does not ask is as
-much part of it: on ZooKeeper a replica may be given to a broker that does not exist, and the test
-for partition ids is a sum, which negative ids slip through and 32 bits can wrap.
+The order is Kafka's, and a caller gets the first failure only. What Kafka does not check is not
+checked either: on ZooKeeper a replica may be placed on a broker that does not exist, and the check
+of partition ids is a sum, which negative ids can pass and 32 bits can overflow.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ReplicaLists = Mapping[int, Sequence[BrokerId]]
 
 
 class Flavour(Enum):
-    """Whose rules for replicas placed by hand apply."""
+    """Which rules apply to replicas that the request lists."""
 
     ZOOKEEPER = "zookeeper"
     KRAFT = "kraft"
@@ -53,11 +53,11 @@ def validate_layout(
     existing: Collection[str],
     marked: Collection[str] = (),
 ) -> None:
-    """Refuse a topic for its name or its replicas: all that is judged before its configs."""
+    """Refuse a topic for its name or its replicas: all that is checked before its configs."""
     validate_name(topic)
     if topic in marked:
         raise TopicExists(
-            f"topic {topic} is marked for deletion", hint="wait until it is gone, then create it"
+            f"topic {topic} is marked for deletion", hint="wait until it is deleted, then create it"
         )
     refuse_existing(topic, existing)
     refuse_collision(topic, existing)
@@ -65,7 +65,7 @@ def validate_layout(
 
 
 def refuse_existing(topic: str, existing: Collection[str]) -> None:
-    """Refuse a name that is taken."""
+    """Refuse the name of a topic that exists."""
     if topic in existing:
         raise TopicExists(f"topic {topic} already exists")
 
@@ -85,7 +85,7 @@ def judge_shape(assignment: ReplicaLists) -> None:
 def judge_shape_kraft(
     assignment: ReplicaLists, *, registered: Collection[BrokerId], active: Collection[BrokerId]
 ) -> None:
-    """KRaft's stricter look: every broker must exist, and one per partition must be active."""
+    """KRaft's stricter rules: every broker must exist, and one per partition must be active."""
     sizes: set[int] = set()
     for partition, replicas in sorted(assignment.items()):
         _judge_replicas(partition, replicas, registered)
@@ -124,7 +124,7 @@ def _sum_of_ids(count: int) -> int:
 
 
 def _wrapped(total: int) -> int:
-    """The sum as 32 bits hold it."""
+    """The sum in 32-bit arithmetic."""
     return (total + 2**31) % 2**32 - 2**31
 
 
