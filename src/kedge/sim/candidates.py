@@ -22,7 +22,6 @@ from kedge.sim.machines import reconnect
 from kedge.sim.seeds import Luck
 from kedge.store.memory import MemoryStore
 from kedge.store.port import Answer, Listener, Request, Session, SessionChanged, StoreEvent
-from kedge.topics import new_topic_id
 
 if TYPE_CHECKING:
     from kedge.sim.world import World
@@ -224,7 +223,7 @@ class SimulatedLoop(Loop):
             SimulatedLinks(world, machine.id, machine.node),
             now_ms=lambda: world.clock.now_ms + machine.skew_ms,
             settings=world.settings,
-            new_topic_id=lambda: new_topic_id(machine.ids.bytes),
+            draw_bytes=machine.ids.bytes,
         )
 
     def put(self, event: e.Event, replied: Replied | None = None) -> None:
