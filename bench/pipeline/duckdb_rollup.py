@@ -12,7 +12,7 @@ from pathlib import Path
 
 import duckdb
 
-from bench.pipeline.cost import tell_rounds
+from bench.pipeline.processes import print_rounds
 
 GOOD = """
     ts is not null and topic <> '' and size_bytes >= 0 and bytes_in >= 0 and bytes_out >= 0
@@ -40,7 +40,7 @@ MODEL = """
 
 
 def work(directory: Path, output: Path) -> None:
-    """Scan, judge, dedupe, sum, model, write."""
+    """Scan, validate, deduplicate, roll up, model and write."""
     with duckdb.connect() as database:
         for setting in ("threads = 2", "TimeZone = 'UTC'", "preserve_insertion_order = false"):
             database.execute(f"set {setting}")
@@ -65,8 +65,8 @@ def work(directory: Path, output: Path) -> None:
 
 
 def main(directory: Path, output: Path, rounds: int) -> None:
-    """Measure, and print the cost."""
-    tell_rounds(lambda: work(directory, output), output, rounds, [os.getpid()])
+    """Measure the rounds and print their cost."""
+    print_rounds(lambda: work(directory, output), output, rounds, [os.getpid()])
 
 
 if __name__ == "__main__":

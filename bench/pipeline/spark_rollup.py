@@ -9,7 +9,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from bench.pipeline.cost import tell_rounds
+from bench.pipeline.processes import print_rounds
 from kedge.pipeline import sinks
 from kedge.pipeline.jobs.merge import shuffle_width
 from kedge.pipeline.reference import BROKERS, read_reference, write_reference
@@ -32,7 +32,7 @@ def samples(session: SparkSession, directory: Path, reference: Path) -> DataFram
 
 
 def main(directory: Path, output: Path, rounds: int, heap: str) -> None:
-    """Measure, and print the cost."""
+    """Measure the rounds and print their cost."""
     reference = directory / "reference"
     found = read_reference(directory / "brokers.parquet", directory / "assignment.parquet")
     write_reference(found, reference)
@@ -45,7 +45,7 @@ def main(directory: Path, output: Path, rounds: int, heap: str) -> None:
             kept = session.read.parquet(str(output / "rollup"))
             sinks.write(replica_load(kept, by=("replica",)), output / "model")
 
-        tell_rounds(work, output, rounds, [os.getpid(), jvm_of(session)])
+        print_rounds(work, output, rounds, [os.getpid(), jvm_of(session)])
 
 
 def jvm_of(session: SparkSession) -> int:

@@ -10,7 +10,7 @@ os.environ["POLARS_MAX_THREADS"] = "2"  # read once, when the library is importe
 
 import polars as pl
 
-from bench.pipeline.cost import tell_rounds
+from bench.pipeline.processes import print_rounds
 
 KEY = ["cluster", "topic", "partition", "broker"]
 FIGURES = ["is_leader", "size_bytes", "bytes_in", "bytes_out", "isr"]
@@ -39,7 +39,7 @@ def samples(directory: Path) -> pl.LazyFrame:
 
 
 def work(directory: Path, output: Path) -> None:
-    """Scan, judge, dedupe, sum, model, write."""
+    """Scan, validate, deduplicate, roll up, model and write."""
     led = pl.col("is_leader")
     rollup = (
         samples(directory)
@@ -85,8 +85,8 @@ def model(rollup: Path) -> pl.LazyFrame:
 
 
 def main(directory: Path, output: Path, rounds: int) -> None:
-    """Measure, and print the cost."""
-    tell_rounds(lambda: work(directory, output), output, rounds, [os.getpid()])
+    """Measure the rounds and print their cost."""
+    print_rounds(lambda: work(directory, output), output, rounds, [os.getpid()])
 
 
 if __name__ == "__main__":
