@@ -11,8 +11,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kedge.errors import MalformedInput
-from kedge.pipeline.sources.files import Format, find_files, new_files
-from kedge.pipeline.sources.frames import raw_rows
+from kedge.pipeline.sources.file_reader import raw_rows
+from kedge.pipeline.sources.sample_files import Format, find_files, new_files
 
 pytestmark = pytest.mark.real
 

@@ -1,4 +1,4 @@
-"""Scenarios as people write them: `--grid` and files of JSON; and as they travel to workers."""
+"""Parses scenarios from `--grid` and from JSON files, and encodes them for workers."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import orjson
 from kedge.errors import InvalidRequest, KedgeError, MalformedInput, MalformedJson
 from kedge.pipeline.fanout.scenarios import ALL_TOPICS, Scenario
 
-MOST_SCENARIOS = 100_000
-AS_IT_IS = "none"
+SCENARIOS_MAX = 100_000
+UNCHANGED = "none"
 FIELDS = ("name", "traffic", "size", "lose_racks", "add_brokers", "replication_factor")
 KNOWN = (*FIELDS, "tolerance", "seed", "goals")
 
@@ -23,22 +23,20 @@ KNOWN = (*FIELDS, "tolerance", "seed", "goals")
 
 
 def parse_grid(text: str) -> list[Scenario]:
-    """Every combination of `axis=value,value;axis=…`, the last axis fastest."""
+    """All combinations of `axis=value,value;axis=…`; the last axis varies fastest."""
     axes: dict[str, list[dict[str, Any]]] = {}
     for piece in filter(None, map(str.strip, text.split(";"))):
         name, equals, listed = (part.strip() for part in piece.partition("="))
         if name not in AXES:
-            raise InvalidRequest(
-                f"--grid: unknown axis {name!r}", hint=f"there are {', '.join(AXES)}"
-            )
+            raise InvalidRequest(f"--grid: unknown axis {name!r}", hint=f"axes: {', '.join(AXES)}")
         values = [value.strip() for value in listed.split(",") if value.strip()]
         if not equals or not values or name in axes:
             raise InvalidRequest(f"--grid: {piece!r} has no values", hint=f"write {name}=1,2")
         axes[name] = [_value(name, value) for value in values]
-    if (count := prod(map(len, axes.values()))) > MOST_SCENARIOS:
-        raise InvalidRequest(f"--grid: {count} scenarios", hint=f"at most {MOST_SCENARIOS}")
+    if (count := prod(map(len, axes.values()))) > SCENARIOS_MAX:
+        raise InvalidRequest(f"--grid: {count} scenarios", hint=f"at most {SCENARIOS_MAX}")
     if not axes:
-        raise InvalidRequest("--grid: no axis given", hint=f"there are {', '.join(AXES)}")
+        raise InvalidRequest("--grid: no axis given", hint=f"axes: {', '.join(AXES)}")
     return [_combined(values) for values in product(*axes.values())]
 
 
@@ -47,7 +45,7 @@ def _combined(values: tuple[dict[str, Any], ...]) -> Scenario:
 
 
 def _value(axis: str, text: str) -> dict[str, Any]:
-    if text == AS_IT_IS:
+    if text == UNCHANGED:
         return {}
     try:
         return AXES[axis](text)
@@ -75,7 +73,7 @@ AXES: Mapping[str, Callable[[str], dict[str, Any]]] = {
 
 
 def parse_scenarios(data: bytes) -> list[Scenario]:
-    """The scenarios of a file: a list of objects, or an object that has one at `scenarios`."""
+    """Parse a JSON file: a list of objects, or an object with the list in `scenarios`."""
     try:
         document: Any = orjson.loads(data)
     except orjson.JSONDecodeError as error:
@@ -85,8 +83,8 @@ def parse_scenarios(data: bytes) -> list[Scenario]:
     if not isinstance(document, list) or not document:
         raise MalformedJson("no list of scenarios", hint='write [{"traffic": 2}, …]')
     listed = cast("list[Any]", document)
-    if len(listed) > MOST_SCENARIOS:
-        raise MalformedJson(f"{len(listed)} scenarios", hint=f"at most {MOST_SCENARIOS}")
+    if len(listed) > SCENARIOS_MAX:
+        raise MalformedJson(f"{len(listed)} scenarios", hint=f"at most {SCENARIOS_MAX}")
     return [_scenario(one, f"scenarios[{place}]") for place, one in enumerate(listed)]
 
 
@@ -95,19 +93,19 @@ def _scenario(given: Any, place: str) -> Scenario:
         raise MalformedJson("not an object", place=place)
     values = cast("dict[str, Any]", given)
     if unknown := sorted(set(values) - set(KNOWN)):
-        hint = f"there are {', '.join(KNOWN)}"
-        raise MalformedJson(f"no field {unknown[0]!r}", place=place, hint=hint)
+        hint = f"fields: {', '.join(KNOWN)}"
+        raise MalformedJson(f"unknown field {unknown[0]!r}", place=place, hint=hint)
     try:
         return Scenario(**{name: _typed(name, value) for name, value in values.items()})
-    except KedgeError as refused:
-        raise MalformedJson(refused.what, place=place, hint=refused.hint) from refused
+    except KedgeError as error:
+        raise MalformedJson(error.what, place=place, hint=error.hint) from error
     except (TypeError, ValueError):
         wrong = ", ".join(f"{name} = {value!r}" for name, value in values.items())
-        raise MalformedJson(f"no scenario: {wrong[:200]}", place=place) from None
+        raise MalformedJson(f"not a scenario: {wrong[:200]}", place=place) from None
 
 
 def _typed(name: str, value: Any) -> Any:
-    """The value in the type that its field has; ValueError or TypeError if it is none."""
+    """Convert a value to the type of its field; ValueError or TypeError if it does not fit."""
     if name in ("add_brokers", "seed"):
         return _whole(value)
     if name in ("traffic", "size", "tolerance"):
@@ -139,10 +137,10 @@ def _whole(value: Any) -> int:
 
 
 def scenario_to_json(scenario: Scenario) -> str:
-    """A scenario as it travels; `scenario_from_json` reads it."""
+    """Encode a scenario for a worker."""
     return orjson.dumps(asdict(scenario)).decode()
 
 
 def scenario_from_json(text: str) -> Scenario:
-    """The scenario that `scenario_to_json` wrote."""
+    """Decode a scenario that `scenario_to_json` encoded."""
     return _scenario(orjson.loads(text), "scenario")

@@ -1,13 +1,13 @@
-"""A plan for every cluster of gold, each as a file; and one table of what they come to.
+"""Plans every cluster of gold in parallel on Spark; writes one plan file each and a summary.
 
     plans/
-      fleet.parquet    one row for each cluster: what its plan comes to, or why there is none
+      fleet.parquet    one row per cluster: the figures of its plan, or why there is none
       c00.json         the plan of cluster c00, as `kedge plan --seed …` makes it
       c01.json
 
-The directory is made beside its place and takes it when all plans are there, so that it never
-holds plans of two runs. The same tables, goals and seed give the same files, byte for byte,
-wherever they are made: the time of the run is left out of them.
+The directory is written under a temporary name and renamed when it is complete, so it never has
+plans of two runs. The same tables, goals and seed give the same bytes on any machine: the files
+have no time of creation.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from kedge.errors import InvalidRequest, KedgeError, OutputNotOurs
 from kedge.files import parquet, read_snapshot, said_of, write_atomically
 from kedge.model import Snapshot, sha256_of_snapshot
 from kedge.model.arrow import Table
-from kedge.pipeline.fanout.spread import MAP, Columns, Row, spread
-from kedge.pipeline.jobs.progress import Progress, Silent
-from kedge.pipeline.warehouse import published
+from kedge.pipeline.fanout.map_rows import MAP, Columns, Row, map_rows
+from kedge.pipeline.jobs.context import NoProgress, Progress
+from kedge.pipeline.warehouse import published_version
 from kedge.plan import Plan, plan_to_json
 
 if TYPE_CHECKING:
-    from kedge.pipeline.jobs.ingest import OpenSession
+    from kedge.pipeline.jobs.context import SessionFactory
 
 SUMMARY = "fleet.parquet"
-ASKED: Columns = {"name": "string", "snapshot": "string"}
-ANSWERED: Columns = {
+INPUT_COLUMNS: Columns = {"name": "string", "snapshot": "string"}
+OUTPUT_COLUMNS: Columns = {
     "cluster": "string",
     "brokers": "bigint",
     "partitions": "bigint",
@@ -62,87 +62,91 @@ FIGURES = (
 
 
 @dataclass(frozen=True, slots=True)
-class FleetOrder:
-    """Which tables, where plans go, and what is asked of each."""
+class FleetRequest:
+    """The tables, the directory of the plans, and the goals of each plan."""
 
-    history: Path
+    tables: Path
     out: Path
     goals: Goals = field(default_factory=Goals)
     seed: int = 0
 
 
-def fleet(order: FleetOrder, session: OpenSession, *, progress: Progress | None = None) -> Table:
-    """Plan every cluster; the table of what came of it, which is also in the directory."""
-    _check_place(order.out)
-    rows = clusters_of(order.history)
-    told = progress or Silent()
-    with _beside(order.out) as staged:
-        work = partial(_planned, directory=str(staged), goals=order.goals, seed=order.seed)
+def fleet(
+    request: FleetRequest, session: SessionFactory, *, progress: Progress | None = None
+) -> Table:
+    """Plan every cluster; return the summary, which is also written to the directory."""
+    _check_output(request.out)
+    rows = clusters_of(request.tables)
+    reporter = progress or NoProgress()
+    with _replaced_directory(request.out) as staged:
+        work = partial(_plan_cluster, directory=str(staged), goals=request.goals, seed=request.seed)
         with session() as spark:
-            told.attach(spark)
-            told.stage("clusters", len(rows))
-            table = spread(spark, rows, work, takes=ASKED, gives=ANSWERED)
+            reporter.attach(spark)
+            reporter.stage("clusters", len(rows))
+            table = map_rows(
+                spark, rows, work, input_columns=INPUT_COLUMNS, output_columns=OUTPUT_COLUMNS
+            )
         parquet().write_table(table, staged / SUMMARY, compression="zstd")
     return table
 
 
-def clusters_of(history: Path) -> list[Row]:
-    """Each cluster of the current tables: what its files are called, where its snapshot is."""
-    snapshots = published(history) / "gold" / "snapshot"
+def clusters_of(tables: Path) -> list[Row]:
+    """One row per cluster of the published tables: its file name and its snapshot."""
+    snapshots = published_version(tables) / "gold" / "snapshot"
     found = sorted(path for path in snapshots.glob("*") if path.is_dir())
     if not found:
-        raise InvalidRequest(f"{history}: there are no snapshots yet", hint="ingest something")
+        raise InvalidRequest(f"{tables}: no snapshots yet", hint="run `kedge pipeline ingest`")
     return [{"name": path.name, "snapshot": str(path)} for path in found]
 
 
 # ---- on a worker --------------------------------------------------------------------------------
 
 
-def _planned(row: Row, *, directory: str, goals: Goals, seed: int) -> list[Row]:
+def _plan_cluster(row: Row, *, directory: str, goals: Goals, seed: int) -> list[Row]:
     snapshot = read_snapshot(row["snapshot"])
-    told = {
+    columns = {
         "cluster": row["name"] if snapshot.cluster_id is None else snapshot.cluster_id,
         "brokers": len(snapshot.brokers),
         "partitions": len(snapshot),
     }
     try:
-        plan = plan_for(snapshot, goals, seed)
-    except KedgeError as refused:
-        return [told | {"feasible": False, "reason": str(refused)}]
-    name = f"{row['name']}.json"  # a name of a file already: it may differ from the cluster's
-    # A task that is tried again writes the same bytes to the same place.
+        plan = reproducible_plan(snapshot, goals, seed)
+    except KedgeError as error:
+        return [columns | {"feasible": False, "reason": str(error)}]
+    name = f"{row['name']}.json"  # the file name of the cluster, which may differ from its id
+    # A task that Spark retries writes the same bytes to the same file.
     write_atomically(Path(directory) / name, plan_to_json(plan))
-    return [told | {"feasible": True, "plan": name} | _figures(plan)]
+    return [columns | {"feasible": True, "plan": name} | _figures(plan)]
 
 
-def plan_for(snapshot: Snapshot, goals: Goals, seed: int) -> Plan:
-    """The plan that `kedge plan` makes, without the times of its making."""
+def reproducible_plan(snapshot: Snapshot, goals: Goals, seed: int) -> Plan:
+    """The plan that `kedge plan` makes, without the time of creation."""
     plan = plan_of(snapshot, goals, seed)
     return replace(plan, snapshot_sha256=sha256_of_snapshot(snapshot))
 
 
 def _figures(plan: Plan) -> Row:
-    told: Row = {"partitions_changed": len(plan.partitions), "notes": "; ".join(plan.notes)}
+    columns: Row = {"partitions_changed": len(plan.partitions), "notes": "; ".join(plan.notes)}
     if plan.summary is None:
-        return told
-    return told | {name: getattr(plan.summary, name) for name in FIGURES}
+        return columns
+    return columns | {name: getattr(plan.summary, name) for name in FIGURES}
 
 
 # ---- the directory ------------------------------------------------------------------------------
 
 
-def _check_place(out: Path) -> None:
+def _check_output(out: Path) -> None:
     with said_of(out):
         if out.exists() and not out.is_dir():
-            raise OutputNotOurs(f"{out}: this is a file", hint="--out names a directory")
+            raise OutputNotOurs(f"{out}: is a file", hint="--out is a directory")
         if out.is_dir() and any(out.iterdir()) and not (out / SUMMARY).is_file():
-            hint = "name a new or empty directory, or one of plans of a fleet"
-            raise OutputNotOurs(f"{out}: this directory holds something else", hint=hint)
+            hint = "use a new or empty directory, or one with plans of a fleet"
+            raise OutputNotOurs(f"{out}: the directory has other content", hint=hint)
 
 
 @contextmanager
-def _beside(out: Path) -> Generator[Path]:
-    """A directory that takes the place of `out` at the end of the block, or else is gone."""
+def _replaced_directory(out: Path) -> Generator[Path]:
+    """A temporary directory that replaces `out` at the end of the block, or is removed."""
     target = Path(os.path.realpath(out))
     name = f".{target.name}-{token_hex(6)}"
     staged, before = target.parent / f"{name}.partial", target.parent / f"{name}.before"

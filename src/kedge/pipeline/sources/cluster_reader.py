@@ -1,4 +1,4 @@
-"""A live cluster as frames: what metadata and log directories tell, through Spark's own reader.
+"""Spark data source `kedge-cluster`: brokers, assignment and samples of a live cluster.
 
     session.dataSource.register(LiveCluster)
     session.read.format("kedge-cluster").options(
@@ -8,10 +8,10 @@
 |--------------|------------------------------------------------------------|
 | `brokers`    | cluster, broker, rack, disk_capacity_bytes                 |
 | `assignment` | cluster, topic, partition, replicas, leader                |
-| `samples`    | those of a sample: sizes and ISR as they are at this moment |
+| `samples`    | the columns of a sample, at the time of the read            |
 
-The first two are what `ingest` wants to know of a cluster. A client properties file is named by
-the option `properties`; it is read where the cluster is asked, and never shown.
+The first two are the reference tables of `ingest`. The option `properties` is the path of a client
+properties file, which is read on the worker that connects to the cluster.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SCHEMAS: dict[str, str | StructType] = {
 }
 
 
-class LiveCluster(DataSource):
+class KafkaClusterDataSource(DataSource):
     """The data source `kedge-cluster`."""
 
     @classmethod
@@ -50,19 +50,21 @@ class LiveCluster(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         options = {name.lower(): value for name, value in self.options.items()}
         if "bootstrap" not in options:
-            raise InvalidRequest("no cluster named", hint="set the option bootstrap to host:port")
-        return LiveReader(options["bootstrap"], options.get("properties"), self._table)
+            raise InvalidRequest(
+                "no bootstrap server", hint="set the option bootstrap to host:port"
+            )
+        return KafkaClusterReader(options["bootstrap"], options.get("properties"), self._table)
 
     @property
     def _table(self) -> str:
         table = self.options.get("table", "samples")
         if table not in SCHEMAS:
-            raise InvalidRequest(f"no table {table!r}", hint=f"there are {', '.join(SCHEMAS)}")
+            raise InvalidRequest(f"unknown table {table!r}", hint=f"tables: {', '.join(SCHEMAS)}")
         return table
 
 
-class LiveReader(DataSourceReader):
-    """Asks the cluster, in one place: an admin client is one connection, not many."""
+class KafkaClusterReader(DataSourceReader):
+    """Reads the cluster in one task, with one admin client."""
 
     def __init__(self, bootstrap: str, properties: str | None, table: str) -> None:
         self.bootstrap = bootstrap
@@ -76,14 +78,14 @@ class LiveReader(DataSourceReader):
         text = read_text(Path(self.properties)) if self.properties else ""
         cluster = KafkaAdmin(self.bootstrap, access_from(parse_properties(text)))
         try:
-            yield from rows_of(cluster, self.table, datetime.now(UTC))
+            yield from table_rows(cluster, self.table, datetime.now(UTC))
         finally:
             cluster.close()
 
 
-def rows_of(cluster: Cluster, table: str, at: datetime) -> list[tuple[Any, ...]]:
-    """The rows of a table, as a cluster tells them."""
-    from kedge.pipeline.jobs.sampling import Sampler
+def table_rows(cluster: Cluster, table: str, at: datetime) -> list[tuple[Any, ...]]:
+    """The rows of one table of a cluster."""
+    from kedge.pipeline.jobs.cluster_sampler import Sampler
 
     if table == "samples":
         rows = Sampler(cluster).sample(at)
@@ -93,11 +95,11 @@ def rows_of(cluster: Cluster, table: str, at: datetime) -> list[tuple[Any, ...]]
 
 def _brokers(cluster: Cluster) -> list[tuple[Any, ...]]:
     described = cluster.describe()
-    hosts = replica_hosts(cluster, described.brokers, _holding(cluster))
-    told = cluster.log_dirs(sorted(broker.id for broker in hosts))
+    hosts = replica_hosts(cluster, described.brokers, _replica_brokers(cluster))
+    log_dirs = cluster.log_dirs(sorted(broker.id for broker in hosts))
     rows: list[tuple[Any, ...]] = []
     for broker in hosts:
-        dirs = told[broker.id]
+        dirs = log_dirs[broker.id]
         sizes = [] if isinstance(dirs, KedgeError) else [each.total_bytes for each in dirs]
         known = [size for size in sizes if size is not None]
         disk = sum(known) if known and len(known) == len(sizes) else None
@@ -105,7 +107,7 @@ def _brokers(cluster: Cluster) -> list[tuple[Any, ...]]:
     return rows
 
 
-def _holding(cluster: Cluster) -> set[BrokerId]:
+def _replica_brokers(cluster: Cluster) -> set[BrokerId]:
     topics = cluster.describe_topics(sorted(cluster.topic_names())).values()
     known = (topic for topic in topics if not isinstance(topic, KedgeError))
     return {broker for topic in known for each in topic.partitions for broker in each.replicas}

@@ -1,29 +1,26 @@
-"""Keeping a history readable and bounded: many small files become few, and old days go.
+"""Compaction merges the small files of each day; retention removes old days.
 
-Compaction rewrites the files of a day, sorted as they are, into one; it needs no Spark. Retention
-removes days that lie further back from the last one than asked, and bronze, late and quarantined
-rows of runs whose last row arrived before those that stay. The counts of what was removed stay in
-the accounts. Gold is then made anew from the days that remain.
+Compaction concatenates the files of a day into one, in their order; it needs no Spark. Retention
+removes days older than the given number of days before the last one, and the bronze, late and
+quarantine rows of runs whose last row arrived before the first day that stays. The counts of
+removed rows stay in the accounts. Gold is then rebuilt from the days that remain.
 """
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kedge.errors import InvalidRequest
 from kedge.files import parquet
 from kedge.pipeline import sinks
+from kedge.pipeline.jobs.context import SessionFactory
 from kedge.pipeline.manifest import Day, Manifest
-from kedge.pipeline.warehouse import TABLES, Staged, owned, published
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from kedge.pipeline.warehouse import TABLES, StagedVersion, open_warehouse, published_version
 
 BY_DAY = ("silver", "gold/rollup", "gold/partition_course", "gold/broker_course")
 BY_RUN = ("bronze", "late", "quarantine")
@@ -31,8 +28,8 @@ ROWS_PER_GROUP = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Compacted:
-    """What a compaction has done."""
+class CompactionResult:
+    """Files before and after, and the days and rows removed."""
 
     files_before: int
     files_after: int
@@ -41,36 +38,36 @@ class Compacted:
 
 
 def compact(
-    output: Path,
+    tables: Path,
     run_id: str,
     *,
     keep_days: int | None,
-    session: Callable[[], AbstractContextManager[SparkSession]],
-) -> Compacted:
-    """Merge the files of each day, and drop days older than asked (None keeps all)."""
+    session: SessionFactory,
+) -> CompactionResult:
+    """Merge the files of each day, and remove days beyond `keep_days` (None keeps all)."""
     if keep_days is not None and keep_days < 1:
-        raise InvalidRequest(f"to keep {keep_days} days", hint="keep one day at least")
-    published(output)
-    with owned(output, run_id) as warehouse, warehouse.change() as staged:
+        raise InvalidRequest(f"retention of {keep_days} days", hint="keep at least one day")
+    published_version(tables)
+    with open_warehouse(tables, run_id) as warehouse, warehouse.stage() as staged:
         before = replace(warehouse.manifest, run_id=run_id)
         for table in TABLES:
-            staged.carry(table)
-        count = len(sinks.parquet_files(staged.directory))
-        after, removed = _without_old(staged, before, keep_days)
+            staged.link_current(table)
+        files_before = len(sinks.parquet_files(staged.directory))
+        after, removed = _apply_retention(staged, before, keep_days)
         for table in BY_DAY:
             for part in sorted(staged.path(table).glob("dt=*")):
                 merge_files(part)
         if removed:
-            _remake_gold(staged, after, session)
+            _rebuild_gold(staged, after, session)
         after.accounts.check()
-        left = len(sinks.parquet_files(staged.directory))
+        files_after = len(sinks.parquet_files(staged.directory))
         warehouse.publish(staged, after)
     rows = sum(before.days[day].rows for day in removed)
-    return Compacted(count, left, tuple(removed), rows)
+    return CompactionResult(files_before, files_after, tuple(removed), rows)
 
 
-def _without_old(
-    staged: Staged, manifest: Manifest, keep_days: int | None
+def _apply_retention(
+    staged: StagedVersion, manifest: Manifest, keep_days: int | None
 ) -> tuple[Manifest, Sequence[str]]:
     if keep_days is None or not manifest.days:
         return manifest, ()
@@ -80,26 +77,26 @@ def _without_old(
     for table in BY_DAY:
         for day in old:
             shutil.rmtree(staged.path(table, f"dt={day}"), ignore_errors=True)
-    _drop_old_runs(staged, first)
+    _remove_old_runs(staged, first)
     days = {day: counts for day, counts in manifest.days.items() if day not in old}
     retired = sum((manifest.days[day] for day in old), manifest.retired)
     return replace(manifest, days=days, retired=Day(retired.rows, retired.copies)), old
 
 
-def _drop_old_runs(staged: Staged, first: date) -> None:
-    """A run goes when its last row arrived earlier; what it refused goes with it."""
-    cut = datetime.combine(first, time())
+def _remove_old_runs(staged: StagedVersion, first: date) -> None:
+    """Remove runs whose last row arrived before the first day, with their rejected rows."""
+    cutoff = datetime.combine(first, time())
     for run in sorted(staged.path("bronze").glob("run_id=*")):
-        span = sinks.range_of(run, "ingest_ts")
-        if span is not None and span[1] < cut:
+        span = sinks.time_range(run, "ingest_ts")
+        if span is not None and span[1] < cutoff:
             for table in BY_RUN:
                 shutil.rmtree(staged.path(table, run.name), ignore_errors=True)
 
 
-def _remake_gold(
-    staged: Staged,
+def _rebuild_gold(
+    staged: StagedVersion,
     manifest: Manifest,
-    session: Callable[[], AbstractContextManager[SparkSession]],
+    session: SessionFactory,
 ) -> None:
     from kedge.pipeline.jobs.gold import refresh_gold
 
@@ -109,7 +106,7 @@ def _remake_gold(
 
 
 def merge_files(directory: Path) -> None:
-    """The rows of a directory's files in one file, in the order of the files' names."""
+    """Concatenate the files of a directory into one, in the order of their names."""
     files = sinks.parquet_files(directory)
     if len(files) < 2:
         return

@@ -1,16 +1,16 @@
-"""The load models as snapshots: what a plan is made from. Needs no Spark.
+"""Builds snapshots, the input of plans, from the load models in gold; needs no Spark.
 
-Which load a snapshot carries is a matter of `--at`:
+`--at` selects the load of the snapshot:
 
 | at            | bytes in and out                                   | size                        |
 |---------------|----------------------------------------------------|-----------------------------|
 | `p95`, `p50`, `max` | that percentile of the samples               | the last one                |
 | `mean`        | the mean of the samples                            | the last one                |
-| `ewma`        | the mean that forgets                              | the last one                |
-| `forecast+7d` | the mean, carried on by its daily trend            | the last one and its growth |
+| `ewma`        | the exponentially weighted moving average          | the last one                |
+| `forecast+7d` | the mean plus seven times its daily trend          | the last one and its growth |
 
-Rates are per second: a sample's bytes over the sampling interval. A partition of the assignment
-that no sample tells of has no load in the snapshot.
+Rates are bytes per second: a sample's bytes divided by the sampling interval. A partition without
+samples has no load in the snapshot.
 """
 
 from __future__ import annotations
@@ -28,56 +28,56 @@ from kedge.files import path_component, read_table, write_snapshot_directory
 from kedge.model import Assignment, Broker, BrokerId, Snapshot
 from kedge.model.arrow import Table, arrow, compute
 from kedge.model.broker import Capacity
-from kedge.pipeline.reference import Reference, kept_reference
-from kedge.pipeline.warehouse import published
+from kedge.pipeline.reference import Reference, stored_reference
+from kedge.pipeline.warehouse import published_version
 
 DEFAULT_AT = "p95"
 FORECAST = re.compile(r"forecast\+(\d{1,4})d")
-FIGURES = ("p50", "p95", "max", "mean", "ewma")
+STATISTICS = ("p50", "p95", "max", "mean", "ewma")
 
 
 @dataclass(frozen=True, slots=True)
-class LoadChoice:
-    """Which load to take: a figure, or a forecast so many days on."""
+class LoadStatistic:
+    """The load of a snapshot: a statistic, or a forecast for a number of days ahead."""
 
-    figure: str
+    name: str
     days: int = 0
 
 
-def parse_at(text: str) -> LoadChoice:
-    """The choice that `--at` names."""
-    if text in FIGURES:
-        return LoadChoice(text)
+def parse_load_statistic(text: str) -> LoadStatistic:
+    """Parse the value of `--at`."""
+    if text in STATISTICS:
+        return LoadStatistic(text)
     forecast = FORECAST.fullmatch(text)
     if forecast is None:
-        hint = f"ask for {', '.join(FIGURES)} or forecast+7d"
-        raise InvalidRequest(f"no load is called {text!r}", hint=hint)
-    return LoadChoice("forecast", int(forecast[1]))
+        hint = f"use {', '.join(STATISTICS)} or forecast+7d"
+        raise InvalidRequest(f"unknown load {text!r}", hint=hint)
+    return LoadStatistic("forecast", int(forecast[1]))
 
 
 def write_snapshots(gold: Path, reference: Reference, *, interval_s: int) -> None:
-    """A snapshot of every cluster, as a part of gold."""
+    """Write the snapshot of every cluster below gold."""
     loads = read_table(gold / "partition_load")
     taken = _last_time(gold)
     for cluster in reference.clusters:
-        made = _snapshot(loads, reference, cluster, LoadChoice(DEFAULT_AT), interval_s, taken)
+        made = _snapshot(loads, reference, cluster, LoadStatistic(DEFAULT_AT), interval_s, taken)
         write_snapshot_directory(made, gold / "snapshot" / path_component(cluster))
 
 
-def snapshot_at(output: Path, cluster: str, choice: LoadChoice) -> Snapshot:
-    """A snapshot of one cluster that carries the load chosen."""
+def snapshot_at(tables: Path, cluster: str, statistic: LoadStatistic) -> Snapshot:
+    """The snapshot of one cluster with the given load."""
     from kedge.pipeline.manifest import read_manifest
 
-    version = published(output)
-    reference = kept_reference(version / "reference")
+    version = published_version(tables)
+    reference = stored_reference(version / "reference")
     if cluster not in reference.clusters:
-        hint = f"there are {', '.join(reference.clusters[:10])}"
-        raise InvalidRequest(f"{output}: there is no cluster {cluster}", hint=hint)
+        hint = f"clusters: {', '.join(reference.clusters[:10])}"
+        raise InvalidRequest(f"{tables}: unknown cluster {cluster}", hint=hint)
     if not (version / "gold" / "partition_load").is_dir():
-        raise InvalidRequest(f"{output}: there are no loads yet", hint="ingest something")
+        raise InvalidRequest(f"{tables}: no loads yet", hint="run `kedge pipeline ingest`")
     loads = read_table(version / "gold" / "partition_load")
     interval_s = read_manifest(version).settings.interval_s
-    return _snapshot(loads, reference, cluster, choice, interval_s, _last_time(version / "gold"))
+    return _snapshot(loads, reference, cluster, statistic, interval_s, _last_time(version / "gold"))
 
 
 def _last_time(gold: Path) -> datetime | None:
@@ -90,14 +90,14 @@ def _snapshot(
     loads: Table,
     reference: Reference,
     cluster: str,
-    choice: LoadChoice,
+    statistic: LoadStatistic,
     interval_s: int,
     taken_at: datetime | None,
 ) -> Snapshot:
     key = ["topic", "partition"]
     order = [(name, "ascending") for name in key]
     placed = _of_cluster(reference.assignment, cluster).sort_by(order)
-    # Arrow carries no lists through a join; both sides are in the same order.
+    # Arrow cannot join tables with list columns; both sides are sorted alike.
     flat = placed.drop_columns(["replicas"])
     joined = flat.join(_of_cluster(loads, cluster), key, join_type="left outer").sort_by(order)
     names, topic = _indexed(joined.column("topic"))
@@ -113,9 +113,9 @@ def _snapshot(
         cluster_id=cluster,
         taken_at=taken_at,
         leader=_whole(joined, "leader", -2),
-        size=_size(joined, choice),
-        bytes_in=_rate(joined, choice, "") / interval_s,
-        bytes_out=_rate(joined, choice, "out_") / interval_s,
+        size=_size(joined, statistic),
+        bytes_in=_rate(joined, statistic, "") / interval_s,
+        bytes_out=_rate(joined, statistic, "out_") / interval_s,
     )
 
 
@@ -135,22 +135,22 @@ def _float(value: int | None) -> float | None:
     return None if value is None else float(value)
 
 
-def _size(rows: Table, choice: LoadChoice) -> Any:
+def _size(rows: Table, statistic: LoadStatistic) -> Any:
     size = _whole(rows, "last_size", -1)
-    if choice.figure != "forecast":
+    if statistic.name != "forecast":
         return size
-    later = size + _real(rows, "growth_bytes_per_day", 0.0) * choice.days
+    later = size + _real(rows, "growth_bytes_per_day", 0.0) * statistic.days
     return np.where(size < 0, -1, np.maximum(later, 0)).astype(np.int64)
 
 
-def _rate(rows: Table, choice: LoadChoice, side: str) -> Any:
-    """Bytes per sampling interval; NaN where no sample tells."""
-    if choice.figure in ("mean", "forecast"):
+def _rate(rows: Table, statistic: LoadStatistic, prefix: str) -> Any:
+    """Bytes per sampling interval; NaN for partitions without samples."""
+    if statistic.name in ("mean", "forecast"):
         count = _real(rows, "n", np.nan)
-        mean = _real(rows, f"{side}sum", np.nan) / np.where(count > 0, count, np.nan)
-        growth = _real(rows, f"{'out' if side else 'in'}_growth_per_day", 0.0)
-        return np.maximum(mean + growth * choice.days, 0)
-    return _real(rows, f"{side}{choice.figure}", np.nan)
+        mean = _real(rows, f"{prefix}sum", np.nan) / np.where(count > 0, count, np.nan)
+        growth = _real(rows, f"{'out' if prefix else 'in'}_growth_per_day", 0.0)
+        return np.maximum(mean + growth * statistic.days, 0)
+    return _real(rows, f"{prefix}{statistic.name}", np.nan)
 
 
 def _whole(rows: Table, column: str, missing: int) -> Any:

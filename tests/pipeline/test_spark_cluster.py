@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from kedge.errors import InvalidRequest
-from kedge.pipeline.cluster import spark_cluster
+from kedge.pipeline.spark_cluster import spark_cluster
 from tests.pipeline.conftest import Metrics
 from tests.pipeline.oracle import state
 from tests.pipeline.streaming import quick_spark
@@ -64,7 +64,7 @@ def test_a_port_that_is_taken_is_refused_before_anything_is_started(
         taken.listen()
         port = taken.getsockname()[1]
         with (
-            pytest.raises(InvalidRequest, match=f"port {port} is taken"),
+            pytest.raises(InvalidRequest, match=f"port {port} is in use"),
             spark_cluster(tmp_path / "cluster", port=port),
         ):
             pass

@@ -1,15 +1,15 @@
-"""A standalone Spark cluster on this machine, from the installed package: master and workers.
+"""Starts a standalone Spark cluster (master and workers) on this machine.
 
-The package of Spark that pip installs has no start scripts, and needs none: `bin/spark-class`
-starts the master and the workers as plain processes. They listen on the loopback alone, and end
-with the `with` block that they were started for, however it is left.
+The pyspark package from PyPI has no start scripts; `bin/spark-class` starts the master and the
+workers as plain processes. They listen on the loopback interface only and are terminated at the end
+of the `with` block.
 
     with spark_cluster(Path("work")) as cluster:
         kedge pipeline ingest --master cluster.url …
 
-Run as a program it stays until it is told to end (`make spark-cluster`):
+As a program it runs until SIGINT or SIGTERM (`make spark-cluster`):
 
-    python -m kedge.pipeline.cluster --workers 2 --memory 1g
+    python -m kedge.pipeline.spark_cluster --workers 2 --memory 1g
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from kedge.errors import InvalidRequest, KedgeError, SparkUnavailable
 from kedge.pipeline.session import LOG_SETTINGS, LOOPBACK, SessionSettings
 
 START_S = 90.0
-LOOK_EVERY_S = 0.2
+POLL_S = 0.2
 MASTER = "org.apache.spark.deploy.master.Master"
 WORKER = "org.apache.spark.deploy.worker.Worker"
 
 
 @dataclass(frozen=True, slots=True)
-class StandaloneCluster:
-    """Where the master is reached, and the processes by their ids, the master first."""
+class SparkCluster:
+    """The master's URL, and the process ids, the master's first."""
 
     url: str
     pids: tuple[int, ...]
@@ -49,7 +49,7 @@ class StandaloneCluster:
     memory: str
 
     def session(self, *, driver_memory: str = "1g") -> SessionSettings:
-        """The settings of a session whose jobs run here."""
+        """Settings of a session that runs its jobs on this cluster."""
         sizes = {"spark.executor.memory": self.memory, "spark.executor.cores": "1"}
         more = {**sizes, "spark.cores.max": str(self.cores)}
         return SessionSettings(master=self.url, driver_memory=driver_memory, more=more)
@@ -58,10 +58,10 @@ class StandaloneCluster:
 @contextmanager
 def spark_cluster(
     directory: Path, *, workers: int = 2, memory: str = "1g", port: int = 0
-) -> Generator[StandaloneCluster]:
-    """A master and workers of one core each, for the time of a `with` block.
+) -> Generator[SparkCluster]:
+    """Run a master and workers of one core each for the duration of a `with` block.
 
-    What they write goes below `directory`: a log for each, and the workers' scratch space.
+    Their logs and the workers' scratch space are below `directory`.
     """
     _check_free(port)
     url = f"spark://{LOOPBACK}:{port or _free_port()}"
@@ -76,13 +76,13 @@ def spark_cluster(
             log = directory / f"worker-{number}.log"
             _wait_for(log, "Successfully registered with master", processes)
         pids = tuple(process.pid for process in processes)
-        yield StandaloneCluster(url, pids, workers, memory)
+        yield SparkCluster(url, pids, workers, memory)
     finally:
-        _end(processes)
+        _terminate(processes)
 
 
 def spark_home() -> Path:
-    """Where the installed package keeps Spark."""
+    """The SPARK_HOME of the installed pyspark package."""
     found = find_spec("pyspark")
     if found is None or not found.submodule_search_locations:
         hint = "install it with kedge's extra `spark`"
@@ -126,7 +126,7 @@ def _start(command: Sequence[str], directory: Path, name: str) -> subprocess.Pop
 
 
 def _log_settings() -> Path:
-    """The daemons tell that they are up in their log, and nowhere else."""
+    """Log settings of the daemons: their log is the only place that says when they are up."""
     return LOG_SETTINGS.with_name("cluster-log4j2.properties")
 
 
@@ -136,13 +136,13 @@ def _wait_for(log: Path, line: str, processes: Sequence[subprocess.Popen[bytes]]
         ended = [process for process in processes if process.poll() is not None]
         if ended or time.monotonic() > deadline:
             last = log.read_text(errors="replace").strip().splitlines()[-1:]
-            why = last[0][:200] if last else "it said nothing"
+            why = last[0][:200] if last else "its log is empty"
             raise SparkUnavailable(f"the {log.stem} of the Spark cluster did not start: {why}")
-        time.sleep(LOOK_EVERY_S)
+        time.sleep(POLL_S)
 
 
-def _end(processes: Sequence[subprocess.Popen[bytes]]) -> None:
-    """Workers first, so that they do not look for a master that is gone."""
+def _terminate(processes: Sequence[subprocess.Popen[bytes]]) -> None:
+    """Terminate the workers first, so that they do not try to reconnect to the master."""
     for process in reversed(processes):
         process.terminate()
     for process in processes:
@@ -154,14 +154,14 @@ def _end(processes: Sequence[subprocess.Popen[bytes]]) -> None:
 
 
 def _check_free(port: int) -> None:
-    """Refuse a port that is taken: the master would quietly listen on the next one."""
+    """Refuse a port in use: the master would silently listen on the next one."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((LOOPBACK, port))
         except OSError as error:
-            hint = "is a Spark master running already? name another --port"
-            raise InvalidRequest(f"port {port} is taken", hint=hint) from error
+            hint = "another Spark master may be running; use another --port"
+            raise InvalidRequest(f"port {port} is in use", hint=hint) from error
 
 
 def _free_port() -> int:
@@ -172,26 +172,26 @@ def _free_port() -> int:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a cluster until SIGINT or SIGTERM."""
-    options = argparse.ArgumentParser(prog="python -m kedge.pipeline.cluster")
+    options = argparse.ArgumentParser(prog="python -m kedge.pipeline.spark_cluster")
     options.add_argument("--workers", type=int, default=2, help="workers of one core each")
     options.add_argument("--memory", default="1g", help="memory of each worker, as 1g")
     options.add_argument("--port", type=int, default=7077, help="port of the master")
     options.add_argument("--directory", type=Path, help="for logs and scratch space")
-    asked = options.parse_args(arguments)
-    told = threading.Event()
+    parsed = options.parse_args(arguments)
+    stopped = threading.Event()
 
-    def tell(number: int, frame: FrameType | None) -> None:
-        told.set()
+    def stop(number: int, frame: FrameType | None) -> None:
+        stopped.set()
 
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, tell)
+        signal.signal(number, stop)
     with tempfile.TemporaryDirectory(prefix="kedge-spark-") as scratch:
-        directory: Path = asked.directory or Path(scratch)
-        sizes = {"workers": asked.workers, "memory": asked.memory, "port": asked.port}
+        directory: Path = parsed.directory or Path(scratch)
+        sizes = {"workers": parsed.workers, "memory": parsed.memory, "port": parsed.port}
         try:
             with spark_cluster(directory, **sizes) as cluster:
-                print(f"{cluster.url} is up; end it with Ctrl-C", flush=True)
-                told.wait()
+                print(f"{cluster.url} is running; stop it with Ctrl-C", flush=True)
+                stopped.wait()
         except KedgeError as error:
             print(f"kedge: {error}", file=sys.stderr)
             return 1

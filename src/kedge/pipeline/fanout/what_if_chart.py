@@ -1,4 +1,4 @@
-"""The scenarios drawn: what each costs, and how full brokers end."""
+"""Draws what-if scenarios as an HTML chart: bytes moved, and use of the fullest broker."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-from kedge.pipeline.fanout.spread import Row
+from kedge.pipeline.fanout.map_rows import Row
 
 NAMES = ("disk", "in", "out", "cpu")
 COLOURS = {"disk": "#4c78a8", "in": "#f58518", "out": "#54a24b", "cpu": "#b279a2"}
@@ -14,21 +14,23 @@ TB = 1e12
 
 
 def what_if_html(rows: Sequence[Row], title: str) -> str:
-    """A page of its own, with nothing to fetch: bytes moved above, how full brokers end below."""
+    """A self-contained HTML page: bytes moved above, use of the fullest broker below."""
     from plotly import subplots
 
     maker: Any = subplots
     level = "fullest_after" if any(row["fullest_after"] for row in rows) else "imbalance_after"
-    below = "fullest broker, % of capacity" if level == "fullest_after" else "fullest ÷ mean, %"
+    lower_title = (
+        "fullest broker, % of capacity" if level == "fullest_after" else "fullest ÷ mean, %"
+    )
     figure: Any = maker.make_subplots(
         rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.06, row_heights=[0.45, 0.55]
     )
-    done = [row for row in rows if row["feasible"]]
-    _draw_cost(figure, done)
-    _draw_levels(figure, done, level)
-    _draw_refused(figure, [row for row in rows if not row["feasible"]])
+    feasible = [row for row in rows if row["feasible"]]
+    _draw_cost(figure, feasible)
+    _draw_levels(figure, feasible, level)
+    _draw_infeasible(figure, [row for row in rows if not row["feasible"]])
     figure.update_yaxes(title_text="TB moved", rangemode="tozero", row=1, col=1)
-    figure.update_yaxes(title_text=below, rangemode="tozero", row=2, col=1)
+    figure.update_yaxes(title_text=lower_title, rangemode="tozero", row=2, col=1)
     figure.update_xaxes(title_text="scenario", row=2, col=1)
     if 0 < len(rows) <= 30:
         _name_ticks(figure, rows)
@@ -62,12 +64,12 @@ def _draw_cost(figure: Any, rows: Sequence[Row]) -> None:
 
 def _draw_levels(figure: Any, rows: Sequence[Row], level: str) -> None:
     for name in NAMES:
-        told = [row for row in rows if name in row[level]]
-        if told:
+        present = [row for row in rows if name in row[level]]
+        if present:
             figure.add_scatter(
-                x=_numbers(told),
-                y=[100 * row[level][name] for row in told],
-                hovertext=_names(told),
+                x=_numbers(present),
+                y=[100 * row[level][name] for row in present],
+                hovertext=_names(present),
                 mode="markers",
                 name=name,
                 marker={"color": COLOURS[name], "size": 7},
@@ -76,7 +78,7 @@ def _draw_levels(figure: Any, rows: Sequence[Row], level: str) -> None:
             )
 
 
-def _draw_refused(figure: Any, rows: Sequence[Row]) -> None:
+def _draw_infeasible(figure: Any, rows: Sequence[Row]) -> None:
     if rows:
         why = [f"{escape(row['name'])}: {escape(row['reason'])}" for row in rows]
         figure.add_scatter(
@@ -92,6 +94,6 @@ def _draw_refused(figure: Any, rows: Sequence[Row]) -> None:
 
 
 def _name_ticks(figure: Any, rows: Sequence[Row]) -> None:
-    """Few scenarios are told by name, many by number."""
+    """Label the axis with names; used for few scenarios only."""
     axis = {"tickmode": "array", "tickvals": _numbers(rows), "ticktext": _names(rows)}
     figure.update_xaxes(**axis, tickangle=-35, title_text="", row=2, col=1)

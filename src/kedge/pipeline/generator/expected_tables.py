@@ -1,4 +1,4 @@
-"""The answers, kept while the rows are made: sums by broker and window, and percentiles."""
+"""Accumulates the expected tables: sums by broker and window, and percentiles."""
 
 from __future__ import annotations
 
@@ -7,39 +7,41 @@ from typing import Any
 import numpy as np
 
 from kedge.model.arrow import Table, arrow
-from kedge.pipeline.generator.rows import Integers, Rows
+from kedge.pipeline.generator.sample_arrays import Integers, SampleArrays
 from kedge.pipeline.generator.sizes import INTERVAL_S, MICROS, START_S, WINDOW_S
-from kedge.pipeline.generator.world import World
+from kedge.pipeline.generator.synthetic_clusters import SyntheticClusters
 
 SUMS = ("rows", "bytes_in", "bytes_out", "leader_bytes_in", "leader_rows")
 
 
-class Truth:
-    """What the tables of a faultless pipeline hold."""
+class ExpectedTables:
+    """The expected content of gold."""
 
-    def __init__(self, world: World) -> None:
-        size = world.size
-        self.world = world
+    def __init__(self, clusters: SyntheticClusters) -> None:
+        size = clusters.size
+        self.clusters = clusters
         self.by_broker = {name: np.zeros(size.clusters * size.brokers, np.int64) for name in SUMS}
         self.largest = np.zeros(size.clusters * size.brokers, np.int64)
         self.by_window = {
             name: np.zeros((size.clusters, size.windows), np.int64) for name in SUMS[:3]
         }
-        numbers = world.partition * size.topics + world.topic + world.cluster * size.partitions
-        self._tracked = {int(numbers[index]): list[int]() for index in world.tracked}
+        numbers = (
+            clusters.partition * size.topics + clusters.topic + clusters.cluster * size.partitions
+        )
+        self._tracked = {int(numbers[index]): list[int]() for index in clusters.tracked}
 
-    def add(self, index: int, rows: Rows) -> None:
-        """The rows of one sample that must be kept, with the figures that must win."""
+    def add(self, index: int, rows: SampleArrays) -> None:
+        """Add the rows of one sample that silver must have."""
         self._add_to_brokers(rows)
         window = index * INTERVAL_S // WINDOW_S
         figures = {"rows": None, "bytes_in": rows.bytes_in, "bytes_out": rows.bytes_out}
         for name, values in figures.items():
-            sums = _summed(rows.cluster, values, self.world.size.clusters)
+            sums = _summed(rows.cluster, values, self.clusters.size.clusters)
             self.by_window[name][:, window] += sums
         self._add_to_tracked(rows)
 
-    def _add_to_brokers(self, rows: Rows) -> None:
-        place = rows.cluster * self.world.size.brokers + rows.broker
+    def _add_to_brokers(self, rows: SampleArrays) -> None:
+        place = rows.cluster * self.clusters.size.brokers + rows.broker
         led = rows.is_leader
         count = len(self.largest)
         self.by_broker["rows"] += _summed(place, None, count)
@@ -49,8 +51,8 @@ class Truth:
         self.by_broker["leader_bytes_in"] += _summed(place[led], rows.bytes_in[led], count)
         np.maximum.at(self.largest, place, rows.size_bytes)
 
-    def _add_to_tracked(self, rows: Rows) -> None:
-        size = self.world.size
+    def _add_to_tracked(self, rows: SampleArrays) -> None:
+        size = self.clusters.size
         number = rows.partition * size.topics + rows.topic + rows.cluster * size.partitions
         wanted = rows.is_leader & np.isin(number, list(self._tracked))
         for partition, figure in zip(number[wanted], rows.bytes_in[wanted], strict=True):
@@ -64,10 +66,10 @@ class Truth:
 
     def brokers(self) -> Table:
         """`expected_broker.parquet`."""
-        cluster, broker = np.divmod(np.arange(len(self.largest)), self.world.size.brokers)
+        cluster, broker = np.divmod(np.arange(len(self.largest)), self.clusters.size.brokers)
         return arrow().table(
             {
-                "cluster": np.array(self.world.clusters)[cluster],
+                "cluster": np.array(self.clusters.cluster_names)[cluster],
                 "broker": broker.astype(np.int32),
                 "max_size_bytes": self.largest,
                 **self.by_broker,
@@ -76,21 +78,23 @@ class Truth:
 
     def windows(self) -> Table:
         """`expected_window.parquet`."""
-        pa, count = arrow(), self.world.size.windows
-        cluster, window = np.divmod(np.arange(self.world.size.clusters * count), count)
+        pa, count = arrow(), self.clusters.size.windows
+        cluster, window = np.divmod(np.arange(self.clusters.size.clusters * count), count)
         start = pa.array((START_S + window * WINDOW_S) * MICROS)
         return pa.table(
             {
-                "cluster": np.array(self.world.clusters)[cluster],
+                "cluster": np.array(self.clusters.cluster_names)[cluster],
                 "window_start": start.cast(pa.timestamp("us", tz="UTC")),
                 **{name: sums.ravel() for name, sums in self.by_window.items()},
             }
         )
 
     def tracked(self) -> Table:
-        """`expected_tracked.parquet`: percentiles by nearest rank of what the leader took in."""
+        """`expected_tracked.parquet`: nearest-rank percentiles of the leader's bytes in."""
         figures = [np.sort(np.array(taken)) for taken in self._tracked.values()]
-        named: list[list[Any]] = [self.world.named(int(index)) for index in self.world.tracked]
+        named: list[list[Any]] = [
+            self.clusters.named(int(index)) for index in self.clusters.tracked
+        ]
         pa = arrow()
         return pa.table(
             {
@@ -107,12 +111,12 @@ class Truth:
 
 
 def nearest_rank(ascending: Integers, percent: int) -> int:
-    """The least value that so many per cent of all do not exceed."""
+    """The nearest-rank percentile of an ascending array."""
     return int(ascending[max(0, -(-percent * len(ascending) // 100) - 1)])
 
 
-def _summed(place: Integers, figures: Integers | None, count: int) -> Integers:
-    """Exact sums by place: counting alone could go through floats, bytes may not."""
+def _summed(group: Integers, values: Integers | None, count: int) -> Integers:
+    """Exact integer sums by group; `np.bincount` would sum in floating point."""
     sums = np.zeros(count, np.int64)
-    np.add.at(sums, place, 1 if figures is None else figures)
+    np.add.at(sums, group, 1 if values is None else values)
     return sums

@@ -1,7 +1,7 @@
-"""Which files to ingest: found, told apart by their content, and checked before Spark sees them.
+"""Finds the files to ingest, identifies them by their SHA-256 and validates their columns.
 
-A file is known by the hash of its content. The same content under another name, or met again in a
-later run, is not ingested twice; that is what makes runs safe to repeat.
+The same content under another name, or in a later run, is not ingested twice, so a run can be
+repeated safely. Validation reads footers and headers only and needs no Spark.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ SAMPLE_NAMES = (
     *("size_bytes", "bytes_in", "bytes_out", "isr", "rf"),
 )
 
-BYTES_PER_TEXT_ROW = 150  # for guesses of how many rows there are
+BYTES_PER_TEXT_ROW = 150  # to estimate the number of rows
 Layout = tuple[tuple[str, str], ...]
 
 
 class Format(StrEnum):
-    """The forms of files of samples."""
+    """The file formats of samples."""
 
     PARQUET = "parquet"
     JSONL = "jsonl"
@@ -46,60 +46,60 @@ ENDINGS = {
 
 @dataclass(frozen=True, slots=True)
 class SampleFile:
-    """A file to ingest; `layout` is its columns and their types, as far as the file says so."""
+    """A file to ingest; `layout` has its columns and, for Parquet, their types."""
 
     path: Path
-    content: str
+    sha256: str
     rows: int
     layout: Layout
 
 
-def find_files(directory: Path, form: Format) -> list[Path]:
-    """The files of that form below a directory, in order of their names."""
+def find_files(directory: Path, format: Format) -> list[Path]:
+    """The files of this format below a directory, sorted by path."""
     if not directory.is_dir():
-        what = "a file, not a directory" if directory.exists() else "there is no such directory"
-        raise InvalidRequest(f"{directory}: {what}", hint="--input names a directory of files")
+        what = "a file, not a directory" if directory.exists() else "no such directory"
+        raise InvalidRequest(f"{directory}: {what}", hint="--input is a directory of files")
     found: list[Path] = []
     for parent, below, names in os.walk(directory):
         below[:] = sorted(name for name in below if not name.startswith((".", "_")))
-        whole = (name for name in sorted(names) if not name.startswith((".", "_")))
-        found.extend(Path(parent, name) for name in whole if name.endswith(ENDINGS[form]))
+        visible = (name for name in sorted(names) if not name.startswith((".", "_")))
+        found.extend(Path(parent, name) for name in visible if name.endswith(ENDINGS[format]))
     if not found:
-        endings = " or ".join(f"*{ending}" for ending in ENDINGS[form][:2])
+        endings = " or ".join(f"*{ending}" for ending in ENDINGS[format][:2])
         hint = f"files of samples are named {endings}; see --format"
-        raise InvalidRequest(f"{directory}: there is no {form} file in it", hint=hint)
+        raise InvalidRequest(f"{directory}: has no {format} file", hint=hint)
     return found
 
 
-def new_files(paths: Iterable[Path], form: Format, known: Iterable[str]) -> list[SampleFile]:
-    """The files whose content is new, each checked; a content that is there twice counts once."""
+def new_files(paths: Iterable[Path], format: Format, known: Iterable[str]) -> list[SampleFile]:
+    """Validate the files with new content; of files with equal content keep the first."""
     seen = set(known)
     new: list[SampleFile] = []
     for path in paths:
         with said_of(path):
-            content = _content_id(path)
-            if content not in seen:
-                seen.add(content)
-                new.append(_checked(path, form, content))
+            sha256 = _sha256(path)
+            if sha256 not in seen:
+                seen.add(sha256)
+                new.append(_checked(path, format, sha256))
     return new
 
 
-def _content_id(path: Path) -> str:
+def _sha256(path: Path) -> str:
     with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _checked(path: Path, form: Format, content: str) -> SampleFile:
-    if form is Format.PARQUET:
-        return _checked_parquet(path, content)
-    layout = _header(path) if form is Format.CSV else ()
-    return SampleFile(path, content, path.stat().st_size // BYTES_PER_TEXT_ROW, layout)
+def _checked(path: Path, format: Format, sha256: str) -> SampleFile:
+    if format is Format.PARQUET:
+        return _checked_parquet(path, sha256)
+    layout = _header(path) if format is Format.CSV else ()
+    return SampleFile(path, sha256, path.stat().st_size // BYTES_PER_TEXT_ROW, layout)
 
 
 # ---- Parquet ------------------------------------------------------------------------------------
 
 
-def _checked_parquet(path: Path, content: str) -> SampleFile:
+def _checked_parquet(path: Path, sha256: str) -> SampleFile:
     pa = arrow()
     try:
         metadata = parquet().read_metadata(path)
@@ -107,44 +107,48 @@ def _checked_parquet(path: Path, content: str) -> SampleFile:
     except (OSError, pa.ArrowException) as error:
         if isinstance(error, FileNotFoundError | PermissionError):
             raise
-        hint = "it may be half written: remove it, or come back when it is whole"
-        raise MalformedInput("this is no whole Parquet file", hint=hint) from error
+        hint = "it may be incomplete: remove it, or run again when it is complete"
+        raise MalformedInput("not a complete Parquet file", hint=hint) from error
     _check_names(schema.names)
     layout = tuple((name, _kind(name, schema.field(name).type)) for name in schema.names)
-    return SampleFile(path, content, int(metadata.num_rows), layout)
+    return SampleFile(path, sha256, int(metadata.num_rows), layout)
 
 
 def _kind(name: str, given: Any) -> str:
-    """The type of a column as Spark calls it; refused if no sample can be made of it."""
+    """The Spark type of a column; refused if it does not fit the column of a sample."""
     types = arrow().types
     if types.is_dictionary(given):
         given = given.value_type
     kinds = {
-        "text": {"string": "string", "large_string": "string"},
-        "truth": {"bool": "boolean"},
-        "whole": {"int8": "tinyint", "int16": "smallint", "int32": "int", "int64": "bigint"},
-        "time": {
+        "string": {"string": "string", "large_string": "string"},
+        "boolean": {"bool": "boolean"},
+        "integer": {"int8": "tinyint", "int16": "smallint", "int32": "int", "int64": "bigint"},
+        "timestamp": {
             f"timestamp[{unit}{zone}]": _time_kind(unit, zone)
             for unit in ("ms", "us", "ns")
             for zone in ("", ", tz=UTC")
         },
-    }[WANTED.get(name, "whole")]
+    }[COLUMN_KIND.get(name, "integer")]
     kind = kinds.get(str(given))
     if kind is None:
         wanted = " or ".join(kinds)
-        raise MalformedInput(f"column {name} is {given}", hint=f"it should be {wanted}")
+        raise MalformedInput(f"column {name} is {given}", hint=f"expected {wanted}")
     return kind
 
 
 def _time_kind(unit: str, zone: str) -> str:
-    """Spark has no nanoseconds: they are read as whole numbers."""
+    """Spark has no nanosecond timestamps: they are read as integers."""
     if unit == "ns":
         return "bigint"
     return "timestamp" if zone else "timestamp_ntz"
 
 
-WANTED = {"cluster": "text", "topic": "text", "is_leader": "truth", "ts": "time"} | {
-    "ingest_ts": "time"
+COLUMN_KIND = {
+    "cluster": "string",
+    "topic": "string",
+    "is_leader": "boolean",
+    "ts": "timestamp",
+    "ingest_ts": "timestamp",
 }
 
 
@@ -152,13 +156,13 @@ WANTED = {"cluster": "text", "topic": "text", "is_leader": "truth", "ts": "time"
 
 
 def _header(path: Path) -> Layout:
-    """The columns that the first line of a CSV file names."""
+    """The columns in the header of a CSV file."""
     try:
         with open_regular(path) as file:
-            packed = path.name.endswith(".gz")
-            line = (gzip.GzipFile(fileobj=file) if packed else file).readline(100_000).decode()
+            compressed = path.name.endswith(".gz")
+            line = (gzip.GzipFile(fileobj=file) if compressed else file).readline(100_000).decode()
     except (gzip.BadGzipFile, zlib.error, EOFError, UnicodeDecodeError) as error:
-        raise MalformedInput("this is no text") from error
+        raise MalformedInput("not a text file") from error
     names = [name.strip().strip('"') for name in line.strip().lstrip("\ufeff").split(",")]
     _check_names(names)
     return tuple((name, "") for name in names)
@@ -167,10 +171,10 @@ def _header(path: Path) -> Layout:
 def _check_names(names: list[str]) -> None:
     missing = [name for name in SAMPLE_NAMES if name not in names]
     if missing:
-        what = f"there is no column {missing[0]}"
+        what = f"column {missing[0]} is missing"
         raise MalformedInput(what, hint=f"a sample has {', '.join(SAMPLE_NAMES)}")
     unknown = sorted(set(names) - set(SAMPLE_NAMES))
     if unknown:
-        raise MalformedInput(f"no sample has a column {unknown[0]}", hint="leave it out")
+        raise MalformedInput(f"unknown column {unknown[0]}", hint="remove it")
     if len(names) != len(SAMPLE_NAMES):
-        raise MalformedInput("a column stands there twice")
+        raise MalformedInput("a column is duplicated")

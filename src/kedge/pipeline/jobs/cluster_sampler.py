@@ -1,18 +1,17 @@
-"""What a live cluster tells about its replicas, as samples.
+"""Samples the replicas of a live cluster through Kafka's admin requests.
 
-Any admin client can ask two things: who leads what with which ISR, and how large each replica is.
-A sample is made of both. What came in over an interval is how much the replica's log grew in it:
-exact while nothing is deleted, and no less than zero when retention removes old segments. What
-consumers read is not told by an admin request, so `bytes_out` is 0: metrics of the brokers
-themselves say more, where there are some.
+Metadata has the leader and the ISR of each partition, DescribeLogDirs the size of each replica; a
+sample combines both. `bytes_in` of an interval is the growth of the replica's log: exact while
+nothing is deleted, and 0 when retention removes more than was appended. No admin request returns
+what consumers read, so `bytes_out` is 0; metrics of the brokers themselves have it.
 
 | field             | from                                                           |
 |-------------------|----------------------------------------------------------------|
-| cluster           | the id of the cluster                                          |
-| size_bytes        | the broker's log directories; a copy still being made is left out |
+| cluster           | the cluster id                                                 |
+| size_bytes        | DescribeLogDirs, without future replicas                       |
 | is_leader, isr, rf | the metadata of the partition                                 |
-| bytes_in          | growth since the sample before; 0 in the first                 |
-| seq               | the number of the sample since the run began, times 2          |
+| bytes_in          | growth since the previous sample; 0 in the first               |
+| seq               | the number of the sample in this run, times 2                  |
 """
 
 from __future__ import annotations
@@ -31,15 +30,15 @@ Sizes = dict[tuple[BrokerId, TopicPartition], int]
 
 @dataclass(slots=True)
 class Sampler:
-    """Asks a cluster again and again, and knows what it said before."""
+    """Samples a cluster repeatedly, and keeps the sizes of the previous sample."""
 
     cluster: Cluster
-    internal: bool = False  # whether Kafka's own topics are sampled too
-    _before: Sizes = field(default_factory=dict[tuple[BrokerId, TopicPartition], int])
+    internal: bool = False  # whether internal topics are sampled too
+    _previous: Sizes = field(default_factory=dict[tuple[BrokerId, TopicPartition], int])
     _count: int = 0
 
     def sample(self, at: datetime) -> list[dict[str, Any]]:
-        """One row for each replica that a live broker tells the size of."""
+        """One row per replica whose size a live broker reports."""
         described = self.cluster.describe()
         topics = self._topics()
         sizes = _sizes(self.cluster, sorted(described.alive), topics)
@@ -53,30 +52,34 @@ class Sampler:
                 "ts": time,
                 "ingest_ts": time,
                 "seq": self._count * 2,
-                **self._figures(broker, TopicPartition(topic, partition.partition), sizes),
-                **_state(broker, partition),
+                **self._sizes_and_rates(broker, TopicPartition(topic, partition.partition), sizes),
+                **_leader_and_isr(broker, partition),
             }
             for topic, partition, broker in _replicas(topics)
             if (broker, TopicPartition(topic, partition.partition)) in sizes
         ]
-        self._before, self._count = sizes, self._count + 1
+        self._previous, self._count = sizes, self._count + 1
         return rows
 
     def _topics(self) -> dict[str, TopicDescription]:
-        names = [n for n, internal in self.cluster.topic_names().items() if self._wanted(internal)]
+        names = [
+            n for n, internal in self.cluster.topic_names().items() if self._is_sampled(internal)
+        ]
         described = self.cluster.describe_topics(names)
         return {n: d for n, d in described.items() if not isinstance(d, KedgeError)}
 
-    def _wanted(self, internal: bool) -> bool:
+    def _is_sampled(self, internal: bool) -> bool:
         return self.internal or not internal
 
-    def _figures(self, broker: BrokerId, tp: TopicPartition, sizes: Sizes) -> dict[str, int]:
+    def _sizes_and_rates(
+        self, broker: BrokerId, tp: TopicPartition, sizes: Sizes
+    ) -> dict[str, int]:
         size = sizes[broker, tp]
-        grown = size - self._before.get((broker, tp), size)
-        return {"size_bytes": size, "bytes_in": max(0, grown), "bytes_out": 0}
+        growth = size - self._previous.get((broker, tp), size)
+        return {"size_bytes": size, "bytes_in": max(0, growth), "bytes_out": 0}
 
 
-def _state(broker: BrokerId, partition: PartitionDescription) -> dict[str, Any]:
+def _leader_and_isr(broker: BrokerId, partition: PartitionDescription) -> dict[str, Any]:
     rf = len(partition.replicas)
     return {
         "is_leader": partition.leader == broker,
