@@ -156,7 +156,7 @@ def test_every_command_explains_itself_with_an_example(command: str, capsys: Cap
 
 
 def test_forecasts_are_told_in_days() -> None:
-    assert (parse_load_statistic("forecast+30d").days, parse_load_statistic("p95").figure) == (
+    assert (parse_load_statistic("forecast+30d").days, parse_load_statistic("p95").name) == (
         30,
         "p95",
     )

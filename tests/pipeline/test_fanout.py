@@ -60,8 +60,8 @@ def test_a_grid_is_every_combination_with_the_last_axis_fastest() -> None:
 
 def test_traffic_changes_rates_and_size_changes_bytes_on_disk() -> None:
     before = lopsided()
-    busy, _ = Scenario(traffic=1.5).of(before, Goals())
-    large, _ = Scenario(size=2).of(before, Goals())
+    busy, _ = Scenario(traffic=1.5).apply(before, Goals())
+    large, _ = Scenario(size=2).apply(before, Goals())
     assert np.array_equal(busy.bytes_in, before.bytes_in * 1.5)
     assert np.array_equal(busy.bytes_out, before.bytes_out * 1.5)
     assert np.array_equal(busy.size, before.size)
@@ -71,24 +71,24 @@ def test_traffic_changes_rates_and_size_changes_bytes_on_disk() -> None:
 
 def test_sizes_that_are_not_told_stay_untold() -> None:
     before = lopsided(size=np.full(30, -1))
-    assert Scenario(size=3).of(before, Goals())[0].size.tolist() == [-1] * 30
+    assert Scenario(size=3).apply(before, Goals())[0].size.tolist() == [-1] * 30
 
 
 def test_a_lost_rack_is_its_brokers_and_new_brokers_fill_the_emptiest_that_stay() -> None:
-    _, goals = Scenario(lose_racks=("a",), add_brokers=3).of(lopsided(), Goals())
+    _, goals = Scenario(lose_racks=("a",), add_brokers=3).apply(lopsided(), Goals())
     assert goals.remove_brokers == {0, 3}
     assert [(one.id, one.rack) for one in goals.add_brokers] == [(6, "b"), (7, "c"), (8, "b")]
 
 
 def test_new_brokers_have_no_rack_where_the_others_have_none() -> None:
     bare = lopsided(brokers=[broker(number) for number in range(6)])
-    _, goals = Scenario(add_brokers=2).of(bare, Goals())
+    _, goals = Scenario(add_brokers=2).apply(bare, Goals())
     assert [(one.id, one.rack) for one in goals.add_brokers] == [(6, None), (7, None)]
 
 
 def test_a_scenario_keeps_the_goals_that_it_does_not_speak_of() -> None:
     given_goals = Goals(tolerance=0.2, exclude_topics="small", weights={"cpu": 0.0})
-    _, goals = Scenario(goals={"max_moves": 3}).of(lopsided(), given_goals)
+    _, goals = Scenario(goals={"max_moves": 3}).apply(lopsided(), given_goals)
     assert goals == Goals(tolerance=0.2, exclude_topics="small", weights={"cpu": 0.0}, max_moves=3)
 
 
@@ -129,9 +129,9 @@ def test_scenarios_of_a_file_are_a_list_or_stand_under_their_name() -> None:
     [
         ([], "no list of scenarios"),
         ([{}, 7], r"scenarios\[1\]: not an object"),
-        ([{"trafic": 2}], "no field 'trafic'"),
-        ([{"traffic": "2"}], r"scenarios\[0\]: no scenario: traffic = '2'"),
-        ([{"traffic": 0}], r"scenarios\[0\]: traffic times 0"),
+        ([{"trafic": 2}], "unknown field 'trafic'"),
+        ([{"traffic": "2"}], r"scenarios\[0\]: not a scenario: traffic = '2'"),
+        ([{"traffic": 0}], r"scenarios\[0\]: factor of traffic 0"),
         ([{"add_brokers": 1.5}], "add_brokers = 1.5"),
         ([{"add_brokers": True}], "add_brokers = True"),
         ([{"lose_racks": 3}], "lose_racks = 3"),
@@ -190,7 +190,7 @@ def test_scenarios_on_spark_are_the_planners_own_answers_in_the_order_asked(
     assert [row["feasible"] for row in rows] == [not one.replication_factor for one in asked]
     for row, scenario in zip(rows, asked, strict=True):
         if row["feasible"]:
-            alone = asdict(figures_of(*scenario.of(snapshot, goals), scenario.seed))
+            alone = asdict(figures_of(*scenario.apply(snapshot, goals), scenario.seed))
             assert {name: row[name] for name in alone} == alone
         else:
             assert "9" in row["reason"]
@@ -321,7 +321,7 @@ def test_the_commands_give_the_same_plans_on_a_cluster_of_spark(
         (["what-if", "--snapshot", "s", "--grid", "traffic"], "has no values"),
         (["what-if", "--snapshot", "s", "--grid", "traffic=1;traffic=2"], "'traffic=2'"),
         (["what-if", "--snapshot", "s", "--grid", "traffic=fast"], "traffic=fast is not a number"),
-        (["what-if", "--snapshot", "s", "--grid", "traffic=-1"], "traffic times -1"),
+        (["what-if", "--snapshot", "s", "--grid", "traffic=-1"], "factor of traffic -1"),
         (["what-if", "--snapshot", "s", "--grid", ";"], "no axis given"),
         (["what-if", "--snapshot", "no", "--grid", "traffic=2"], "no such file or directory"),
         (["what-if", "--snapshot", "s", "--grid", "lose-rack=z"], "unknown rack z"),

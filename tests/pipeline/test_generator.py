@@ -195,9 +195,9 @@ def test_rows_come_in_order_of_arrival(generated: Generated) -> None:
 
 
 def test_an_unknown_size_or_format_is_refused_and_nothing_is_written(tmp_path: Path) -> None:
-    with pytest.raises(InvalidRequest, match="no size 'XXL'"):
+    with pytest.raises(InvalidRequest, match="unknown size 'XXL'"):
         generate(tmp_path / "x", size="XXL")
-    with pytest.raises(InvalidRequest, match="no format 'xml'"):
+    with pytest.raises(InvalidRequest, match="unknown format 'xml'"):
         generate(tmp_path / "x", size="XS", formats=("xml",))
     assert not (tmp_path / "x").exists()
     assert set(SIZES) == {"XS", "S", "M", "L"}

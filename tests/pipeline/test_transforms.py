@@ -12,7 +12,7 @@ from pyspark.testing import assertDataFrameEqual
 
 from kedge.pipeline.schemas import BROKERS, RAW_TEXT, SAMPLE, SAMPLE_COLUMNS
 from kedge.pipeline.transforms import (
-    ROLLED,
+    ROLLUP_INPUT,
     ValidationRules,
     dedupe,
     expand_copies,
@@ -213,7 +213,7 @@ def test_rows_of_one_seq_that_differ_have_one_winner_however_narrow_they_are(
     ]
     for order in (changes, changes[::-1]):
         wide = with_replica_hash(samples(spark, *order))
-        narrow = wide.select("replica", "ts", "seq", *ROLLED)
+        narrow = wide.select("replica", "ts", "seq", *ROLLUP_INPUT)
         assert [row.bytes_in for row in dedupe(narrow, partitions=2).collect()] == [9]
         won = dedupe(wide, partitions=2).collect()
         assert [(row.bytes_in, row.ingest_ts.second, row.copies) for row in won] == [(9, 3, 3)]
