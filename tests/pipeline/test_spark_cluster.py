@@ -11,13 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from kedge.errors import InvalidRequest
-from kedge.pipeline.spark_cluster import spark_cluster
+from kedge.errors import InvalidRequest, SparkUnavailable
+from kedge.pipeline.spark_cluster import _wait_for, main, spark_cluster
 from tests.pipeline.conftest import Metrics
 from tests.pipeline.oracle import state
 from tests.pipeline.streaming import quick_spark
-
-pytestmark = pytest.mark.real
 
 
 def is_there(pid: int) -> bool:
@@ -28,6 +26,7 @@ def is_there(pid: int) -> bool:
     return True
 
 
+@pytest.mark.real
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_a_job_on_a_cluster_gives_the_tables_of_a_local_one(
@@ -69,3 +68,24 @@ def test_a_port_that_is_taken_is_refused_before_anything_is_started(
         ):
             pass
     assert not (tmp_path / "cluster").exists()
+
+
+def test_the_program_reports_a_port_in_use_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert main(["--port", str(port), "--directory", str(tmp_path / "cluster")]) == 1
+    assert capsys.readouterr().err.startswith(f"kedge: port {port} is in use")
+
+
+def test_a_master_that_does_not_start_is_reported_with_the_last_line_of_its_log(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "master.log").write_text("first\nno memory left\n")
+    with subprocess.Popen(["true"]) as ended:
+        ended.wait()
+        with pytest.raises(SparkUnavailable, match=r"the master .* did not start: no memory left"):
+            _wait_for(tmp_path / "master.log", "elected leader", [ended])

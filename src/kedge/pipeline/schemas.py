@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from pyspark.sql.types import (
+    ArrayType,
     BooleanType,
     DataType,
     IntegerType,
@@ -62,17 +63,35 @@ BROKERS: Final = _struct(
     disk_capacity_bytes=LongType(),
 )
 
+ASSIGNMENT: Final = _struct(
+    cluster=StringType(),
+    topic=StringType(),
+    partition=IntegerType(),
+    replicas=ArrayType(IntegerType()),
+    leader=IntegerType(),
+)
+
+REPLICAS: Final = _struct(
+    cluster=StringType(),
+    broker=IntegerType(),
+    topic=StringType(),
+    partition=IntegerType(),
+    replica=LongType(),  # the number of the replica, from 0
+)
+
 # a silver row is a sample; `copies` counts the rows that were ingested with its `seq`
 SILVER: Final = StructType([*SAMPLE.fields, StructField("copies", LongType())])
 
 SILVER_COLUMNS: Final = tuple(SILVER.fieldNames())
 
 __all__ = [
+    "ASSIGNMENT",
     "BROKERS",
     "BROKER_KEY",
     "HIGH_CARDINALITY",
     "PARTITION_KEY",
     "RAW_TEXT",
+    "REPLICAS",
     "REPLICA_KEY",
     "SAMPLE",
     "SAMPLE_COLUMNS",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from kedge.errors import MalformedInput, SparkUnavailable
 from kedge.files import parquet
-from kedge.model.arrow import compute
+from kedge.model.arrow import arrow, compute
 from kedge.pipeline.manifest import Day
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+Columns = Mapping[str, str]  # column names and their Spark types
+MAP = "map<string,double>"
 
 
 def write(frame: DataFrame, path: Path, *, by: Sequence[str] = (), files: int = 0) -> None:
@@ -62,6 +65,37 @@ def _error_line(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     named = [line for line in lines if line.startswith("[") or ("[" in line and "SQLSTATE" in line)]
     return (named or lines or ["no reason given"])[0][:400]
+
+
+def merge_columns(source: Path, target: Path, columns: Columns) -> None:
+    """Write some columns of all files in a directory to one file in another directory.
+
+    Without files to read, the target is an empty table.
+    """
+    schema = arrow_schema(columns)
+    target.mkdir(parents=True)
+    path = target / "part-00000.parquet"
+    with parquet().ParquetWriter(path, schema, compression="zstd") as writer:
+        for file in parquet_files(source):
+            for batch in parquet().ParquetFile(file).iter_batches(columns=[*columns]):
+                writer.write_table(
+                    arrow().Table.from_batches([batch]).select([*columns]).cast(schema)
+                )
+
+
+def arrow_schema(columns: Columns) -> Any:
+    """The columns as an Arrow schema."""
+    pa = arrow()
+    types = {
+        "int": pa.int32(),
+        "bigint": pa.int64(),
+        "double": pa.float64(),
+        "boolean": pa.bool_(),
+        "string": pa.string(),
+        "timestamp": pa.timestamp("us", tz="UTC"),
+        MAP: pa.map_(pa.string(), pa.float64()),
+    }
+    return pa.schema([(name, types[type_]) for name, type_ in columns.items()])
 
 
 def parquet_files(path: Path) -> list[Path]:

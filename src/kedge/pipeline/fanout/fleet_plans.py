@@ -27,8 +27,9 @@ from kedge.errors import InvalidRequest, KedgeError, OutputNotOurs
 from kedge.files import parquet, read_snapshot, said_of, write_atomically
 from kedge.model import Snapshot, sha256_of_snapshot
 from kedge.model.arrow import Table
-from kedge.pipeline.fanout.map_rows import MAP, Columns, Row, map_rows
+from kedge.pipeline.fanout.map_rows import Row, map_rows
 from kedge.pipeline.jobs.context import NoProgress, Progress
+from kedge.pipeline.sinks import MAP, Columns
 from kedge.pipeline.warehouse import published_version
 from kedge.plan import Plan, plan_to_json
 

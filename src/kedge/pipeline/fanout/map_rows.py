@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from kedge.errors import SparkUnavailable
 from kedge.model.arrow import Table, arrow
-from kedge.pipeline.sinks import translate_spark_errors
+from kedge.pipeline.sinks import MAP, Columns, arrow_schema, translate_spark_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Row = dict[str, Any]
 RowFunction = Callable[[Row], Iterable[Row]]
-Columns = Mapping[str, str]  # column names and their Spark types
 
-MAP = "map<string,double>"
 MAX_TASKS = 128  # enough for the cores of a large cluster; a task costs some hundredths of a second
 WORKER_ERROR = re.compile(r"kedge\.errors\.\w+: (.+)")
 
@@ -48,20 +46,6 @@ def map_rows(
     return result.cast(arrow_schema(output_columns)).sort_by(order[:1])
 
 
-def arrow_schema(columns: Columns) -> Any:
-    """The columns as an Arrow schema."""
-    pa = arrow()
-    kinds = {
-        "int": pa.int32(),
-        "bigint": pa.int64(),
-        "double": pa.float64(),
-        "boolean": pa.bool_(),
-        "string": pa.string(),
-        MAP: pa.map_(pa.string(), pa.float64()),
-    }
-    return pa.schema([(name, kinds[kind]) for name, kind in columns.items()])
-
-
 def rows_of_table(table: Table) -> list[Row]:
     """The rows of a table, with maps as dictionaries."""
     maps = [field.name for field in table.schema if str(field.type).startswith("map")]
@@ -79,6 +63,3 @@ def _unwrap_worker_errors() -> Generator[None]:
         if not messages:
             raise
         raise SparkUnavailable(f"a worker failed: {messages[-1]}") from error
-
-
-__all__ = ["MAP", "Columns", "Row", "arrow_schema", "map_rows", "rows_of_table"]

@@ -16,8 +16,9 @@ from kedge.balance import findings_of
 from kedge.errors import InvalidRequest, KedgeError
 from kedge.files import path_component, read_bytes, read_snapshot, said_of
 from kedge.model.arrow import Table
-from kedge.pipeline.fanout.map_rows import Columns, Row, map_rows
+from kedge.pipeline.fanout.map_rows import Row, map_rows
 from kedge.pipeline.jobs.context import NoProgress, Progress
+from kedge.pipeline.sinks import Columns
 from kedge.plan import Finding, adopt, is_plan, parse_execute, parse_plan
 
 if TYPE_CHECKING:

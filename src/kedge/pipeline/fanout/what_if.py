@@ -17,10 +17,11 @@ from kedge.errors import Conflict, InvalidRequest, KedgeError
 from kedge.files import read_snapshot
 from kedge.model import Snapshot, sha256_of_snapshot
 from kedge.model.arrow import Table
-from kedge.pipeline.fanout.map_rows import MAP, Columns, Row, map_rows
+from kedge.pipeline.fanout.map_rows import Row, map_rows
 from kedge.pipeline.fanout.scenario_parsing import scenario_from_json, scenario_to_json
 from kedge.pipeline.fanout.scenarios import Scenario, partitions_without_copy
 from kedge.pipeline.jobs.context import NoProgress, Progress
+from kedge.pipeline.sinks import MAP, Columns
 
 if TYPE_CHECKING:
     from kedge.pipeline.jobs.context import SessionFactory

@@ -24,7 +24,8 @@ from kedge.pipeline.jobs.bronze import BronzeRows, WriteBronze
 from kedge.pipeline.jobs.context import NoProgress, Progress
 from kedge.pipeline.manifest import Day, Manifest
 from kedge.pipeline.reference import BROKERS
-from kedge.pipeline.schemas import SAMPLE_COLUMNS, SILVER, SILVER_COLUMNS
+from kedge.pipeline.schemas import BROKERS as BROKERS_SCHEMA
+from kedge.pipeline.schemas import RAW_TEXT, SAMPLE_COLUMNS, SILVER, SILVER_COLUMNS
 from kedge.pipeline.transforms import (
     LATE,
     QUARANTINED,
@@ -32,10 +33,10 @@ from kedge.pipeline.transforms import (
     day_of,
     dedupe,
     expand_copies,
-    quarantine_rows,
     rejected_rows,
     valid_rows,
     with_known_broker,
+    with_raw_text,
     with_replica_hash,
 )
 from kedge.pipeline.warehouse import StagedVersion
@@ -104,21 +105,22 @@ class _BatchMerge:
     def write_rejected(self, stored: BronzeRows) -> tuple[int, dict[str, int]]:
         """Write late and quarantine; return the late rows and the quarantined rows by reason."""
         rows = rejected_rows(self._with_broker_check(stored.with_provenance), rules=self._rules)
+        late_columns = (*SAMPLE_COLUMNS, *self.batch.provenance)
+        quarantine_columns = ("reason", RAW_TEXT, *self.batch.provenance)
+        frame = with_raw_text(rows).select(*late_columns, "reason", RAW_TEXT, "verdict")
         scratch = self.staged.path("scratch")
-        sinks.write(rows.drop("replica", "known"), scratch, by=("verdict",))
-        quarantined = self.session.read.schema(rows.schema).parquet(str(scratch))
-        late = quarantined.where(F.col("verdict") == LATE)
-        late = late.select(*SAMPLE_COLUMNS, *self.batch.provenance)
-        quarantined = quarantined.where(F.col("verdict") == QUARANTINED)
-        tables = {
-            "late": late,
-            "quarantine": quarantine_rows(quarantined, *self.batch.provenance),
-        }
-        paths = {name: self.staged.path(name, f"run_id={self.batch.run_id}") for name in tables}
-        for name, frame in tables.items():
-            sinks.write(frame, paths[name], files=1)
+        sinks.write(frame, scratch, by=("verdict",))
+        # Rejected rows are few: to split their files with pyarrow costs less than two Spark jobs.
+        types, run = dict(frame.dtypes), f"run_id={self.batch.run_id}"
+        late, quarantine = self.staged.path("late", run), self.staged.path("quarantine", run)
+        for verdict, table, columns in (
+            (LATE, late, late_columns),
+            (QUARANTINED, quarantine, quarantine_columns),
+        ):
+            source = scratch / f"verdict={verdict}"
+            sinks.merge_columns(source, table, {name: types[name] for name in columns})
         shutil.rmtree(scratch)
-        return sinks.count_rows(paths["late"]), sinks.count_by_value(paths["quarantine"], "reason")
+        return sinks.count_rows(late), sinks.count_by_value(quarantine, "reason")
 
     def write_silver(self, stored: BronzeRows, span: Span) -> tuple[int, dict[str, Day]]:
         """Rewrite the overlapping days; return the superseded rows and the counts of the days."""
@@ -153,7 +155,8 @@ class _BatchMerge:
         return with_replica_hash(rows).select(*HASHED_COLUMNS)
 
     def _with_broker_check(self, rows: DataFrame) -> DataFrame:
-        brokers = self.session.read.parquet(str(self.staged.path("reference", BROKERS)))
+        path = str(self.staged.path("reference", BROKERS))
+        brokers = self.session.read.schema(BROKERS_SCHEMA).parquet(path)
         return with_known_broker(with_replica_hash(rows), brokers=brokers)
 
 

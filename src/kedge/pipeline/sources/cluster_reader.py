@@ -28,11 +28,11 @@ from kedge.cluster.hosts import replica_hosts
 from kedge.cluster.port import Cluster
 from kedge.errors import InvalidRequest, KedgeError
 from kedge.model import BrokerId
-from kedge.pipeline.schemas import BROKERS, SAMPLE, SAMPLE_COLUMNS
+from kedge.pipeline.schemas import ASSIGNMENT, BROKERS, SAMPLE, SAMPLE_COLUMNS
 
-SCHEMAS: dict[str, str | StructType] = {
+SCHEMAS: dict[str, StructType] = {
     "brokers": BROKERS,
-    "assignment": "cluster string, topic string, partition int, replicas array<int>, leader int",
+    "assignment": ASSIGNMENT,
     "samples": SAMPLE,
 }
 
@@ -44,7 +44,7 @@ class KafkaClusterDataSource(DataSource):
     def name(cls) -> str:
         return "kedge-cluster"
 
-    def schema(self) -> str | StructType:
+    def schema(self) -> StructType:
         return SCHEMAS[self._table]
 
     def reader(self, schema: StructType) -> DataSourceReader:

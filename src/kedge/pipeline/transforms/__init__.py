@@ -18,9 +18,9 @@ from kedge.pipeline.transforms.validate import (
     QUARANTINED,
     REASONS,
     ValidationRules,
-    quarantine_rows,
     rejected_rows,
     valid_rows,
+    with_raw_text,
 )
 
 __all__ = [
@@ -33,11 +33,11 @@ __all__ = [
     "day_of",
     "dedupe",
     "expand_copies",
-    "quarantine_rows",
     "rejected_rows",
     "roll_up",
     "valid_rows",
     "window_start",
     "with_known_broker",
+    "with_raw_text",
     "with_replica_hash",
 ]

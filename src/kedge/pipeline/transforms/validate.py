@@ -95,11 +95,10 @@ REASONS: Final = (
 )
 
 
-def quarantine_rows(rows: DataFrame, *provenance: str) -> DataFrame:
-    """Quarantined rows as the table stores them: reason, raw text and provenance."""
-    as_json = F.to_json(F.struct(*SAMPLE_COLUMNS))
-    raw = F.coalesce(F.col(RAW_TEXT), as_json).alias(RAW_TEXT)
-    return rows.select("reason", raw, *provenance)
+def with_raw_text(rows: DataFrame) -> DataFrame:
+    """Rejected rows with `raw` set for all quarantined ones: parsed rows are encoded as JSON."""
+    as_json = F.when(F.col("verdict") == QUARANTINED, F.to_json(F.struct(*SAMPLE_COLUMNS)))
+    return rows.withColumn(RAW_TEXT, F.coalesce(F.col(RAW_TEXT), as_json))
 
 
 def all_of(*conditions: Column) -> Column:
