@@ -10,12 +10,12 @@ from collections.abc import Callable
 from typing import Any
 
 from kedge.brokers.port import Brokers
-from kedge.controller.context import Context
 from kedge.controller.events import Event, Started
 from kedge.controller.settings import Settings
 from kedge.errors import NotController
 from kedge.lab.world import LabWorld
 from kedge.model import BrokerId
+from kedge.runtime import ControllerView
 from kedge.runtime.loop import Loop, Replied
 from kedge.sim.links import SimulatedLinks
 from kedge.sim.machines import broker_node
@@ -70,17 +70,17 @@ class Seat:
         self.id = broker
         self._world = world
         self._ports = ports
-        self._nobody = Context(broker, settings)
+        self._no_view = ControllerView(settings)
         self.loop: CandidateLoop | None = None
         self.store: MemoryStore | None = None
         self.is_cut_off = False  # from the store
         world.ask_candidate[broker] = self.put
 
     @property
-    def context(self) -> Context:
-        """The candidate's tables; those of nobody while it is not there."""
+    def view(self) -> ControllerView:
+        """What the candidate knows; nothing while it is not there."""
         loop = self.loop
-        return self._nobody if loop is None else loop.context
+        return self._no_view if loop is None else loop.view
 
     def put(self, event: Event, replied: Callable[[Any], None] | None = None) -> None:
         """Queue an event, from any thread."""

@@ -49,7 +49,8 @@ class BrokerApi:
     # ---- client side -----------------------------------------------------------------------
 
     def encode_request(self, version: int, request: Any, *, correlation: int, client: str) -> bytes:
-        """Encode a framed request."""
+        """Encode a framed request, in a supported version."""
+        assert self.supports(version), f"{self.name} does not support version {version}"
         flexible = version >= self.flexible
         out = bytearray(_HEADER.pack(self.key, version, correlation))
         STRING.writer(version, flexible=False)(out, client)
@@ -81,7 +82,8 @@ class BrokerApi:
         return BrokerHeader(version, correlation, client), body
 
     def encode_response(self, header: BrokerHeader, response: Any) -> bytes:
-        """Encode a framed response."""
+        """Encode a framed response, in the request's version."""
+        assert self.supports(header.version), f"{self.name} does not support {header.version}"
         flexible = header.version >= self.flexible
         out = bytearray(_CORRELATION.pack(header.correlation))
         if flexible:
