@@ -12,7 +12,7 @@ from kedge.errors import (
     UnknownTopicOrPartition,
 )
 from kedge.model import Broker, BrokerId, ReplicaAssignment
-from kedge.runtime.layout import prepare
+from kedge.runtime.controller_role import create_persistent_nodes
 from kedge.store.memory import MemoryStore
 from kedge.store.port import Answer, Children, Create, Delete, GetChildren, GetData, Node, SetData
 from kedge.store.port import Request as StoreRequest
@@ -90,7 +90,7 @@ def contested(
     act: Callable[[MemoryStore], None], times: int, before: type = SetData
 ) -> MemoryStore:
     store = ContestedStore(act, times, before)
-    prepare(store)
+    create_persistent_nodes(store)
     write_topic(store, 1)
     return store
 

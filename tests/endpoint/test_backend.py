@@ -27,7 +27,7 @@ from kedge.model import Broker, BrokerId
 from kedge.model import Endpoint as Address
 from kedge.model.error_codes import ErrorCode
 from kedge.runtime import ControllerView
-from kedge.runtime.layout import prepare
+from kedge.runtime.controller_role import create_persistent_nodes
 from kedge.runtime.loop import Loop
 from kedge.runtime.thread import LoopThread
 from kedge.store.memory import MemoryEnsemble, MemoryStore
@@ -104,7 +104,7 @@ def test_a_controller_that_was_replaced_refuses_everything() -> None:
 def test_clients_find_the_controller_that_takes_over() -> None:
     ensemble = MemoryEnsemble()
     admin = MemoryStore(ensemble)
-    prepare(admin)
+    create_persistent_nodes(admin)
     images = MetadataCaches(RecordingBrokers())
 
     def candidate(me: BrokerId) -> LoopThread:

@@ -57,7 +57,7 @@ ids), KIP-584 (features), KIP-730 (producer ids), KIP-841 (only live brokers joi
 """
 
 from kedge.controller.context import Context, Registration
-from kedge.controller.dispatch import refusal, script_for
+from kedge.controller.dispatch import not_controller_response, script_for
 from kedge.controller.effects import Effect, Script
 from kedge.controller.events import Event
 from kedge.controller.settings import Ibp, Settings
@@ -80,6 +80,6 @@ __all__ = [
     "ReplicaState",
     "Script",
     "Settings",
-    "refusal",
+    "not_controller_response",
     "script_for",
 ]

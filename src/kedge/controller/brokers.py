@@ -11,13 +11,13 @@ from kedge.controller.effects import (
     OpenLinks,
     ReadBroker,
     ReadBrokers,
-    RecordWords,
+    RecordMessage,
     Script,
 )
 from kedge.controller.partitions import mark_partitions, try_online
 from kedge.controller.reassignment import resume_moves
 from kedge.controller.replicas import move_replicas
-from kedge.controller.requests import tell_metadata
+from kedge.controller.requests import send_metadata
 from kedge.controller.states import PartitionState, ReplicaState
 from kedge.model import BrokerId, TopicPartition
 
@@ -62,19 +62,19 @@ def on_broker_modified(context: Context, broker: BrokerId) -> Script[None]:
         return
     if (now.broker.endpoints, now.features) != (known.broker.endpoints, known.features):
         context.add_brokers([Registration(now.broker, known.epoch, now.features)])
-        yield from tell_metadata(context, context.registered, ())
+        yield from send_metadata(context, context.registered, ())
 
 
 def on_brokers_started(context: Context, started: list[BrokerId]) -> Script[None]:
     """Tell everyone, tell the new ones everything, then see what they make possible."""
-    yield RecordWords(f"brokers started: {started}")
+    yield RecordMessage(f"brokers started: {started}")
     for broker in started:
         context.offline_dirs.pop(broker, None)
     others = [b for b in context.registered if b not in started]
-    yield from tell_metadata(context, others, ())
+    yield from send_metadata(context, others, ())
     queued = context.topics_to_be_deleted
     led = [tp for tp in context.leaderships if tp.topic not in queued]
-    yield from tell_metadata(context, started, led)
+    yield from send_metadata(context, started, led)
     hosted = context.partitions_on(started)
     # one request with everything a broker hosts: a partial first one would lose watermarks
     yield from move_replicas(context, hosted, ReplicaState.ONLINE)
@@ -88,7 +88,7 @@ def on_brokers_started(context: Context, started: list[BrokerId]) -> Script[None
 
 def on_brokers_failed(context: Context, dead: list[BrokerId]) -> Script[None]:
     """Brokers are gone, with all their replicas."""
-    yield RecordWords(f"brokers gone: {dead}")
+    yield RecordMessage(f"brokers gone: {dead}")
     for broker in dead:
         context.offline_dirs.pop(broker, None)
     context.end_shutdown(dead)
@@ -109,4 +109,4 @@ def on_replicas_lost(
     yield from fail_deletion(context, deleting)
     if not any(staying.values()) and not results.elected:
         # nothing else tells the others that a broker is gone
-        yield from tell_metadata(context, context.registered, ())
+        yield from send_metadata(context, context.registered, ())

@@ -23,9 +23,9 @@ from collections.abc import Iterable
 from kedge.controller.context import Context
 from kedge.controller.effects import (
     ConfigChanges,
-    DropNotes,
+    DeleteNotifications,
     Enqueue,
-    NoteKind,
+    NotificationKind,
     ReadConfigChanges,
     ReadUncleanAllowed,
     ReadUncleanDefault,
@@ -33,30 +33,30 @@ from kedge.controller.effects import (
 )
 from kedge.controller.events import UncleanElectionEnabled
 
-STALE_AFTER_MS = 15 * 60 * 1000
+NOTIFICATION_EXPIRATION_MS = 15 * 60 * 1000
 _ALL_BROKERS = "<default>"
 
 
-def learn_configs(context: Context) -> Script[None]:
+def load_configs(context: Context) -> Script[None]:
     """At failover: watch for changes first, then read what is set."""
     changes: ConfigChanges = yield ReadConfigChanges(after=None)
-    remember(context, changes)
+    record_seen(context, changes)
     context.unclean_by_default = yield ReadUncleanDefault(before=None)
 
 
-def on_config_changes_noted(context: Context) -> Script[None]:
-    """Heed the notes that are new, in their order; remove those that are stale."""
+def on_config_changes_notified(context: Context) -> Script[None]:
+    """Heed the notes that are new, in their order; remove those that are expired."""
     changes: ConfigChanges = yield ReadConfigChanges(after=context.last_config_change)
-    remember(context, changes)
-    concerned = dict.fromkeys(changes.entities)
-    if any(entity in concerned for entity in own_entities(context)):
-        yield from heed_default(context)
-    topics = [name for kind, name in map(parts, concerned) if kind == "topics"]
-    yield from heed_topics(context, topics)
-    yield from drop_stale(context, changes.now_ms)
+    record_seen(context, changes)
+    changed = dict.fromkeys(changes.entities)
+    if any(entity in changed for entity in own_entities(context)):
+        yield from apply_unclean_default(context)
+    topics = [name for kind, name in map(split_entity, changed) if kind == "topics"]
+    yield from apply_unclean_topics(context, topics)
+    yield from delete_expired(context, changes.now_ms)
 
 
-def remember(context: Context, changes: ConfigChanges) -> None:
+def record_seen(context: Context, changes: ConfigChanges) -> None:
     """Which notes there are, since when we know each, and which was the last."""
     seen, now_ms = context.config_changes_seen_ms, changes.now_ms
     context.config_changes_seen_ms = {name: seen.get(name, now_ms) for name in changes.names}
@@ -68,13 +68,13 @@ def own_entities(context: Context) -> tuple[str, str]:
     return f"brokers/{_ALL_BROKERS}", f"brokers/{context.me}"
 
 
-def parts(entity: str) -> tuple[str, str]:
+def split_entity(entity: str) -> tuple[str, str]:
     """An entity's kind and its name."""
     kind, _, name = entity.partition("/")
     return kind, name
 
 
-def heed_default(context: Context) -> Script[None]:
+def apply_unclean_default(context: Context) -> Script[None]:
     """The default may be another; only its change to "yes" is an order to elect."""
     before = context.unclean_elections
     context.unclean_by_default = yield ReadUncleanDefault(context.unclean_by_default)
@@ -82,7 +82,7 @@ def heed_default(context: Context) -> Script[None]:
         yield Enqueue(UncleanElectionEnabled())
 
 
-def heed_topics(context: Context, topics: Iterable[str]) -> Script[None]:
+def apply_unclean_topics(context: Context, topics: Iterable[str]) -> Script[None]:
     """Topics that allow unclean elections by themselves; whether they did before is not asked."""
     known = [topic for topic in topics if topic in context.topics]
     if known:
@@ -92,9 +92,11 @@ def heed_topics(context: Context, topics: Iterable[str]) -> Script[None]:
                 yield Enqueue(UncleanElectionEnabled(topic))
 
 
-def drop_stale(context: Context, now_ms: int) -> Script[None]:
+def delete_expired(context: Context, now_ms: int) -> Script[None]:
     """Remove the notes that everybody has had time to read."""
     seen = context.config_changes_seen_ms
-    stale = tuple(name for name, since_ms in seen.items() if now_ms - since_ms > STALE_AFTER_MS)
-    if stale:
-        yield DropNotes(NoteKind.CONFIG_CHANGES, stale)
+    expired = tuple(
+        name for name, since_ms in seen.items() if now_ms - since_ms > NOTIFICATION_EXPIRATION_MS
+    )
+    if expired:
+        yield DeleteNotifications(NotificationKind.CONFIG_CHANGES, expired)

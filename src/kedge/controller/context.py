@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from kedge.controller.settings import Settings
 from kedge.controller.states import PartitionState, ReplicaState
@@ -23,11 +23,6 @@ UNASSIGNED = ReplicaAssignment(())
 
 K = TypeVar("K")
 Index = defaultdict[K, dict[TopicPartition, None]]
-
-
-def index() -> Index[Any]:
-    """Partitions by something, in the order in which they came."""
-    return defaultdict(dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +74,7 @@ class Context:
     by_topic: Index[str] = field(default_factory=lambda: defaultdict(dict))
     by_broker: Index[BrokerId] = field(default_factory=lambda: defaultdict(dict))
     by_leader: Index[BrokerId] = field(default_factory=lambda: defaultdict(dict))
-    in_trouble: dict[TopicPartition, None] = field(default_factory=dict)  # New or Offline
+    not_online: dict[TopicPartition, None] = field(default_factory=dict)  # New or Offline
 
     @property
     def active(self) -> bool:
@@ -92,7 +87,7 @@ class Context:
         by_default = self.unclean_by_default
         return self.settings.unclean_elections if by_default is None else by_default
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """Back to knowing nothing but who we are; the role is lost."""
         blank = Context(self.me, self.settings)
         for name in self.__slots__:
@@ -144,7 +139,7 @@ class Context:
 
     # ---- topics and assignments ---------------------------------------------------------------
 
-    def name_topic(self, topic: str, topic_id: str) -> None:
+    def set_topic_id(self, topic: str, topic_id: str) -> None:
         """A topic's id."""
         self.topic_ids[topic] = topic_id
         self.topic_names[topic_id] = topic
@@ -157,7 +152,7 @@ class Context:
         """A partition's assignment; an empty one for an unknown partition."""
         return self.assignments.get(tp, UNASSIGNED)
 
-    def assign(self, tp: TopicPartition, assignment: ReplicaAssignment) -> None:
+    def set_assignment(self, tp: TopicPartition, assignment: ReplicaAssignment) -> None:
         """A partition's assignment is now this."""
         before = self.assignments.get(tp)
         self.assignments[tp] = assignment
@@ -214,7 +209,7 @@ class Context:
 
     # ---- leadership ---------------------------------------------------------------------------
 
-    def lead(self, tp: TopicPartition, leadership: Leadership) -> None:
+    def set_leadership(self, tp: TopicPartition, leadership: Leadership) -> None:
         """A partition's leadership is now this, as the store has confirmed."""
         before = self.leaderships.get(tp)
         self.leaderships[tp] = leadership
@@ -249,9 +244,9 @@ class Context:
         before = self.partition_states.get(tp, PartitionState.NON_EXISTENT)
         self.partition_states[tp] = state
         if state is PartitionState.NEW or state is PartitionState.OFFLINE:
-            self.in_trouble[tp] = None
+            self.not_online[tp] = None
         else:
-            self.in_trouble.pop(tp, None)
+            self.not_online.pop(tp, None)
         if tp.topic not in self.topics_with_deletion_started:
             offline = PartitionState.OFFLINE
             self.offline_partition_count += (state is offline) - (before is offline)
@@ -261,12 +256,12 @@ class Context:
         self.partition_states = dict(states)
         trouble = (PartitionState.NEW, PartitionState.OFFLINE)
         found = {tp: state for tp, state in states.items() if state in trouble}
-        self.in_trouble = dict.fromkeys(found)
+        self.not_online = dict.fromkeys(found)
         self.offline_partition_count = list(found.values()).count(PartitionState.OFFLINE)
 
-    def partitions_in_trouble(self) -> list[TopicPartition]:
+    def partitions_not_online(self) -> list[TopicPartition]:
         """New and offline partitions, but for topics to be deleted."""
-        return sorted(tp for tp in self.in_trouble if tp.topic not in self.topics_to_be_deleted)
+        return sorted(tp for tp in self.not_online if tp.topic not in self.topics_to_be_deleted)
 
     def replica_state(self, broker: BrokerId, tp: TopicPartition) -> ReplicaState:
         """A replica's state; an unknown replica does not exist."""

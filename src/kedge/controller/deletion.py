@@ -20,16 +20,16 @@ from collections.abc import Iterable, Mapping
 from kedge.controller.context import Context
 from kedge.controller.effects import (
     DeleteTopic,
-    DropDeletions,
-    ReadDeletions,
-    RecordWords,
+    ReadDeletionRequests,
+    RecordMessage,
+    RemoveDeletionRequests,
     Script,
 )
 from kedge.controller.events import ReplicasDeleted
 from kedge.controller.partitions import mark_partitions
-from kedge.controller.reassignment_plan import edit_plan
+from kedge.controller.reassignment_plan import remove_plan_entries
 from kedge.controller.replicas import move_replicas
-from kedge.controller.requests import tell_metadata
+from kedge.controller.requests import send_metadata
 from kedge.controller.states import PartitionState, ReplicaState
 from kedge.model import BrokerId, TopicPartition
 
@@ -41,17 +41,17 @@ ReplicasByBroker = dict[BrokerId, list[TopicPartition]]
 
 def on_deletions_requested(context: Context) -> Script[None]:
     """Queue the topics that somebody wants deleted; unknown ones are taken off the list."""
-    wanted: set[str] = yield ReadDeletions()
+    wanted: set[str] = yield ReadDeletionRequests()
     unknown = sorted(wanted - context.topics)
     if unknown:
-        yield RecordWords(f"no topic to delete: {', '.join(unknown)}")
-        yield DropDeletions(unknown)
+        yield RecordMessage(f"no topic to delete: {', '.join(unknown)}")
+        yield RemoveDeletionRequests(unknown)
     known = wanted & context.topics
     if not known:
         return
     if not context.settings.delete_topics:
-        yield RecordWords("deletion of topics is switched off: the orders are dropped")
-        yield DropDeletions(sorted(known))
+        yield RecordMessage("deletion of topics is switched off: the orders are dropped")
+        yield RemoveDeletionRequests(sorted(known))
         return
     moving = {tp.topic for tp in context.being_reassigned}
     # marks only topics that were queued before: a move does not hold back a new deletion
@@ -75,10 +75,10 @@ def on_replicas_deleted(context: Context, event: ReplicasDeleted) -> Script[None
 
 def begin(context: Context) -> Script[None]:
     """At failover: queue what is listed, hold back what cannot be deleted now."""
-    wanted: set[str] = yield ReadDeletions()
+    wanted: set[str] = yield ReadDeletionRequests()
     if not context.settings.delete_topics:
         if wanted:
-            yield DropDeletions(sorted(wanted))
+            yield RemoveDeletionRequests(sorted(wanted))
         return
     queue(context, wanted)
     moving = {tp.topic for tp in context.being_reassigned}
@@ -200,7 +200,7 @@ def start(context: Context, topics: list[str]) -> Script[None]:
         # only now: offline partitions of started topics are not counted
         context.topics_with_deletion_started.update(unseen)
     everything = [tp for topic in topics for tp in context.partitions_of(topic)]
-    yield from tell_metadata(context, context.registered, everything)
+    yield from send_metadata(context, context.registered, everything)
     yield from delete_replicas(context, topics)
 
 
@@ -228,5 +228,5 @@ def finish(context: Context, topic: str) -> Script[None]:
     context.remove_topic(topic)
     if context.settings.safer:
         # nothing else would ever take the entries of a topic that is gone out of the plan
-        yield from edit_plan(lambda tp, _: tp.topic == topic)
-    yield RecordWords(f"topic {topic} is deleted")
+        yield from remove_plan_entries(lambda tp, _: tp.topic == topic)
+    yield RecordMessage(f"topic {topic} is deleted")

@@ -6,20 +6,20 @@ from typing import Any
 
 from kedge.controller import events as e
 from kedge.controller.brokers import on_broker_modified, on_brokers_changed
-from kedge.controller.configs import on_config_changes_noted
+from kedge.controller.configs import on_config_changes_notified
 from kedge.controller.context import Context
-from kedge.controller.deletion import on_deletions_requested, on_replicas_deleted
-from kedge.controller.effects import RecordWords, Script, TakeProducerIds
-from kedge.controller.election import (
+from kedge.controller.controller_election import (
     on_controller_changed,
     on_role_vacated,
     on_session_ended,
     on_started,
 )
-from kedge.controller.isr import IsrAnswer, on_isr_change_requested, on_isr_changes_noted
-from kedge.controller.log_dirs import on_leader_and_isr_answered, on_log_dir_failures_noted
+from kedge.controller.deletion import on_deletions_requested, on_replicas_deleted
+from kedge.controller.effects import AllocateProducerIds, RecordMessage, Script
+from kedge.controller.isr import IsrAnswer, on_isr_change_requested, on_isr_changes_notified
+from kedge.controller.log_dirs import on_leader_and_isr_answered, on_log_dir_failures_notified
 from kedge.controller.partitions import try_online
-from kedge.controller.preferred import (
+from kedge.controller.preferred_election import (
     on_election_requested,
     on_preferred_election_planned,
     on_rebalance_due,
@@ -53,7 +53,7 @@ def script_for(context: Context, event: e.Event) -> Script[Any]:
         case _ if context.active:
             return script_when_active(context, event)
         case _:
-            return nothing(refusal(event))
+            return immediate(not_controller_response(event))
 
 
 def script_when_active(context: Context, event: e.Event) -> Script[Any]:
@@ -77,25 +77,25 @@ def script_when_active(context: Context, event: e.Event) -> Script[Any]:
             return maybe_complete(context, tp)
         case e.PreferredElectionPlanned():
             return on_preferred_election_planned(context)
-        case e.IsrChangesNoted():
-            return on_isr_changes_noted(context)
-        case e.LogDirFailuresNoted():
-            return on_log_dir_failures_noted(context)
-        case e.ConfigChangesNoted():
-            return on_config_changes_noted(context)
+        case e.IsrChangesNotified():
+            return on_isr_changes_notified(context)
+        case e.LogDirFailuresNotified():
+            return on_log_dir_failures_notified(context)
+        case e.ConfigChangesNotified():
+            return on_config_changes_notified(context)
         case e.RebalanceDue():
             return on_rebalance_due(context)
         case e.UncleanElectionEnabled(topic):
             return try_online(context, topic)
         case _:
-            return script_of_message(context, event)
+            return script_for_request(context, event)
 
 
-def script_of_message(context: Context, event: e.Event) -> Script[Any]:
+def script_for_request(context: Context, event: e.Event) -> Script[Any]:
     """The scripts of what brokers and operators say to a controller that holds the role."""
     match event:
         case e.LeaderAndIsrAnswered() | e.ReplicasDeleted() if is_stale_epoch(context, event):
-            return nothing(None)
+            return immediate(None)
         case e.LeaderAndIsrAnswered():
             return on_leader_and_isr_answered(context, event)
         case e.UpdateMetadataAnswered():
@@ -107,7 +107,7 @@ def script_of_message(context: Context, event: e.Event) -> Script[Any]:
         case e.ReassignmentRequested():
             return on_reassignment_requested(context, event)
         case e.ReassignmentsListed(partitions):
-            return nothing(list_reassignments(context, partitions))
+            return immediate(list_reassignments(context, partitions))
         case e.IsrChangeRequested():
             return on_isr_change_requested(context, event)
         case e.ShutdownRequested():
@@ -115,31 +115,31 @@ def script_of_message(context: Context, event: e.Event) -> Script[Any]:
         case e.ProducerIdsRequested():
             return on_producer_ids_requested(context, event)
         case _:
-            return nothing(None)
+            return immediate(None)
 
 
-def refusal(event: e.Event) -> Any:
+def not_controller_response(event: e.Event) -> Any:
     """What a caller is told by a controller that does not hold the role."""
     if isinstance(event, e.ShutdownRequested):
         # what Kafka's "controller moved" looks like to a broker
-        return answer_with(event, ErrorCode.STALE_CONTROLLER_EPOCH)
-    return answer_with(event, ErrorCode.NOT_CONTROLLER)
+        return error_response(event, ErrorCode.STALE_CONTROLLER_EPOCH)
+    return error_response(event, ErrorCode.NOT_CONTROLLER)
 
 
-def told_when_fenced(event: e.Event) -> Any:
+def fenced_response(event: e.Event) -> Any:
     """What a caller is told whose event came to a write that another controller fenced off."""
     if isinstance(event, e.IsrChangeRequested):
         # so does Kafka; the leader asks again, and by then knows whom
-        return told_when_failed(event)
-    return refusal(event)
+        return failure_response(event)
+    return not_controller_response(event)
 
 
-def told_when_failed(event: e.Event) -> Any:
+def failure_response(event: e.Event) -> Any:
     """What a caller is told whose event came to an end that nobody expected."""
-    return answer_with(event, ErrorCode.UNKNOWN_SERVER_ERROR)
+    return error_response(event, ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
-def answer_with(event: e.Event, code: ErrorCode) -> Any:
+def error_response(event: e.Event, code: ErrorCode) -> Any:
     """One error in the form of the event's answer; None for events that nobody waits for."""
     match event:
         case e.ElectionRequested(partitions):
@@ -163,12 +163,12 @@ def is_stale_epoch(context: Context, event: e.LeaderAndIsrAnswered | e.ReplicasD
     """
     known = context.registered.get(event.broker)
     registration = None if known is None else known.epoch
-    return event.asked_in_epoch not in (None, context.epoch) or (
+    return event.controller_epoch not in (None, context.epoch) or (
         event.broker_epoch not in (None, registration)
     )
 
 
-def nothing(answer: Any) -> Script[Any]:
+def immediate(answer: Any) -> Script[Any]:
     """A script that only answers."""
     return answer
     yield
@@ -182,9 +182,9 @@ def on_settings_changed(context: Context, settings: Settings) -> Script[None]:
 
 
 def on_update_metadata_answered(event: e.UpdateMetadataAnswered) -> Script[None]:
-    """There is nothing to do about a refusal but to note it."""
+    """There is immediate to do about a not_controller_response but to note it."""
     if event.error is not ErrorCode.NONE:
-        yield RecordWords(f"broker {event.broker} refused UpdateMetadata: {event.error.name}")
+        yield RecordMessage(f"broker {event.broker} refused UpdateMetadata: {event.error.name}")
 
 
 def on_producer_ids_requested(
@@ -196,4 +196,4 @@ def on_producer_ids_requested(
         return ErrorCode.BROKER_ID_NOT_REGISTERED
     if known.epoch != event.broker_epoch:
         return ErrorCode.STALE_BROKER_EPOCH
-    return (yield TakeProducerIds(event.broker))
+    return (yield AllocateProducerIds(event.broker))

@@ -46,7 +46,7 @@ class LeaveRole:
 
 
 @dataclass(frozen=True, slots=True)
-class SetUpFeatures:
+class InitialiseFeatures:
     """Make the record of finalised features what this protocol version wants. Answer: None."""
 
     enabled: bool
@@ -90,7 +90,7 @@ class ReadTopicRecords:
 
 
 @dataclass(frozen=True, slots=True)
-class GiveTopicIds:
+class AssignTopicIds:
     """Store a new id for topics that have none. Answer: ids by topic, for those still there."""
 
     topics: Mapping[str, TopicRecord]
@@ -111,7 +111,7 @@ class StoreAssignment:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadInitialised:
+class ReadInitialisedPartitions:
     """Which partitions of a topic ever had a leadership. Answer: a set of numbers."""
 
     topic: str
@@ -146,7 +146,7 @@ class ReadLeaderships:
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class WriteOutcome:
     """What became of a batch of leaderships."""
 
     stored: dict[TopicPartition, Leadership] = field(default_factory=dict)
@@ -157,7 +157,7 @@ class Stored:
 @dataclass(frozen=True, slots=True)
 class WriteLeaderships:
     """Store leaderships, each on condition that its partition epoch is still the stored one.
-    Answer: Stored; those stored carry the new partition epoch and this controller epoch."""
+    Answer: WriteOutcome; those stored carry the new partition epoch and this controller epoch."""
 
     wanted: Mapping[TopicPartition, Leadership]
     controller_epoch: int
@@ -165,7 +165,7 @@ class WriteLeaderships:
 
 @dataclass(frozen=True, slots=True)
 class CreateLeaderships:
-    """Store the first leadership of new partitions. Answer: Stored (nothing is ever stale)."""
+    """Store the first leadership of new partitions. Answer: WriteOutcome (nothing is ever stale)."""
 
     wanted: Mapping[TopicPartition, Leadership]
     controller_epoch: int
@@ -175,12 +175,12 @@ class CreateLeaderships:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadDeletions:
+class ReadDeletionRequests:
     """The topics that somebody wants deleted; watched. Answer: a set."""
 
 
 @dataclass(frozen=True, slots=True)
-class DropDeletions:
+class RemoveDeletionRequests:
     """Take topics off the list of those to be deleted. Answer: None."""
 
     topics: Sequence[str]
@@ -209,17 +209,17 @@ class StoreReassignmentPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadPreferredPlan:
+class ReadPreferredElection:
     """The partitions listed for a preferred election; its creation is watched. Answer: a set, or
     None where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
-class DropPreferredPlan:
+class DeletePreferredElection:
     """Remove that list. Answer: None."""
 
 
-class NoteKind(Enum):
+class NotificationKind(Enum):
     """What brokers and administrators leave notes about."""
 
     ISR_CHANGES = "isr changes"
@@ -228,8 +228,8 @@ class NoteKind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Notes:
-    """Notes that brokers left: their names, and what they are about all together."""
+class Notifications:
+    """Notifications that brokers left: their names, and what they are about all together."""
 
     names: tuple[str, ...]
     partitions: frozenset[TopicPartition] = frozenset()
@@ -237,23 +237,23 @@ class Notes:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadNotes:
-    """All notes of a kind; new ones are watched. Answer: Notes."""
+class ReadNotifications:
+    """All notes of a kind; new ones are watched. Answer: Notifications."""
 
-    kind: NoteKind
+    kind: NotificationKind
 
 
 @dataclass(frozen=True, slots=True)
-class DropNotes:
+class DeleteNotifications:
     """Remove notes that were read. Answer: None."""
 
-    kind: NoteKind
+    kind: NotificationKind
     names: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigChanges:
-    """Notes of config changes: all names, the number of the last, and what those are about that
+    """Notifications of config changes: all names, the number of the last, and what those are about that
     were opened, in the order in which they were left (`topics/T`, `brokers/N`)."""
 
     names: tuple[str, ...]
@@ -271,7 +271,7 @@ class ReadConfigChanges:
 
 
 @dataclass(frozen=True, slots=True)
-class TakeProducerIds:
+class AllocateProducerIds:
     """Take the next block of producer ids for a broker. Answer: (first, count)."""
 
     broker: BrokerId
@@ -342,7 +342,7 @@ class RecordReplicas:
 
 
 @dataclass(frozen=True, slots=True)
-class RecordWords:
+class RecordMessage:
     """Note something else worth reading later. Answer: None."""
 
     words: str
@@ -353,30 +353,30 @@ Effect = (
     | ClaimRole
     | ReleaseRole
     | LeaveRole
-    | SetUpFeatures
+    | InitialiseFeatures
     | ReadBrokers
     | ReadBroker
     | ReadTopics
     | ReadTopicRecords
-    | GiveTopicIds
+    | AssignTopicIds
     | StoreAssignment
-    | ReadInitialised
+    | ReadInitialisedPartitions
     | ReadUncleanAllowed
     | ReadUncleanDefault
     | ReadLeaderships
     | WriteLeaderships
     | CreateLeaderships
-    | ReadDeletions
-    | DropDeletions
+    | ReadDeletionRequests
+    | RemoveDeletionRequests
     | DeleteTopic
     | ReadReassignmentPlan
     | StoreReassignmentPlan
-    | ReadPreferredPlan
-    | DropPreferredPlan
-    | ReadNotes
-    | DropNotes
+    | ReadPreferredElection
+    | DeletePreferredElection
+    | ReadNotifications
+    | DeleteNotifications
     | ReadConfigChanges
-    | TakeProducerIds
+    | AllocateProducerIds
     | OpenLinks
     | CloseLinks
     | Send
@@ -385,7 +385,7 @@ Effect = (
     | Reply
     | RecordPartitions
     | RecordReplicas
-    | RecordWords
+    | RecordMessage
 )
 
 T = TypeVar("T")

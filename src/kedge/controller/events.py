@@ -105,17 +105,17 @@ class PreferredElectionPlanned:
 
 
 @dataclass(frozen=True, slots=True)
-class IsrChangesNoted:
+class IsrChangesNotified:
     """Leaders have left notes of the ISR changes that they wrote themselves."""
 
 
 @dataclass(frozen=True, slots=True)
-class LogDirFailuresNoted:
+class LogDirFailuresNotified:
     """Brokers have left notes of failed log directories."""
 
 
 @dataclass(frozen=True, slots=True)
-class ConfigChangesNoted:
+class ConfigChangesNotified:
     """Somebody has left notes of configs that were changed."""
 
 
@@ -129,7 +129,7 @@ class LeaderAndIsrAnswered:
     broker: BrokerId
     errors: Mapping[TopicPartition, ErrorCode]
     error: ErrorCode = ErrorCode.NONE
-    asked_in_epoch: int | None = None  # the controller's; None where it is unknown
+    controller_epoch: int | None = None  # the controller's; None where it is unknown
     broker_epoch: int | None = None  # the registration that was asked; None where it is unknown
 
 
@@ -148,7 +148,7 @@ class ReplicasDeleted:
     broker: BrokerId
     errors: Mapping[TopicPartition, ErrorCode]
     error: ErrorCode = ErrorCode.NONE
-    asked_in_epoch: int | None = None  # the controller's; None where it is unknown
+    controller_epoch: int | None = None  # the controller's; None where it is unknown
     broker_epoch: int | None = None  # the registration that was asked; None where it is unknown
 
 
@@ -178,7 +178,7 @@ class ReassignmentsListed:
 
 
 @dataclass(frozen=True, slots=True)
-class WantedIsr:
+class RequestedIsr:
     """The ISR that a leader wants for a partition, with the epochs that it knows."""
 
     isr: tuple[BrokerId, ...]
@@ -193,7 +193,7 @@ class IsrChangeRequested:
 
     broker: BrokerId
     broker_epoch: int
-    topics: Mapping[str, Mapping[int, WantedIsr]]
+    topics: Mapping[str, Mapping[int, RequestedIsr]]
     version: int = 3
 
 
@@ -250,9 +250,9 @@ Event = (
     | ReassignmentPlanEdited
     | ReassignedIsrChanged
     | PreferredElectionPlanned
-    | IsrChangesNoted
-    | LogDirFailuresNoted
-    | ConfigChangesNoted
+    | IsrChangesNotified
+    | LogDirFailuresNotified
+    | ConfigChangesNotified
     | LeaderAndIsrAnswered
     | UpdateMetadataAnswered
     | ReplicasDeleted

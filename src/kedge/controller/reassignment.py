@@ -31,17 +31,17 @@ from kedge.controller.deletion import mark_ineligible, resume_for
 from kedge.controller.effects import (
     ReadLeaderships,
     ReadReassignmentPlan,
-    RecordWords,
+    RecordMessage,
     Script,
     StoreAssignment,
 )
-from kedge.controller.elections import Strategy
 from kedge.controller.events import ReassignmentRequested
-from kedge.controller.leader_epochs import bump_epoch, lead_from_within, retain_in_sync
+from kedge.controller.leader_election import Strategy
+from kedge.controller.leader_epochs import bump_epoch, move_leader_to_replica, retain_in_sync
 from kedge.controller.partitions import ElectionRule, bring_online, mark_partitions
-from kedge.controller.reassignment_plan import Targets, edit_plan
+from kedge.controller.reassignment_plan import Targets, remove_plan_entries
 from kedge.controller.replicas import mark_new, move_one
-from kedge.controller.requests import tell_metadata
+from kedge.controller.requests import send_metadata
 from kedge.controller.states import PartitionState, ReplicaState
 from kedge.errors import StateChangeFailed
 from kedge.model import BrokerId, Leadership, ReplicaAssignment, TopicPartition
@@ -63,19 +63,21 @@ def on_reassignment_requested(context: Context, event: ReassignmentRequested) ->
     for tp, target in sorted(event.targets.items(), key=lambda item: item[0]):
         now = context.assignment(tp)
         if target is not None:
-            outcomes[tp] = judge(context, now, target)
+            outcomes[tp] = target_error(context, now, target)
             if outcomes[tp] is ErrorCode.NONE:
                 wanted[tp] = reassign_to(now, target)
         elif now.in_progress:
             wanted[tp] = cancel(now)
         else:
             outcomes[tp] = ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
-    yield from edit_plan(lambda tp, _: tp in wanted)
+    yield from remove_plan_entries(lambda tp, _: tp in wanted)
     outcomes |= yield from start_moves(context, wanted)
     return outcomes
 
 
-def judge(context: Context, now: ReplicaAssignment, target: tuple[BrokerId, ...]) -> ErrorCode:
+def target_error(
+    context: Context, now: ReplicaAssignment, target: tuple[BrokerId, ...]
+) -> ErrorCode:
     """Whether a target can be; replicas that are there already may be dead."""
     if not target or len(set(target)) != len(target) or min(target) < 0:
         return ErrorCode.INVALID_REPLICA_ASSIGNMENT
@@ -94,8 +96,8 @@ def on_reassignment_planned(context: Context) -> Script[set[TopicPartition]]:
     outcomes = yield from start_moves(context, wanted)
     failed = {tp for tp, code in outcomes.items() if code is not ErrorCode.NONE}
     if failed:
-        yield RecordWords(f"{len(failed)} entries of the reassignment plan cannot be started")
-        yield from edit_plan(lambda tp, _: tp in failed)
+        yield RecordMessage(f"{len(failed)} entries of the reassignment plan cannot be started")
+        yield from remove_plan_entries(lambda tp, _: tp in failed)
     return outcomes.keys() - failed
 
 
@@ -108,18 +110,18 @@ def list_reassignments(
     context: Context, partitions: Iterable[TopicPartition] | None
 ) -> dict[TopicPartition, ReplicaAssignment]:
     """The moves in progress, among these partitions or among all."""
-    asked = context.being_reassigned if partitions is None else partitions
-    found = {tp: context.assignment(tp) for tp in sorted(asked)}
+    requested = context.being_reassigned if partitions is None else partitions
+    found = {tp: context.assignment(tp) for tp in sorted(requested)}
     return {tp: assignment for tp, assignment in found.items() if assignment.in_progress}
 
 
 def resume_moves(
-    context: Context, concerned: Callable[[TopicPartition, ReplicaAssignment], bool]
+    context: Context, is_affected: Callable[[TopicPartition, ReplicaAssignment], bool]
 ) -> Script[None]:
     """Go on with the stored moves that something has happened to."""
     for tp in sorted(context.being_reassigned):
         now = context.assignment(tp)
-        if concerned(tp, now):
+        if is_affected(tp, now):
             yield from try_reassign(context, tp, now)
 
 
@@ -141,7 +143,7 @@ def start_moves(
         if tp.topic in context.topics_to_be_deleted or not context.replicas(tp):
             outcomes[tp] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         elif (yield from loses_data(context, tp, assignment)):
-            yield RecordWords(f"the move of {tp} is refused: it would leave no data behind")
+            yield RecordMessage(f"the move of {tp} is refused: it would leave no data behind")
             outcomes[tp] = ErrorCode.INVALID_REPLICA_ASSIGNMENT
         else:
             outcomes[tp] = yield from try_reassign(context, tp, assignment)
@@ -155,7 +157,7 @@ def try_reassign(
     try:
         yield from reassign(context, tp, assignment)
     except StateChangeFailed as failure:
-        yield RecordWords(f"the move of {tp} failed: {failure}")
+        yield RecordMessage(f"the move of {tp} failed: {failure}")
         return ErrorCode.UNKNOWN_SERVER_ERROR
     return ErrorCode.NONE
 
@@ -190,7 +192,7 @@ def reassign(context: Context, tp: TopicPartition, wanted: ReplicaAssignment) ->
         return
     if context.settings.safer and led != NO_LEADER and led not in wanted.replicas:
         # the leader was one of the dropped replicas: without another nobody could copy
-        yield from lead_from_within(context, tp)
+        yield from move_leader_to_replica(context, tp)
     yield from bump_epoch(context, tp, wanted)
     for broker in wanted.adding:
         state = context.replica_state(broker, tp)
@@ -205,7 +207,7 @@ def update_assignment(
     now = context.assignment(tp)
     if now != wanted:
         yield from store_assignment(context, tp, wanted)
-        context.assign(tp, wanted)
+        context.set_assignment(tp, wanted)
         unneeded = unneeded_replicas(now, wanted)
         if context.settings.safer and (unneeded or tp not in context.leaderships):
             # requests before phase A reach the added replicas too: they may be in sync before it
@@ -250,7 +252,7 @@ def is_complete(
     if not assignment.in_progress:
         return True
     stored: dict[TopicPartition, Leadership] = yield ReadLeaderships(
-        (tp,), watch=not context.settings.leaders_ask
+        (tp,), watch=not context.settings.uses_alter_partition
     )
     return tp in stored and set(assignment.target) <= set(stored[tp].isr)
 
@@ -265,19 +267,19 @@ def complete(context: Context, tp: TopicPartition, assignment: ReplicaAssignment
         raise StateChangeFailed(f"{tp} is to have no replicas at all")
     yield from move_one(context, tp, assignment.adding, ReplicaState.ONLINE)
     done = ReplicaAssignment(assignment.target)
-    context.assign(tp, done)
+    context.set_assignment(tp, done)
     yield from move_leader(context, tp, done)
     leader = context.leaderships[tp].leader
     if context.settings.safer and assignment.removing and leader not in done.replicas:
         # the ISR has shrunk since it was read; without its leader the partition would lose the data
-        context.assign(tp, assignment)
-        yield RecordWords(f"the move of {tp} waits: no replica of its target can lead")
+        context.set_assignment(tp, assignment)
+        yield RecordMessage(f"the move of {tp} waits: no replica of its target can lead")
         return
     yield from remove_replicas(context, tp, assignment.removing)
     yield from store_assignment(context, tp, done)
-    yield from edit_plan(lambda other, target: other == tp and target == done.replicas)
+    yield from remove_plan_entries(lambda other, target: other == tp and target == done.replicas)
     context.being_reassigned.discard(tp)
-    yield from tell_metadata(context, context.registered, (tp,))
+    yield from send_metadata(context, context.registered, (tp,))
     yield from resume_for(context, {tp.topic})
 
 

@@ -20,7 +20,9 @@ from kedge.model import BrokerId, TopicPartition
 Targets = Mapping[TopicPartition, tuple[BrokerId, ...]]
 
 
-def edit_plan(done: Callable[[TopicPartition, tuple[BrokerId, ...]], bool]) -> Script[None]:
+def remove_plan_entries(
+    done: Callable[[TopicPartition, tuple[BrokerId, ...]], bool],
+) -> Script[None]:
     """Take entries out of the stored plan; once it is empty it is removed, and looked for anew."""
     plan: Targets | None = yield ReadReassignmentPlan()
     if plan is None:

@@ -20,10 +20,10 @@ from kedge.controller.effects import (
     ReadLeaderships,
     RecordReplicas,
     Script,
-    Stored,
     WriteLeaderships,
+    WriteOutcome,
 )
-from kedge.controller.elections import succeed, without_replica
+from kedge.controller.leader_election import succeed, without_replica
 from kedge.controller.requests import RequestBatch
 from kedge.controller.states import REPLICA_MAY_COME_FROM, ReplicaState
 from kedge.model import BrokerId, Leadership, ReplicaAssignment, TopicPartition
@@ -39,7 +39,7 @@ def move_replicas(context: Context, replicas: Replicas, target: ReplicaState) ->
     batch = RequestBatch(context)
     for broker in immutable_map_order(replicas):
         partitions = replicas[broker]
-        valid, refused = sort_out(context, broker, partitions, target)
+        valid, refused = split_by_validity(context, broker, partitions, target)
         if valid:
             valid = yield from move_on_broker(context, broker, valid, target, batch, refused)
         if valid or refused:
@@ -47,11 +47,11 @@ def move_replicas(context: Context, replicas: Replicas, target: ReplicaState) ->
     yield from batch.send()
 
 
-def tell_online(context: Context, brokers: list[BrokerId]) -> Script[None]:
+def send_online(context: Context, brokers: list[BrokerId]) -> Script[None]:
     """Tell brokers of all their replicas, which are online already: what moving every one of them
     to the state that it has would do, in one pass."""
     batch = RequestBatch(context)
-    batch.lead_all(sorted(context.assignments), brokers)
+    batch.add_all_leader_and_isr(sorted(context.assignments), brokers)
     for broker in immutable_map_order(brokers):
         yield RecordReplicas(broker, ReplicaState.ONLINE, sorted(context.by_broker[broker]), {})
     yield from batch.send()
@@ -64,19 +64,19 @@ def move_one(
     yield from move_replicas(context, {b: (tp,) for b in brokers}, target)
 
 
-def sort_out(
+def split_by_validity(
     context: Context, broker: BrokerId, partitions: Iterable[TopicPartition], target: ReplicaState
 ) -> tuple[list[TopicPartition], Refused]:
     """Those that may move, and those that may not with the reason."""
     # a tuple: members are compared by identity, where a set would hash them one by one
     allowed = tuple(REPLICA_MAY_COME_FROM[target])
     states, nothing = context.replica_states.setdefault(broker, {}), ReplicaState.NON_EXISTENT
-    asked = list(partitions)
-    valid = [tp for tp in asked if states.get(tp, nothing) in allowed]
-    if len(valid) == len(asked):
+    requested = list(partitions)
+    valid = [tp for tp in requested if states.get(tp, nothing) in allowed]
+    if len(valid) == len(requested):
         return valid, {}
-    # a replica that was asked to move is known from now on, even if it does not exist
-    refused = {tp: states.setdefault(tp, nothing) for tp in asked}
+    # a replica that was requested to move is known from now on, even if it does not exist
+    refused = {tp: states.setdefault(tp, nothing) for tp in requested}
     why = {
         tp: f"{target.value} cannot follow {state.value}"
         for tp, state in refused.items()
@@ -104,9 +104,9 @@ def move_on_broker(
         case ReplicaState.DELETION_STARTED:
             mark(context, broker, partitions, target)
             for tp in partitions:
-                batch.stop(broker, tp, delete=True)
+                batch.add_stop_replica(broker, tp, delete=True)
         case ReplicaState.NON_EXISTENT:
-            forget(context, broker, partitions)
+            remove(context, broker, partitions)
         case ReplicaState.DELETION_SUCCESSFUL | ReplicaState.DELETION_INELIGIBLE:
             mark(context, broker, partitions, target)
     return partitions
@@ -144,7 +144,7 @@ def start(
             mark(context, broker, (tp,), ReplicaState.NON_EXISTENT)
             continue
         if leadership is not None:
-            batch.lead((broker,), tp, is_new=True)
+            batch.add_leader_and_isr((broker,), tp, is_new=True)
         moved.append(tp)
     mark(context, broker, moved, ReplicaState.NEW)
     return moved
@@ -156,29 +156,31 @@ def bring_online(
     """To OnlineReplica. A new replica was told already; it is made part of the assignment if
     that has lost it meanwhile."""
     states = context.replica_states[broker]
-    fresh = {tp for tp in partitions if states[tp] is ReplicaState.NEW}
-    for tp in sorted(fresh):
-        if keep_assigned(context, broker, tp):
-            batch.reassigned(tp)
-    batch.lead_again(broker, [tp for tp in partitions if tp not in fresh] if fresh else partitions)
+    new = {tp for tp in partitions if states[tp] is ReplicaState.NEW}
+    for tp in sorted(new):
+        if ensure_assigned(context, broker, tp):
+            batch.invalidate(tp)
+    batch.add_leader_and_isr_to(
+        broker, [tp for tp in partitions if tp not in new] if new else partitions
+    )
     mark(context, broker, partitions, ReplicaState.ONLINE)
 
 
-def keep_assigned(context: Context, broker: BrokerId, tp: TopicPartition) -> bool:
+def ensure_assigned(context: Context, broker: BrokerId, tp: TopicPartition) -> bool:
     """Append a replica to its partition's assignment (in memory); False if it is there."""
     now = context.assignment(tp)
     if broker in now.replicas:
         return False
-    context.assign(tp, ReplicaAssignment((*now.replicas, broker), now.adding, now.removing))
+    context.set_assignment(tp, ReplicaAssignment((*now.replicas, broker), now.adding, now.removing))
     return True
 
 
-def forget(context: Context, broker: BrokerId, partitions: list[TopicPartition]) -> None:
+def remove(context: Context, broker: BrokerId, partitions: list[TopicPartition]) -> None:
     """To NonExistentReplica."""
     states = context.replica_states[broker]
     for tp in partitions:
         if broker in context.replicas(tp):
-            context.assign(tp, context.assignment(tp).remove_replica(broker))
+            context.set_assignment(tp, context.assignment(tp).remove_replica(broker))
         del states[tp]
 
 
@@ -194,17 +196,19 @@ def take_offline(
 ) -> Script[list[TopicPartition]]:
     """To OfflineReplica: stop it, take it out of the ISR, tell the replicas that remain."""
     for tp in partitions:
-        batch.stop(broker, tp, delete=False)
+        batch.add_stop_replica(broker, tp, delete=False)
     led = [tp for tp in partitions if tp in context.leaderships]
     moved = yield from leave_isr(context, broker, led, refused)
     for tp in moved:
         if tp.topic not in context.topics_to_be_deleted:
-            batch.lead([b for b in context.replicas(tp) if b != broker], tp, is_new=False)
-    bare = [tp for tp in partitions if tp not in context.leaderships]
-    if bare:
+            batch.add_leader_and_isr(
+                [b for b in context.replicas(tp) if b != broker], tp, is_new=False
+            )
+    without_leadership = [tp for tp in partitions if tp not in context.leaderships]
+    if without_leadership:
         # nobody can be told to lead: there is only the news that the replica is gone
-        batch.metadata_to_all(bare)
-        moved += bare
+        batch.add_metadata_to_all(without_leadership)
+        moved += without_leadership
     mark(context, broker, moved, ReplicaState.OFFLINE)
     return moved
 
@@ -212,12 +216,12 @@ def take_offline(
 def leave_isr(
     context: Context, broker: BrokerId, partitions: list[TopicPartition], refused: Refused
 ) -> Script[list[TopicPartition]]:
-    """Take a broker out of ISRs, until each is settled; the answer is where that is so.
+    """Take a broker out of ISRs, until each is done; the answer is where that is so.
 
     Where the broker is not in the ISR nothing is written and the record is only refreshed, under
     this controller's epoch.
     """
-    settled: list[TopicPartition] = []
+    done: list[TopicPartition] = []
     remaining = partitions
     while remaining:
         stored: dict[TopicPartition, Leadership] = yield ReadLeaderships(remaining)
@@ -233,17 +237,17 @@ def leave_isr(
             elif broker in now.isr:
                 wanted[tp] = after_leaving(context, tp, now, broker)
             else:
-                context.lead(tp, under_epoch(now, context.epoch))
-                settled.append(tp)
+                context.set_leadership(tp, under_epoch(now, context.epoch))
+                done.append(tp)
         if not wanted:
             break
-        outcome: Stored = yield WriteLeaderships(wanted, context.epoch)
+        outcome: WriteOutcome = yield WriteLeaderships(wanted, context.epoch)
         refused.update(outcome.failed)
         for tp, leadership in outcome.stored.items():
-            context.lead(tp, leadership)
-            settled.append(tp)
+            context.set_leadership(tp, leadership)
+            done.append(tp)
         remaining = outcome.stale
-    return settled
+    return done
 
 
 def after_leaving(

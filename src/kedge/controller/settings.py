@@ -98,7 +98,7 @@ class Settings:
         return self.ibp >= _since("2.8-IV0")
 
     @property
-    def leaders_ask(self) -> bool:
+    def uses_alter_partition(self) -> bool:
         """Whether leaders ask the controller for ISR changes (KIP-497) or write them themselves."""
         return self.ibp >= _since("2.7-IV2")
 

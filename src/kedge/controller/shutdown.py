@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from kedge.controller.context import Context
 from kedge.controller.effects import Script
-from kedge.controller.elections import Strategy
 from kedge.controller.events import ShutdownRequested
+from kedge.controller.leader_election import Strategy
 from kedge.controller.partitions import ElectionRule, bring_online
 from kedge.controller.replicas import move_replicas
 from kedge.controller.requests import RequestBatch
@@ -29,22 +29,22 @@ class ShutdownAnswer:
 def on_shutdown_requested(context: Context, event: ShutdownRequested) -> Script[ShutdownAnswer]:
     """Move what the broker leads, stop what it follows. Partitions with a single replica have
     nowhere to go: they are neither moved nor reported."""
-    error = judge(context, event)
+    error = shutdown_error(context, event)
     if error is not ErrorCode.NONE:
         return ShutdownAnswer(error)
     broker = event.broker
     context.begin_shutdown(broker)
-    led, followed = sort_partitions(context, broker)
+    led, followed = led_and_followed(context, broker)
     yield from bring_online(context, led, ElectionRule(Strategy.CONTROLLED_SHUTDOWN))
     batch = RequestBatch(context)
     for tp in followed:
-        batch.stop(broker, tp, delete=False)
+        batch.add_stop_replica(broker, tp, delete=False)
     yield from batch.send()
     yield from move_replicas(context, {broker: followed}, ReplicaState.OFFLINE)
     return ShutdownAnswer(remaining=tuple(still_led(context, broker)))
 
 
-def judge(context: Context, event: ShutdownRequested) -> ErrorCode:
+def shutdown_error(context: Context, event: ShutdownRequested) -> ErrorCode:
     """Whether the broker is one of ours, and speaks for its latest registration."""
     known = context.registered.get(event.broker)
     if event.broker_epoch == _EPOCH_UNKNOWN:
@@ -55,7 +55,7 @@ def judge(context: Context, event: ShutdownRequested) -> ErrorCode:
     return ErrorCode.STALE_BROKER_EPOCH if stale else ErrorCode.NONE
 
 
-def sort_partitions(
+def led_and_followed(
     context: Context, broker: BrokerId
 ) -> tuple[list[TopicPartition], list[TopicPartition]]:
     """The replicated partitions on a broker that it leads, and those that it follows."""

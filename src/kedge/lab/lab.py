@@ -35,7 +35,7 @@ from kedge.lab.users import read_users
 from kedge.lab.world import LabWorld
 from kedge.model import Broker, BrokerId, Capacity, LogDir, TopicPartition
 from kedge.model import Endpoint as Address
-from kedge.runtime.layout import prepare
+from kedge.runtime.controller_role import create_persistent_nodes
 from kedge.sim.seeds import Luck
 from kedge.store.memory import MemoryStore
 
@@ -86,7 +86,7 @@ class Lab:
         self._kept = kept
         self._has_begun = False
         self._store = MemoryStore(world.ensemble)
-        prepare(self._store)
+        create_persistent_nodes(self._store)
         self.backend = ControllerBackend(
             BackendDeps(
                 self._store,

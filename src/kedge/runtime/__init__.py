@@ -21,8 +21,8 @@ The context has one writer and one reader, the thread that calls `step`. Other t
 and read the `view`.
 """
 
-from kedge.runtime.carrier import Carrier
-from kedge.runtime.layout import prepare
+from kedge.runtime.controller_role import create_persistent_nodes
+from kedge.runtime.effect_executor import EffectExecutor
 from kedge.runtime.loop import Loop
 from kedge.runtime.metrics import Metrics, Timing
 from kedge.runtime.state_log import LogEntry, Sink
@@ -30,13 +30,13 @@ from kedge.runtime.thread import LoopThread
 from kedge.runtime.view import ControllerView
 
 __all__ = [
-    "Carrier",
     "ControllerView",
+    "EffectExecutor",
     "LogEntry",
     "Loop",
     "LoopThread",
     "Metrics",
     "Sink",
     "Timing",
-    "prepare",
+    "create_persistent_nodes",
 ]

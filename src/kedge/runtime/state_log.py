@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kedge.controller.effects import RecordPartitions, RecordReplicas, RecordWords
+from kedge.controller.effects import RecordMessage, RecordPartitions, RecordReplicas
 from kedge.errors import KedgeError
 from kedge.model import TopicPartition
 
@@ -24,11 +24,11 @@ class LogEntry:
 Sink = Callable[[LogEntry], None]
 
 
-def nowhere(_entry: LogEntry) -> None:
+def discard(_entry: LogEntry) -> None:
     """A sink that drops all entries."""
 
 
-def words_of(error: Exception) -> str:
+def error_message(error: Exception) -> str:
     """An error in one line; of those that are not ours, the kind says as much as the text."""
     text = " ".join(str(error).split())
     if isinstance(error, KedgeError):
@@ -37,12 +37,12 @@ def words_of(error: Exception) -> str:
 
 
 def entries_of(
-    event: str, record: RecordPartitions | RecordReplicas | RecordWords
+    event: str, record: RecordPartitions | RecordReplicas | RecordMessage
 ) -> Iterator[LogEntry]:
     """One entry for all that moved, one for all that did not."""
     match record:
-        case RecordWords(words):
-            yield LogEntry(event, words)
+        case RecordMessage(message):
+            yield LogEntry(event, message)
         case RecordPartitions(target, moved, refused):
             if moved:
                 details = {"state": target.value, "partitions": moved}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kedge.controller.effects import ConfigChanges, ReadUncleanAllowed, ReadUncleanDefault
 from kedge.errors import MalformedInput, MalformedNumber
 from kedge.model import BrokerId
-from kedge.runtime.fenced import FencedStore
+from kedge.runtime.fenced_store import FencedStore
 from kedge.store.port import Node
 from kedge.store.znodes import (
     CONFIG_CHANGES,
@@ -21,7 +21,7 @@ UNCLEAN = "unclean.leader.election.enable"
 _BOOLEANS = {"true": True, "false": False}
 
 # what the controller decides by and Kafka reads only when a broker starts
-FIXED = (
+RESTART_ONLY = (
     "auto.create.topics.enable",
     "auto.leader.rebalance.enable",
     "delete.topic.enable",
@@ -47,10 +47,10 @@ def read_unclean_allowed(store: FencedStore, effect: ReadUncleanAllowed) -> dict
 def unclean_allowed(path: str, node: Node | None, default: bool) -> bool | None:
     """What one topic's configuration says."""
     try:
-        said = unclean_setting(configs_at(path, node), path)
+        values = unclean_setting(configs_at(path, node), path)
     except MalformedInput:
         return None
-    return default if said is None else said
+    return default if values is None else values
 
 
 def read_unclean_default(
@@ -58,17 +58,17 @@ def read_unclean_default(
 ) -> bool | None:
     """What is set for this broker, else for all; one that cannot be read changes nothing."""
     paths = [broker_config_path(me), broker_config_path(None)]
-    said: list[bool | None] = []
+    values: list[bool | None] = []
     for path, node in zip(paths, store.nodes(paths), strict=True):
         try:
             configs = configs_at(path, node)
-            said.append(unclean_setting(configs, path))
-        except MalformedInput as wrong:
-            store.complain(f"{wrong}; what was set before stays")
+            values.append(unclean_setting(configs, path))
+        except MalformedInput as error:
+            store.warn(f"{error}; what was set before stays")
             return effect.before
-        for name in sorted(configs.keys() & set(FIXED)):
-            store.complain(f"{path}: {name} is ignored: it takes a restart to change it")
-    return next((value for value in said if value is not None), None)
+        for name in sorted(configs.keys() & set(RESTART_ONLY)):
+            store.warn(f"{path}: {name} is ignored: it takes a restart to change it")
+    return next((value for value in values if value is not None), None)
 
 
 def configs_at(path: str, node: Node | None) -> dict[str, str]:
@@ -111,7 +111,7 @@ def number_of(store: FencedStore, name: str) -> int | None:
     try:
         return sequence_of(name)
     except MalformedNumber:
-        store.complain(f"{CONFIG_CHANGES}/{name} is passed over: its name has no number")
+        store.warn(f"{CONFIG_CHANGES}/{name} is passed over: its name has no number")
         return None
 
 
@@ -121,7 +121,7 @@ def entity_of(store: FencedStore, path: str, node: Node) -> str | None:
         entity = decode_config_change(node.data, path)
         if entity.partition("/")[0] not in ENTITY_TYPES:
             raise MalformedInput(f"{entity!r} is nothing that has configs", place=path)
-    except MalformedInput as wrong:
-        store.complain(f"{wrong}; the note is passed over")
+    except MalformedInput as error:
+        store.warn(f"{error}; the note is passed over")
         return None
     return entity

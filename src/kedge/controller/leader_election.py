@@ -3,7 +3,7 @@
 A *choice* answers with a broker or None. An *election* answers with the leadership to store (the
 leader epoch one higher, even when nothing else changes) and with the brokers to tell.
 
-    strategy             leader                                  ISR after it       who is told
+    strategy             leader                                  ISR after it       who is recipients
     offline              first replica live and in the ISR;      its live members   live replicas
                          else, if unclean, first live replica    or the leader
     reassign             first of the target live and in ISR     as it was          the target
@@ -95,14 +95,14 @@ def elect_offline(
     An unclean leader starts an ISR of its own and is marked as recovering where the cluster's
     protocol knows that mark; otherwise the mark stays as it was.
     """
-    told = tuple(b for b in replicas if b in live)
+    recipients = tuple(b for b in replicas if b in live)
     leader = choose_offline(replicas, now.isr, live, unclean=unclean)
     if leader is None:
-        return Elected(None, told)
+        return Elected(None, recipients)
     if leader in now.isr:
-        return Elected(succeed(now, leader, tuple(b for b in now.isr if b in live)), told)
+        return Elected(succeed(now, leader, tuple(b for b in now.isr if b in live)), recipients)
     recovery = Recovery.RECOVERING if marks_recovery else now.recovery
-    return Elected(succeed(now, leader, (leader,))._replace(recovery=recovery), told)
+    return Elected(succeed(now, leader, (leader,))._replace(recovery=recovery), recipients)
 
 
 def elect_reassigned(
@@ -132,11 +132,11 @@ def elect_for_shutdown(
 
     A dead broker that the ISR still lists stays there: taking it out is another event's work.
     """
-    told = tuple(b for b in replicas if b in registered)
+    recipients = tuple(b for b in replicas if b in registered)
     leader = choose_for_shutdown(replicas, now.isr, registered, shutting_down)
     if leader is None:
-        return Elected(None, told)
-    return Elected(succeed(now, leader, without(now.isr, tuple(shutting_down))), told)
+        return Elected(None, recipients)
+    return Elected(succeed(now, leader, without(now.isr, tuple(shutting_down))), recipients)
 
 
 def succeed(now: Leadership, leader: BrokerId, isr: tuple[BrokerId, ...]) -> Leadership:

@@ -9,15 +9,15 @@ import orjson
 
 from kedge.controller.context import Registration
 from kedge.controller.effects import (
+    AssignTopicIds,
     DeleteTopic,
-    GiveTopicIds,
     ReadTopicRecords,
     StoreAssignment,
     TopicRecord,
 )
 from kedge.errors import Conflict, MalformedInput, NodeMissing, StaleVersion
 from kedge.model import BrokerId, ReplicaAssignment, TopicPartition
-from kedge.runtime.fenced import FencedStore
+from kedge.runtime.fenced_store import FencedStore
 from kedge.store.port import Children, Delete, GetChildren, Node, SetData
 from kedge.store.znodes import (
     BROKER_IDS,
@@ -49,8 +49,8 @@ def broker_id(store: FencedStore, name: str) -> BrokerId | None:
     """The broker that a node is named after, if it is one."""
     try:
         return broker_id_of(name)
-    except MalformedInput as wrong:
-        store.complain(f"{wrong}; the node is passed over")
+    except MalformedInput as error:
+        store.warn(f"{error}; the node is passed over")
         return None
 
 
@@ -66,8 +66,8 @@ def registration(store: FencedStore, broker: BrokerId, node: Node | None) -> Reg
         return None
     try:
         found = decode_broker(broker, node.data)
-    except MalformedInput as wrong:
-        store.complain(f"{wrong}; the broker counts as absent")
+    except MalformedInput as error:
+        store.warn(f"{error}; the broker counts as absent")
         return None
     if CONTROLLER_ONLY in found.features:
         return None
@@ -88,14 +88,14 @@ def readable_records(
     store: FencedStore, topics: Sequence[str], nodes: Sequence[Node | None]
 ) -> dict[str, TopicRecord]:
     """The records among nodes. One that cannot be read is left as it is: were it taken for a topic
-    without partitions, the id that it is given would overwrite it."""
+    without partitions, the id that it is assigned would overwrite it."""
     found: dict[str, TopicRecord] = {}
     for topic, node in zip(topics, nodes, strict=True):
         if node is not None:
             try:
                 found[topic] = topic_record(topic, node)
-            except MalformedInput as wrong:
-                store.complain(f"{wrong}; the topic is passed over")
+            except MalformedInput as error:
+                store.warn(f"{error}; the topic is passed over")
     return found
 
 
@@ -103,7 +103,7 @@ def topic_record(topic: str, node: Node) -> TopicRecord:
     """A topic as the controller knows it; the way without detours where nothing is moving."""
     try:
         value: dict[str, Any] = orjson.loads(node.data or b"")
-        if is_usual(value):
+        if is_current_form(value):
             assignments = {
                 TopicPartition(topic, int(number)): ReplicaAssignment(tuple(replicas))
                 for number, replicas in sorted(value["partitions"].items(), key=by_number)
@@ -111,7 +111,7 @@ def topic_record(topic: str, node: Node) -> TopicRecord:
             return TopicRecord(value["topic_id"], assignments)
     except (ValueError, TypeError, AttributeError):
         pass
-    return careful_topic_record(topic, node)
+    return decoded_topic_record(topic, node)
 
 
 def by_number(partition: tuple[str, object]) -> int:
@@ -119,7 +119,7 @@ def by_number(partition: tuple[str, object]) -> int:
     return int(partition[0])
 
 
-def is_usual(value: dict[str, Any]) -> bool:
+def is_current_form(value: dict[str, Any]) -> bool:
     """Whether a topic's record is of today's form and lists nothing but plain replicas."""
     if value.get("version") != 3 or type(value.get("topic_id")) is not str:
         return False
@@ -129,18 +129,18 @@ def is_usual(value: dict[str, Any]) -> bool:
     return {type(b) for replicas in lists for b in replicas} <= {int}
 
 
-def careful_topic_record(topic: str, node: Node) -> TopicRecord:
+def decoded_topic_record(topic: str, node: Node) -> TopicRecord:
     """A topic in any form that was ever written."""
     found = decode_topic(topic, node.data)
     assignments = {TopicPartition(topic, p): a for p, a in found.partitions.items()}
     return TopicRecord(found.topic_id, assignments)
 
 
-def give_topic_ids(
-    store: FencedStore, effect: GiveTopicIds, new_topic_id: Callable[[], str]
+def assign_topic_ids(
+    store: FencedStore, effect: AssignTopicIds, new_topic_id: Callable[[], str]
 ) -> dict[str, str]:
     """Write a new id beside each assignment, conditionally, until nobody wrote in between."""
-    given: dict[str, str] = {}
+    assigned: dict[str, str] = {}
     remaining: list[str] = list(effect.topics)
     while remaining:
         nodes = store.nodes([topic_path(t) for t in remaining])
@@ -153,9 +153,9 @@ def give_topic_ids(
         ]
         answers = store.write(changes)
         refused = {t for t, a in zip(found, answers, strict=True) if isinstance(a, Conflict)}
-        given |= {t: wanted[t] for t in found if t not in refused}
+        assigned |= {t: wanted[t] for t in found if t not in refused}
         remaining = sorted(refused)
-    return given
+    return assigned
 
 
 def encode_record(
@@ -184,7 +184,7 @@ def store_assignment(store: FencedStore, effect: StoreAssignment) -> bool:
 
 
 def delete_topic(store: FencedStore, effect: DeleteTopic) -> None:
-    """Remove everything below the topic; then, in one step, the topic, its configuration and the
+    """Remove everything children_of the topic; then, in one step, the topic, its configuration and the
     order to delete it, so that no crash leaves one of these without the others."""
     root, *others = (
         topic_path(effect.topic),
@@ -194,7 +194,7 @@ def delete_topic(store: FencedStore, effect: DeleteTopic) -> None:
     while True:
         levels = [[root]]
         while levels[-1]:
-            levels.append(list(below(store, levels[-1])))
+            levels.append(list(children_of(store, levels[-1])))
         store.write([Delete(path) for level in reversed(levels[1:]) for path in level])
         present = [
             path
@@ -208,7 +208,7 @@ def delete_topic(store: FencedStore, effect: DeleteTopic) -> None:
             return
 
 
-def below(store: FencedStore, parents: list[str]) -> Iterable[str]:
+def children_of(store: FencedStore, parents: list[str]) -> Iterable[str]:
     """The paths of all children of these nodes."""
     answers = store.read([GetChildren(path) for path in parents])
     for path, answer in zip(parents, answers, strict=True):

@@ -36,19 +36,19 @@ Change = Create | SetData | Delete
 Outcome = Created | Written | Done | Conflict
 
 
-def keep_silent(_words: str) -> None:
+def ignore_warning(_words: str) -> None:
     """For those who do not want to know."""
 
 
 class FencedStore:
     """A store and the version of the controller epoch that our writes depend on.
 
-    `complain` takes one sentence on each thing in the store that cannot be read.
+    `warn` takes one sentence on each thing in the store that cannot be read.
     """
 
-    def __init__(self, store: Store, complain: Callable[[str], None] = keep_silent) -> None:
+    def __init__(self, store: Store, warn: Callable[[str], None] = ignore_warning) -> None:
         self.store = store
-        self.complain = complain
+        self.warn = warn
         self.fence: int | None = None  # None while we do not hold the role
 
     # ---- reads --------------------------------------------------------------------------------
@@ -98,10 +98,10 @@ class FencedStore:
             raise ControllerMoved("this process does not hold the controller's role")
         check = Check(CONTROLLER_EPOCH, self.fence)
         answers = self.store.batch([Multi((check, *group)) for group in groups])
-        return [self._judge(answer) for answer in answers]
+        return [self._checked(answer) for answer in answers]
 
     @staticmethod
-    def _judge(answer: Answer) -> tuple[Created | Written | Done, ...] | Conflict:
+    def _checked(answer: Answer) -> tuple[Created | Written | Done, ...] | Conflict:
         if isinstance(answer, Committed):
             return answer.answers[1:]
         if isinstance(answer, Refused) and answer.index > 0:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from threading import Condition
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kedge.controller import events as e
 from kedge.errors import Unavailable
-from kedge.runtime.notices import LOOK_AGAIN
-from kedge.runtime.replies import Replied
+from kedge.runtime.watch_events import DEDUPLICATED_EVENTS
 
-REQUESTS_MAX = 10_000  # callers that may wait at the same time
+Replied = Callable[[Any], None]
+
+QUEUED_REQUESTS_MAX = 10_000  # callers that may wait at the same time
 
 _REQUESTS = (
     e.ElectionRequested,
@@ -24,7 +25,7 @@ _REQUESTS = (
 )
 
 
-class Waiting(NamedTuple):
+class QueuedEvent(NamedTuple):
     """An event in the queue, who asked, and since when it waits."""
 
     event: e.Event
@@ -38,50 +39,50 @@ class EventQueue:
 
     def __init__(self, now_ms: Callable[[], int]) -> None:
         self._now_ms = now_ms
-        self._waiting: deque[Waiting] = deque()
-        self._looking: set[e.Event] = set()  # "look again" events that wait
+        self._events: deque[QueuedEvent] = deque()
+        self._deduplicated: set[e.Event] = set()  # "look again" events that wait
         self._requests = 0
         self._changed = Condition()
 
     def put(self, event: e.Event, replied: Replied | None = None) -> None:
         """Queue an event; a request is refused when too many callers wait already."""
         with self._changed:
-            if isinstance(event, LOOK_AGAIN) and replied is None:
-                if event in self._looking:
+            if isinstance(event, DEDUPLICATED_EVENTS) and replied is None:
+                if event in self._deduplicated:
                     return
-                self._looking.add(event)
+                self._deduplicated.add(event)
             elif isinstance(event, _REQUESTS):
-                if self._requests >= REQUESTS_MAX:
+                if self._requests >= QUEUED_REQUESTS_MAX:
                     raise Unavailable("the controller is busy", hint="ask again later")
                 self._requests += 1
-            self._waiting.append(Waiting(event, replied, self._now_ms()))
+            self._events.append(QueuedEvent(event, replied, self._now_ms()))
             self._changed.notify_all()
 
     def __len__(self) -> int:
         """How many events wait."""
-        return len(self._waiting)
+        return len(self._events)
 
-    def take(self) -> Waiting | None:
+    def take(self) -> QueuedEvent | None:
         """The next event, if any waits."""
         with self._changed:
-            if not self._waiting:
+            if not self._events:
                 return None
-            waiting = self._waiting.popleft()
-            if isinstance(waiting.event, LOOK_AGAIN):
+            queued = self._events.popleft()
+            if isinstance(queued.event, DEDUPLICATED_EVENTS):
                 # from here on a new notice is news again
-                self._looking.discard(waiting.event)
-            self._requests -= isinstance(waiting.event, _REQUESTS)
-            return waiting
+                self._deduplicated.discard(queued.event)
+            self._requests -= isinstance(queued.event, _REQUESTS)
+            return queued
 
-    def drain(self, instead: e.Event | None = None) -> list[Waiting]:
+    def drain(self, instead: e.Event | None = None) -> list[QueuedEvent]:
         """Take everything out at once, and put one event in its place."""
         with self._changed:
-            drained = list(self._waiting)
-            self._waiting.clear()
-            self._looking.clear()
+            drained = list(self._events)
+            self._events.clear()
+            self._deduplicated.clear()
             self._requests = 0
             if instead is not None:
-                self._waiting.append(Waiting(instead, None, self._now_ms()))
+                self._events.append(QueuedEvent(instead, None, self._now_ms()))
             self._changed.notify_all()
         return drained
 
@@ -93,5 +94,31 @@ class EventQueue:
     def wait(self, timeout_s: float, unless: Callable[[], bool]) -> None:
         """Sleep until an event waits, the time is up, or there is a reason not to."""
         with self._changed:
-            if not self._waiting and not unless():
+            if not self._events and not unless():
                 self._changed.wait(timeout_s)
+
+
+# ---- replies ---------------------------------------------------------------------------------
+
+
+def no_reply(_answer: Any) -> None:
+    """The callback of an event without a caller."""
+
+
+class OnceReply:
+    """A caller's callback, called at most once.
+
+    An exception of the callback does not end the loop; it is passed to `failed`.
+    """
+
+    def __init__(self, replied: Replied, failed: Callable[[Exception], None]) -> None:
+        self._replied: Replied | None = replied
+        self._failed = failed
+
+    def __call__(self, answer: Any) -> None:
+        replied, self._replied = self._replied, None
+        if replied is not None:
+            try:
+                replied(answer)
+            except Exception as error:
+                self._failed(error)

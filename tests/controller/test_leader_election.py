@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kedge.controller.elections import (
+from kedge.controller.leader_election import (
     choose_offline,
     elect_for_shutdown,
     elect_offline,

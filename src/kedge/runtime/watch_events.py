@@ -17,7 +17,7 @@ from kedge.store.znodes import (
     TOPICS,
 )
 
-_BY_PLACE: dict[tuple[str, Change], e.Event] = {
+_BY_PATH_AND_CHANGE: dict[tuple[str, Change], e.Event] = {
     (CONTROLLER, Change.CREATED): e.ControllerChanged(),
     (CONTROLLER, Change.DATA): e.ControllerChanged(),
     (CONTROLLER, Change.DELETED): e.RoleVacated(),
@@ -30,18 +30,18 @@ _BY_PLACE: dict[tuple[str, Change], e.Event] = {
     (PREFERRED_ELECTION, Change.CREATED): e.PreferredElectionPlanned(),
     (PREFERRED_ELECTION, Change.DATA): e.PreferredElectionPlanned(),
     (PREFERRED_ELECTION, Change.DELETED): e.PreferredElectionPlanned(),
-    (ISR_CHANGES, Change.CHILDREN): e.IsrChangesNoted(),
-    (LOG_DIR_EVENTS, Change.CHILDREN): e.LogDirFailuresNoted(),
-    (CONFIG_CHANGES, Change.CHILDREN): e.ConfigChangesNoted(),
+    (ISR_CHANGES, Change.CHILDREN): e.IsrChangesNotified(),
+    (LOG_DIR_EVENTS, Change.CHILDREN): e.LogDirFailuresNotified(),
+    (CONFIG_CHANGES, Change.CHILDREN): e.ConfigChangesNotified(),
 }
 
 
-def event_of(notice: WatchFired) -> e.Event | None:
+def event_of_watch(watch: WatchFired) -> e.Event | None:
     """The event that a fired watch stands for; None where it means nothing to a controller."""
-    known = _BY_PLACE.get((notice.path, notice.change))
-    if known is not None or notice.change is not Change.DATA:
+    known = _BY_PATH_AND_CHANGE.get((watch.path, watch.change))
+    if known is not None or watch.change is not Change.DATA:
         return known
-    match notice.path.split("/")[1:]:
+    match watch.path.split("/")[1:]:
         case ["brokers", "ids", name] if name.isdigit():
             return e.BrokerModified(BrokerId(int(name)))
         case ["brokers", "topics", topic]:
@@ -54,7 +54,7 @@ def event_of(notice: WatchFired) -> e.Event | None:
 
 # Events that only say "look again". One that waits already sees whatever comes meanwhile, so a
 # second one need not wait beside it; that keeps the queue short however busy the store is.
-LOOK_AGAIN = (
+DEDUPLICATED_EVENTS = (
     e.ControllerChanged,
     e.BrokersChanged,
     e.BrokerModified,
@@ -63,8 +63,8 @@ LOOK_AGAIN = (
     e.DeletionsRequested,
     e.ReassignmentPlanEdited,
     e.ReassignedIsrChanged,
-    e.IsrChangesNoted,
-    e.LogDirFailuresNoted,
-    e.ConfigChangesNoted,
+    e.IsrChangesNotified,
+    e.LogDirFailuresNotified,
+    e.ConfigChangesNotified,
     e.RebalanceDue,
 )

@@ -7,10 +7,15 @@ from typing import Any
 
 import orjson
 
-from kedge.controller.effects import CreateLeaderships, ReadLeaderships, Stored, WriteLeaderships
+from kedge.controller.effects import (
+    CreateLeaderships,
+    ReadLeaderships,
+    WriteLeaderships,
+    WriteOutcome,
+)
 from kedge.errors import Conflict, MalformedInput, NodeExists, StaleVersion
 from kedge.model import Leadership, Recovery, TopicPartition
-from kedge.runtime.fenced import FencedStore
+from kedge.runtime.fenced_store import FencedStore
 from kedge.store.port import Create, Node, SetData, Written
 from kedge.store.znodes import (
     decode_state,
@@ -31,8 +36,8 @@ def read_leaderships(store: FencedStore, effect: ReadLeaderships) -> Leaderships
         if node is not None:
             try:
                 found[tp] = decode(tp, node)
-            except MalformedInput as wrong:
-                store.complain(f"{wrong}; the partition counts as never led")
+            except MalformedInput as error:
+                store.warn(f"{error}; the partition counts as never led")
     return found
 
 
@@ -52,17 +57,17 @@ def decode(tp: TopicPartition, node: Node) -> Leadership:
     return decode_state(tp, node.data, node.stat.version)
 
 
-def write_leaderships(store: FencedStore, effect: WriteLeaderships) -> Stored:
+def write_leaderships(store: FencedStore, effect: WriteLeaderships) -> WriteOutcome:
     """Conditional writes, each for itself."""
-    wanted = stamped(effect.wanted, effect.controller_epoch)
+    wanted = with_controller_epoch(effect.wanted, effect.controller_epoch)
     changes = [
         SetData(state_path(tp), encode_state(leadership), leadership.partition_epoch)
         for tp, leadership in wanted.items()
     ]
-    outcome = Stored()
+    outcome = WriteOutcome()
     for (tp, leadership), answer in zip(wanted.items(), store.write(changes), strict=True):
         if isinstance(answer, Written):
-            outcome.stored[tp] = at_version(leadership, answer.stat.version)
+            outcome.stored[tp] = with_partition_epoch(leadership, answer.stat.version)
         elif isinstance(answer, StaleVersion):
             outcome.stale.append(tp)
         else:
@@ -70,15 +75,15 @@ def write_leaderships(store: FencedStore, effect: WriteLeaderships) -> Stored:
     return outcome
 
 
-def create_leaderships(store: FencedStore, effect: CreateLeaderships) -> Stored:
+def create_leaderships(store: FencedStore, effect: CreateLeaderships) -> WriteOutcome:
     """First records: the partition's own node and its state in one step, so that a crash leaves
     both or neither."""
-    wanted = stamped(effect.wanted, effect.controller_epoch)
+    wanted = with_controller_epoch(effect.wanted, effect.controller_epoch)
     topics = sorted({tp.topic for tp in wanted})
     store.write([Create(partitions_path(topic)) for topic in topics])
     states = {tp: Create(state_path(tp), encode_state(wanted[tp])) for tp in wanted}
     answers = store.write_together([(Create(partition_path(tp)), states[tp]) for tp in states])
-    outcome = Stored()
+    outcome = WriteOutcome()
     again: list[TopicPartition] = []
     for tp, answer in zip(wanted, answers, strict=True):
         if not isinstance(answer, Conflict):
@@ -96,7 +101,7 @@ def create_states(
     partitions: Sequence[TopicPartition],
     states: Mapping[TopicPartition, Create],
     wanted: Leaderships,
-    outcome: Stored,
+    outcome: WriteOutcome,
 ) -> None:
     """The states alone, for partitions whose own node is there already."""
     if not partitions:
@@ -109,7 +114,9 @@ def create_states(
             outcome.stored[tp] = wanted[tp]
 
 
-def stamped(leaderships: Mapping[TopicPartition, Leadership], epoch: int) -> Leaderships:
+def with_controller_epoch(
+    leaderships: Mapping[TopicPartition, Leadership], epoch: int
+) -> Leaderships:
     """The same under this controller's epoch."""
     return {
         tp: Leadership(
@@ -119,7 +126,7 @@ def stamped(leaderships: Mapping[TopicPartition, Leadership], epoch: int) -> Lea
     }
 
 
-def at_version(now: Leadership, version: int) -> Leadership:
+def with_partition_epoch(now: Leadership, version: int) -> Leadership:
     """The same as the store has it now."""
     return Leadership(
         now.leader, now.isr, now.leader_epoch, version, now.controller_epoch, now.recovery

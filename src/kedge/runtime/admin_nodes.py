@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kedge.controller.effects import NoteKind, Notes, StoreReassignmentPlan
+from kedge.controller.effects import NotificationKind, Notifications, StoreReassignmentPlan
 from kedge.errors import MalformedInput, NodeMissing
 from kedge.model import BrokerId, TopicPartition
-from kedge.runtime.fenced import FencedStore
+from kedge.runtime.fenced_store import FencedStore
 from kedge.store.port import Create, Delete, SetData
 from kedge.store.znodes import (
     CONFIG_CHANGES,
@@ -24,21 +24,21 @@ from kedge.store.znodes import (
     encode_reassignments,
 )
 
-_FOLDERS = {
-    NoteKind.ISR_CHANGES: ISR_CHANGES,
-    NoteKind.LOG_DIR_FAILURES: LOG_DIR_EVENTS,
-    NoteKind.CONFIG_CHANGES: CONFIG_CHANGES,
+_PARENTS = {
+    NotificationKind.ISR_CHANGES: ISR_CHANGES,
+    NotificationKind.LOG_DIR_FAILURES: LOG_DIR_EVENTS,
+    NotificationKind.CONFIG_CHANGES: CONFIG_CHANGES,
 }
 
 Targets = dict[TopicPartition, tuple[BrokerId, ...]]
 
 
-def read_deletions(store: FencedStore) -> set[str]:
+def read_deletion_requests(store: FencedStore) -> set[str]:
     """The topics that are to be deleted."""
     return set(store.children(DELETE_TOPICS, watch=True))
 
 
-def drop_deletions(store: FencedStore, topics: Sequence[str]) -> None:
+def remove_deletion_requests(store: FencedStore, topics: Sequence[str]) -> None:
     """Take topics off that list."""
     store.write([Delete(delete_topic_path(topic)) for topic in topics])
 
@@ -50,8 +50,8 @@ def read_reassignment_plan(store: FencedStore, *, watch: bool) -> Targets | None
         return None
     try:
         return decode_reassignments(node.data)
-    except MalformedInput as wrong:
-        store.complain(f"{wrong}; the plan counts as empty")
+    except MalformedInput as error:
+        store.warn(f"{error}; the plan counts as empty")
         return {}
 
 
@@ -65,43 +65,43 @@ def store_reassignment_plan(store: FencedStore, effect: StoreReassignmentPlan) -
         store.write_one(Create(REASSIGN_PARTITIONS, data))
 
 
-def read_preferred_plan(store: FencedStore) -> set[TopicPartition] | None:
+def read_preferred_election(store: FencedStore) -> set[TopicPartition] | None:
     """The list; one that does not read as a list is empty."""
     node = store.watched(PREFERRED_ELECTION)
     if node is None:
         return None
     try:
         return set(decode_preferred_election(node.data))
-    except MalformedInput as wrong:
-        store.complain(f"{wrong}; the list counts as empty")
+    except MalformedInput as error:
+        store.warn(f"{error}; the list counts as empty")
         return set()
 
 
-def drop_preferred_plan(store: FencedStore) -> None:
+def delete_preferred_election(store: FencedStore) -> None:
     """Remove the list."""
     store.write_one(Delete(PREFERRED_ELECTION))
 
 
-def read_notes(store: FencedStore, kind: NoteKind) -> Notes:
+def read_notifications(store: FencedStore, kind: NotificationKind) -> Notifications:
     """All notes of a kind; those that cannot be read say nothing."""
-    folder = _FOLDERS[kind]
-    names = store.children(folder, watch=True)
-    paths = [f"{folder}/{name}" for name in names]
+    parent = _PARENTS[kind]
+    names = store.children(parent, watch=True)
+    paths = [f"{parent}/{name}" for name in names]
     partitions: set[TopicPartition] = set()
     brokers: set[BrokerId] = set()
     for path, node in zip(paths, store.nodes(paths), strict=True):
         try:
             if node is None:
                 continue
-            if kind is NoteKind.ISR_CHANGES:
+            if kind is NotificationKind.ISR_CHANGES:
                 partitions.update(decode_partitions(node.data, path))
             else:
                 brokers.add(decode_log_dir_event(node.data, path))
-        except MalformedInput as wrong:
-            store.complain(f"{wrong}; the note is passed over")
-    return Notes(names, frozenset(partitions), frozenset(brokers))
+        except MalformedInput as error:
+            store.warn(f"{error}; the note is passed over")
+    return Notifications(names, frozenset(partitions), frozenset(brokers))
 
 
-def drop_notes(store: FencedStore, kind: NoteKind, names: Sequence[str]) -> None:
+def delete_notifications(store: FencedStore, kind: NotificationKind, names: Sequence[str]) -> None:
     """Remove notes."""
-    store.write([Delete(f"{_FOLDERS[kind]}/{name}") for name in names])
+    store.write([Delete(f"{_PARENTS[kind]}/{name}") for name in names])

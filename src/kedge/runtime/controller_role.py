@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kedge.errors import ControllerMoved, MalformedInput, StaleVersion
 from kedge.model import BrokerId
-from kedge.runtime.fenced import FencedStore
+from kedge.runtime.fenced_store import FencedStore
 from kedge.store.port import (
     Check,
     Committed,
@@ -14,6 +14,7 @@ from kedge.store.port import (
     Multi,
     Node,
     SetData,
+    Store,
     Written,
 )
 from kedge.store.znodes import (
@@ -32,10 +33,11 @@ from kedge.store.znodes import (
     encode_controller_epoch,
     encode_features,
     encode_producer_id_block,
+    persistent_paths,
 )
 
 PRODUCER_IDS_PER_BLOCK = 1000
-NOBODY_WE_KNOW = BrokerId(-1)
+UNKNOWN_CONTROLLER = BrokerId(-1)
 
 
 def read_controller(store: FencedStore, *, watch: bool = True) -> BrokerId | None:
@@ -45,9 +47,9 @@ def read_controller(store: FencedStore, *, watch: bool = True) -> BrokerId | Non
         return None
     try:
         return decode_controller(node.data).broker
-    except MalformedInput as wrong:
-        store.complain(f"{wrong}; the role counts as somebody else's")
-        return NOBODY_WE_KNOW
+    except MalformedInput as error:
+        store.warn(f"{error}; the role counts as somebody else's")
+        return UNKNOWN_CONTROLLER
 
 
 def claim_role(
@@ -64,8 +66,8 @@ def claim_role(
     epoch, version = read_epoch(store)
     claim = Create(CONTROLLER, encode_controller(ControllerClaim(me, now_ms)), ephemeral=True)
     raised = SetData(CONTROLLER_EPOCH, encode_controller_epoch(epoch + 1), version)
-    deposed = () if over is None else (Delete(CONTROLLER),)
-    (answer,) = store.store.batch([Multi((*deposed, claim, raised))])
+    delete_claim = () if over is None else (Delete(CONTROLLER),)
+    (answer,) = store.store.batch([Multi((*delete_claim, claim, raised))])
     if isinstance(answer, Committed) and isinstance(answer.answers[-1], Written):
         store.fence = answer.answers[-1].stat.version
         return epoch + 1
@@ -102,7 +104,7 @@ def release_role(store: FencedStore, me: BrokerId) -> None:
 # ---- features and producer ids ---------------------------------------------------------------
 
 
-def set_up_features(store: FencedStore, *, enabled: bool, version: int) -> None:
+def initialise_features(store: FencedStore, *, enabled: bool, version: int) -> None:
     """Make sure that the record of finalised features is there and says what the protocol wants;
     levels that operators finalised are kept while the record stays enabled."""
     node = store.node(FEATURE)
@@ -112,14 +114,14 @@ def set_up_features(store: FencedStore, *, enabled: bool, version: int) -> None:
         return
     try:
         stored = decode_features(node.data)
-    except MalformedInput as wrong:
-        store.complain(f"{wrong}; the features are left as they are")
+    except MalformedInput as error:
+        store.warn(f"{error}; the features are left as they are")
         return
     if stored.enabled is not enabled:
         store.write_one(SetData(FEATURE, wanted, node.stat.version))
 
 
-def take_producer_ids(store: FencedStore, broker: BrokerId) -> tuple[int, int]:
+def allocate_producer_ids(store: FencedStore, broker: BrokerId) -> tuple[int, int]:
     """The next block, however many others take one at the same time."""
     while True:
         node = store.node(PRODUCER_ID_BLOCK)
@@ -140,3 +142,11 @@ def next_producer_id(node: Node | None) -> int:
     """The first id that nobody has."""
     block = None if node is None else decode_producer_id_block(node.data)
     return 0 if block is None else block.last + 1
+
+
+# ---- layout ----------------------------------------------------------------------------------
+
+
+def create_persistent_nodes(store: Store) -> None:
+    """Create the nodes that Kafka's brokers create when they start; existing ones stay."""
+    store.batch([Create(path) for path in persistent_paths()])

@@ -19,7 +19,7 @@ from kedge.controller.effects import (
     LeaveRole,
     ReadBrokers,
     ReadController,
-    RecordWords,
+    RecordMessage,
     ReleaseRole,
     Script,
 )
@@ -78,7 +78,7 @@ def elect(context: Context) -> Script[None]:
     try:
         context.epoch = yield ClaimRole(holder)
         context.active_controller = context.me
-        yield RecordWords(f"controller {context.me} elected with epoch {context.epoch}")
+        yield RecordMessage(f"controller {context.me} elected with epoch {context.epoch}")
         yield from take_over(context)
     except ControllerMoved:
         yield from on_controller_changed(context)
@@ -86,8 +86,8 @@ def elect(context: Context) -> Script[None]:
         # whatever it was: half a take-over is none, and must not go on as if it were one
         if isinstance(failure, KedgeError) and failure.retriable:
             raise
-        yield RecordWords(f"becoming the controller failed: {failure}")
-        yield from move_away(context)
+        yield RecordMessage(f"becoming the controller failed: {failure}")
+        yield from release_and_resign(context)
 
 
 def may_depose(context: Context, holder: BrokerId) -> Script[bool]:
@@ -101,14 +101,14 @@ def may_depose(context: Context, holder: BrokerId) -> Script[bool]:
 
 def resign(context: Context) -> Script[None]:
     """Forget everything; nothing is written."""
-    yield RecordWords(f"controller {context.me} resigns")
+    yield RecordMessage(f"controller {context.me} resigns")
     holder = context.active_controller
-    context.forget()
+    context.reset()
     context.active_controller = holder
     yield LeaveRole()
 
 
-def move_away(context: Context) -> Script[None]:
+def release_and_resign(context: Context) -> Script[None]:
     """Give the role up on purpose, so that somebody is elected afresh."""
     context.active_controller = yield ReadController()
     if context.active:
