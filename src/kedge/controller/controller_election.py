@@ -1,14 +1,15 @@
-"""Winning, keeping and losing the role of the controller.
+"""Wins, keeps and loses the role of the active controller.
 
-Exactly one process holds the role: whoever created the claim in the store. Claiming it raises the
-controller epoch in the same step, and every write of a controller is made on condition that the
-epoch is still its own. So a controller that was declared dead but is not can write nothing.
+One process is active: the one that created the claim in the store. The same transaction raises the
+controller epoch, and every write of a controller is conditional on its own epoch. So a controller
+whose session has expired can write nothing.
 
-A failed condition is not yet the loss of the role: the controller looks who holds it, and resigns
-only if that is somebody else.
+A failed condition is not yet the loss of the role: the controller reads the claim, and resigns only
+if another process has it.
 
-A controller that is no broker may be told to take over (`Settings.take_over`): Kafka's brokers are
-always candidates, and whenever one of them has won the role, it is taken from it in one step.
+A controller that is not a broker may be configured to take over (`Settings.take_over`): Kafka's
+brokers are always candidates, and when one of them has won the role, this controller takes it in
+one transaction.
 """
 
 from __future__ import annotations
@@ -34,15 +35,15 @@ def on_started(context: Context) -> Script[None]:
 
 
 def on_controller_changed(context: Context) -> Script[None]:
-    """Look who holds the role; resign if we thought that we did; run for it if nobody does.
+    """Read the claim; resign if the role is lost; run for it if it is vacant.
 
-    A claim that was created and deleted again before anybody looked is told as created only. If
-    all candidates left it at that, as Kafka's do, nobody would ever run.
+    A claim that was created and deleted between two reads fires only a "created" watch. If all
+    candidates only read the claim then, as Kafka's do, no candidate would ever run.
     """
     was_active = context.active
     holder: BrokerId | None = yield ReadController()
-    # a claim of our own that we do not remember does not make us the controller: `elect` gives it
-    # up and wins the role anew
+    # a claim of an earlier run does not make this process active: `elect` releases it and claims
+    # the role again
     context.active_controller = None if holder == context.me and not was_active else holder
     if was_active and not context.active:
         yield from resign(context)
@@ -51,25 +52,25 @@ def on_controller_changed(context: Context) -> Script[None]:
 
 
 def on_role_vacated(context: Context) -> Script[None]:
-    """The holder is gone: run for the role."""
+    """Run for the role after the claim was deleted."""
     yield from on_controller_changed(context)
     yield from elect(context)
 
 
 def on_session_ended(context: Context) -> Script[None]:
-    """The store has dropped our claim with our session."""
+    """Resign after the store has deleted the claim with the session."""
     context.active_controller = None
     yield from resign(context)
 
 
 def elect(context: Context) -> Script[None]:
-    """Claim the role if nobody holds it; if we win, take over."""
+    """Claim the role if it is vacant; if the claim succeeds, take over."""
     if context.active:
         return
     holder: BrokerId | None = yield ReadController()
     if holder == context.me:
-        # a claim of our own that we do not remember: an earlier life's, or one whose take-over
-        # failed half-way. What we know is not what it knew, so it has to be won anew.
+        # a claim of an earlier run, or of a failover that failed: the context does not match it,
+        # so the role has to be claimed again
         yield ReleaseRole()
         holder = yield ReadController()
     context.active_controller = holder
@@ -83,7 +84,7 @@ def elect(context: Context) -> Script[None]:
     except ControllerMoved:
         yield from on_controller_changed(context)
     except Exception as failure:
-        # whatever it was: half a take-over is none, and must not go on as if it were one
+        # a failover that failed half-way must not continue
         if isinstance(failure, KedgeError) and failure.retriable:
             raise
         yield RecordMessage(f"becoming the controller failed: {failure}")
@@ -91,8 +92,11 @@ def elect(context: Context) -> Script[None]:
 
 
 def may_depose(context: Context, holder: BrokerId) -> Script[bool]:
-    """Whether we are to take the role from its holder: from a broker, if we were told to; never
-    from another controller of our own kind, which is registered as no broker."""
+    """Return whether to take the role from its holder.
+
+    Only from a broker, and only if so configured; never from another Kedge controller, which is not
+    registered as a broker.
+    """
     if not context.settings.take_over:
         return False
     brokers: dict[BrokerId, Registration] = yield ReadBrokers()
@@ -100,7 +104,7 @@ def may_depose(context: Context, holder: BrokerId) -> Script[bool]:
 
 
 def resign(context: Context) -> Script[None]:
-    """Forget everything; nothing is written."""
+    """Reset the context; write nothing."""
     yield RecordMessage(f"controller {context.me} resigns")
     holder = context.active_controller
     context.reset()
@@ -109,7 +113,7 @@ def resign(context: Context) -> Script[None]:
 
 
 def release_and_resign(context: Context) -> Script[None]:
-    """Give the role up on purpose, so that somebody is elected afresh."""
+    """Release the role, so that another election takes place."""
     context.active_controller = yield ReadController()
     if context.active:
         context.active_controller = None

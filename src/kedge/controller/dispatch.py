@@ -1,4 +1,4 @@
-"""Which script an event runs: one `match`."""
+"""Selects the script of an event, and builds the error responses to its caller."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from kedge.model.error_codes import ErrorCode
 
 
 def script_for(context: Context, event: e.Event) -> Script[Any]:
-    """The script that an event runs. Its return value is the answer to whoever asked."""
+    """Return the script of an event. Its return value is the response to the caller."""
     match event:
         case e.Started():
             return on_started(context)
@@ -57,7 +57,7 @@ def script_for(context: Context, event: e.Event) -> Script[Any]:
 
 
 def script_when_active(context: Context, event: e.Event) -> Script[Any]:
-    """The scripts of a controller that holds the role."""
+    """Return the script of an event for the active controller."""
     match event:
         case e.BrokersChanged():
             return on_brokers_changed(context)
@@ -92,7 +92,7 @@ def script_when_active(context: Context, event: e.Event) -> Script[Any]:
 
 
 def script_for_request(context: Context, event: e.Event) -> Script[Any]:
-    """The scripts of what brokers and operators say to a controller that holds the role."""
+    """Return the script of a broker's response or a client's request."""
     match event:
         case e.LeaderAndIsrAnswered() | e.ReplicasDeleted() if is_stale_epoch(context, event):
             return immediate(None)
@@ -119,28 +119,28 @@ def script_for_request(context: Context, event: e.Event) -> Script[Any]:
 
 
 def not_controller_response(event: e.Event) -> Any:
-    """What a caller is told by a controller that does not hold the role."""
+    """Return the response of a process that is not the active controller."""
     if isinstance(event, e.ShutdownRequested):
-        # what Kafka's "controller moved" looks like to a broker
+        # Kafka's ControllerMovedException as a broker sees it
         return error_response(event, ErrorCode.STALE_CONTROLLER_EPOCH)
     return error_response(event, ErrorCode.NOT_CONTROLLER)
 
 
 def fenced_response(event: e.Event) -> Any:
-    """What a caller is told whose event came to a write that another controller fenced off."""
+    """Return the response to an event whose write was fenced by another controller."""
     if isinstance(event, e.IsrChangeRequested):
-        # so does Kafka; the leader asks again, and by then knows whom
+        # as in Kafka; the leader repeats the request to the new controller
         return failure_response(event)
     return not_controller_response(event)
 
 
 def failure_response(event: e.Event) -> Any:
-    """What a caller is told whose event came to an end that nobody expected."""
+    """Return the response to an event whose script raised an unexpected error."""
     return error_response(event, ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
 def error_response(event: e.Event, code: ErrorCode) -> Any:
-    """One error in the form of the event's answer; None for events that nobody waits for."""
+    """Return an error in the form of the event's response; None for events without a caller."""
     match event:
         case e.ElectionRequested(partitions):
             return dict.fromkeys(sorted(partitions), code)
@@ -155,11 +155,11 @@ def error_response(event: e.Event, code: ErrorCode) -> Any:
 
 
 def is_stale_epoch(context: Context, event: e.LeaderAndIsrAnswered | e.ReplicasDeleted) -> bool:
-    """Whether an answer belongs to an earlier controller epoch of this process, or to an earlier
-    registration of the broker: other requests have been sent to the broker since.
+    """Return whether a response belongs to an earlier controller epoch or broker registration.
 
-    Kafka counts such an answer. A directory that failed before a restart then stays offline after
-    it, and a replica that the restarted broker has created again counts as deleted.
+    Other requests have been sent to the broker since. Kafka accepts such a response: a directory
+    that failed before a restart then stays offline after it, and a replica that the restarted
+    broker has created again counts as deleted.
     """
     known = context.registered.get(event.broker)
     registration = None if known is None else known.epoch
@@ -169,20 +169,20 @@ def is_stale_epoch(context: Context, event: e.LeaderAndIsrAnswered | e.ReplicasD
 
 
 def immediate(answer: Any) -> Script[Any]:
-    """A script that only answers."""
+    """A script without effects that returns a response."""
     return answer
     yield
 
 
 def on_settings_changed(context: Context, settings: Settings) -> Script[None]:
-    """Decide by these settings from the next event on."""
+    """Use these settings from the next event on."""
     context.settings = settings
     return
     yield
 
 
 def on_update_metadata_answered(event: e.UpdateMetadataAnswered) -> Script[None]:
-    """There is immediate to do about a not_controller_response but to note it."""
+    """Log an error; no action is possible."""
     if event.error is not ErrorCode.NONE:
         yield RecordMessage(f"broker {event.broker} refused UpdateMetadata: {event.error.name}")
 
@@ -190,7 +190,7 @@ def on_update_metadata_answered(event: e.UpdateMetadataAnswered) -> Script[None]
 def on_producer_ids_requested(
     context: Context, event: e.ProducerIdsRequested
 ) -> Script[tuple[int, int] | ErrorCode]:
-    """The next block of producer ids (KIP-730)."""
+    """Allocate the next block of producer ids (KIP-730)."""
     known = context.registered.get(event.broker)
     if known is None:
         return ErrorCode.BROKER_ID_NOT_REGISTERED

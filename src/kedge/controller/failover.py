@@ -1,9 +1,9 @@
-"""Becoming the controller: watch first, then read everything, then put things right.
+"""Takes over the cluster after a won election: sets watches, loads the state, restores consistency.
 
-The order matters. Watches come before reads, so that no change falls between them. Brokers learn
-who is alive before they are told to follow anybody. Replicas are told before partitions are
-elected, so a partition whose leader died with the old controller is written twice: once without
-the dead replica, once with its new leader.
+The sequence matters. Watches are set before reads, so that no change is missed. Brokers get the
+list of live brokers before LeaderAndIsr. Replicas are processed before partitions are elected, so a
+partition whose leader failed with the old controller is written twice: once without the failed
+replica, once with its new leader.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _FIRST_REBALANCE_SECONDS = 5
 
 
 def take_over(context: Context) -> Script[None]:
-    """Everything that a new controller does, from the won election to the first quiet moment."""
+    """Everything that a new controller does after it has won the election."""
     settings = context.settings
     yield InitialiseFeatures(settings.versions_features, settings.feature_record_version)
     yield from delete_old_notifications()
@@ -60,7 +60,7 @@ def take_over(context: Context) -> Script[None]:
 
 
 def remove_all_non_replica_isr_members(context: Context) -> Script[None]:
-    """Leaders that the controller before left with brokers in sync that hold no replica."""
+    """Correct partitions whose ISR contains brokers without a replica."""
     assignments = context.assignments
     affected = [
         tp
@@ -72,7 +72,7 @@ def remove_all_non_replica_isr_members(context: Context) -> Script[None]:
 
 
 def delete_old_notifications() -> Script[None]:
-    """Notifications left for the controller before: what they tell of is about to be read anyway."""
+    """Delete notifications for the previous controller: the state is read afterwards anyway."""
     for kind in (NotificationKind.LOG_DIR_FAILURES, NotificationKind.ISR_CHANGES):
         notifications: Notifications = yield ReadNotifications(kind)
         if notifications.names:
@@ -80,7 +80,7 @@ def delete_old_notifications() -> Script[None]:
 
 
 def load_context(context: Context) -> Script[None]:
-    """Brokers, topics, assignments, moves in progress and leaderships, as they are stored."""
+    """Load brokers, topics, assignments, moves in progress and leaderships from the store."""
     registrations: dict[BrokerId, Registration] = yield ReadBrokers()
     context.add_brokers(registrations.values())
     context.topics = set((yield ReadTopics()))
@@ -98,7 +98,7 @@ def load_context(context: Context) -> Script[None]:
 
 
 def start_replicas(context: Context) -> Script[None]:
-    """Replicas that can serve are online and told so; the others leave the ISRs."""
+    """Mark replicas on live brokers online and send them; remove the others from ISRs."""
     for broker, held in context.by_broker.items():
         alive = broker in context.live
         state = ReplicaState.ONLINE if alive else ReplicaState.DELETION_INELIGIBLE
@@ -109,7 +109,7 @@ def start_replicas(context: Context) -> Script[None]:
 
 
 def start_partitions(context: Context) -> Script[None]:
-    """A partition without a leadership is new; with one, its leader's life decides."""
+    """Mark partitions new, online or offline by their leaders, and retry elections."""
     leaderships, live = context.leaderships, context.live
     states = dict.fromkeys(context.assignments, PartitionState.NEW)
     for tp, now in leaderships.items():

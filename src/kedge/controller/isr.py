@@ -1,8 +1,8 @@
-"""ISR changes that leaders make: asked of the controller, or written by themselves.
+"""Handles ISR changes of leaders: requested from the controller, or written to the store.
 
-From IBP 2.7 on a leader asks (AlterPartition, KIP-497): the controller judges and writes. Before
-that, the leader writes and leaves a note, and the controller only looks again. Either way the
-change is told to everyone, and a move that waited for it is completed.
+From IBP 2.7 on a leader sends AlterPartition (KIP-497): the controller validates and writes. Before
+that, the leader writes and adds a notification, and the controller only reads again. Either way the
+change is sent to all brokers, and a move that waited for it is completed.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ _FIRST_VERSION_WITH_INELIGIBLE = 2
 
 @dataclass(slots=True)
 class IsrAnswer:
-    """The answer to a leader: one error for all, or a leadership or an error for each partition.
+    """The response to a leader: one error for all, or a leadership or an error for each partition.
 
-    Partitions of topics whose id is unknown are named by that id.
+    Partitions of unknown topic ids are named by that id.
     """
 
     error: ErrorCode = ErrorCode.NONE
@@ -50,7 +50,7 @@ class IsrAnswer:
 
 
 def on_isr_change_requested(context: Context, event: IsrChangeRequested) -> Script[IsrAnswer]:
-    """Judge what a leader wants, store what may be, tell everyone, answer; then complete moves."""
+    """Validate and store ISR changes, send them to all, respond; then complete moves."""
     registration = context.registered.get(event.broker)
     if registration is None or registration.epoch != event.broker_epoch:
         return IsrAnswer(ErrorCode.STALE_BROKER_EPOCH)
@@ -83,7 +83,7 @@ def on_isr_change_requested(context: Context, event: IsrChangeRequested) -> Scri
 def changes_by_partition(
     context: Context, event: IsrChangeRequested, answer: IsrAnswer
 ) -> dict[TopicPartition, RequestedIsr]:
-    """The changes by partition; new versions name topics by id."""
+    """Return the requested changes by partition; newer versions name topics by id."""
     by_id = event.version >= _FIRST_VERSION_WITH_IDS
     wanted: dict[TopicPartition, RequestedIsr] = {}
     for key, changes in event.topics.items():
@@ -105,7 +105,7 @@ def validated(
     change: RequestedIsr,
     answer: IsrAnswer,
 ) -> Leadership | None:
-    """The leadership to store; None where there is nothing to store, and why is in the answer."""
+    """Return the leadership to store; None if there is none, with the reason in the answer."""
     now = context.leaderships.get(tp)
     if now is None:
         answer.errors[tp] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -133,9 +133,9 @@ def validated(
 def adds_non_replicas(
     context: Context, tp: TopicPartition, now: Leadership, wanted: Leadership
 ) -> bool:
-    """Whether an ISR names brokers that hold no replica of the partition; Kafka stores it so.
+    """Return whether an ISR contains brokers without a replica of the partition; Kafka stores it.
 
-    Where nobody else is in sync, the strangers that are may take replicas in.
+    If no replica is in sync, brokers without a replica that are in sync may add replicas.
     """
     members = set(context.replicas(tp))
     known = members if members.intersection(now.isr) else members.union(now.isr)
@@ -143,7 +143,7 @@ def adds_non_replicas(
 
 
 def is_already(now: Leadership, wanted: Leadership) -> bool:
-    """Whether a change is what is stored; its partition epoch may be an older one."""
+    """Return whether a request matches the stored state; its partition epoch may be older."""
     return wanted.partition_epoch <= now.partition_epoch and (
         wanted.leader,
         wanted.leader_epoch,
@@ -155,10 +155,10 @@ def is_already(now: Leadership, wanted: Leadership) -> bool:
 def isr_change_error(
     context: Context, now: Leadership, wanted: Leadership, version: int
 ) -> ErrorCode:
-    """Why a change cannot be; NONE if it can."""
+    """Return the error of a requested change; NONE if it is valid."""
     newer = wanted.partition_epoch > now.partition_epoch or wanted.leader_epoch > now.leader_epoch
     if newer:
-        # the leader knows more than we do: somebody else is the controller
+        # the leader has a newer state: another process is the controller
         return ErrorCode.NOT_CONTROLLER
     if wanted.leader_epoch < now.leader_epoch:
         return ErrorCode.FENCED_LEADER_EPOCH
@@ -173,24 +173,24 @@ def isr_change_error(
     return ErrorCode.NONE
 
 
-# ---- notifications of changes that leaders wrote themselves ------------------------------------------
+# ---- notifications of changes that leaders wrote -----------------------------------------------
 
 
 def on_isr_changes_notified(context: Context) -> Script[None]:
-    """Look again at the partitions named; the notifications go, even if looking failed."""
+    """Read the named partitions again; delete the notifications even on an error."""
     notifications: Notifications = yield ReadNotifications(NotificationKind.ISR_CHANGES)
     main = reload_partitions(context, sorted(notifications.partitions))
     yield from then_always(main, delete_notifications(NotificationKind.ISR_CHANGES, notifications))
 
 
 def delete_notifications(kind: NotificationKind, notifications: Notifications) -> Script[None]:
-    """Remove the notifications that were read."""
+    """Delete the notifications that were read."""
     if notifications.names:
         yield DeleteNotifications(kind, notifications.names)
 
 
 def reload_partitions(context: Context, partitions: list[TopicPartition]) -> Script[None]:
-    """Reload leaderships, tell everyone, complete moves."""
+    """Reload leaderships, send them to all brokers, complete moves."""
     if not partitions:
         return
     yield from reload_leaderships(context, partitions)
@@ -202,7 +202,7 @@ def reload_partitions(context: Context, partitions: list[TopicPartition]) -> Scr
 
 
 def reload_leaderships(context: Context, partitions: Iterable[TopicPartition]) -> Script[None]:
-    """The context learns what is stored."""
+    """Load stored leaderships into the context."""
     known = [tp for tp in partitions if tp in context.assignments]
     stored: dict[TopicPartition, Leadership] = yield ReadLeaderships(known)
     for tp, leadership in stored.items():

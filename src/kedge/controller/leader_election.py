@@ -1,9 +1,9 @@
-"""Who leads a partition next: four strategies, each a bare choice and a full result.
+"""Elects partition leaders: four strategies, each as a choice and as a full result.
 
-A *choice* answers with a broker or None. An *election* answers with the leadership to store (the
-leader epoch one higher, even when nothing else changes) and with the brokers to tell.
+A *choice* returns a broker or None. An *election* returns the leadership to store (the leader epoch
+one higher, even when nothing else changes) and the brokers to notify.
 
-    strategy             leader                                  ISR after it       who is recipients
+    strategy             leader                                  ISR after it       recipients
     offline              first replica live and in the ISR;      its live members   live replicas
                          else, if unclean, first live replica    or the leader
     reassign             first of the target live and in ISR     as it was          the target
@@ -26,17 +26,17 @@ from kedge.model.partition import without
 
 
 class Strategy(Enum):
-    """By which rule a leader is chosen."""
+    """The rule by which a leader is chosen."""
 
-    OFFLINE = "offline"  # the old leader is gone
+    OFFLINE = "offline"  # the old leader is offline
     REASSIGN = "reassign"  # the old leader is not part of the new assignment
     PREFERRED = "preferred"  # back to the first replica
-    CONTROLLED_SHUTDOWN = "controlled_shutdown"  # the leader asked to leave
+    CONTROLLED_SHUTDOWN = "controlled_shutdown"  # the leader is shutting down
 
 
 @dataclass(frozen=True, slots=True)
 class Elected:
-    """The outcome of an election: None where nobody could be chosen."""
+    """The result of an election; None if no replica is eligible."""
 
     leadership: Leadership | None
     recipients: tuple[BrokerId, ...]
@@ -45,13 +45,13 @@ class Elected:
 Ids = Container[BrokerId]
 
 
-# ---- the bare choices ------------------------------------------------------------------------
+# ---- choices ---------------------------------------------------------------------------------
 
 
 def choose_offline(
     replicas: Sequence[BrokerId], isr: Ids, live: Ids, *, unclean: bool
 ) -> BrokerId | None:
-    """The first replica that is live and in sync; failing that, if allowed, the first live one."""
+    """Return the first replica that is live and in sync, or if allowed, the first live one."""
     clean = choose_in_sync(replicas, isr, live)
     if clean is not None or not unclean:
         return clean
@@ -59,7 +59,7 @@ def choose_offline(
 
 
 def choose_in_sync(replicas: Sequence[BrokerId], isr: Ids, live: Ids) -> BrokerId | None:
-    """The first replica that is live and in sync (the choice of a reassignment too)."""
+    """Return the first replica that is live and in sync (also for a reassignment)."""
     for broker in replicas:
         if broker in isr and broker in live:
             return broker
@@ -67,14 +67,14 @@ def choose_in_sync(replicas: Sequence[BrokerId], isr: Ids, live: Ids) -> BrokerI
 
 
 def choose_preferred(replicas: Sequence[BrokerId], isr: Ids, live: Ids) -> BrokerId | None:
-    """The first replica or nobody."""
+    """Return the first replica if it is live and in sync, else None."""
     return choose_in_sync(replicas[:1], isr, live)
 
 
 def choose_for_shutdown(
     replicas: Sequence[BrokerId], isr: Ids, registered: Ids, shutting_down: Ids
 ) -> BrokerId | None:
-    """The first registered replica in sync that is not itself shutting down."""
+    """Return the first registered replica in sync that is not shutting down."""
     staying = [b for b in replicas if b not in shutting_down]
     return choose_in_sync(staying, isr, registered)
 
@@ -90,10 +90,10 @@ def elect_offline(
     unclean: bool,
     marks_recovery: bool,
 ) -> Elected:
-    """Replace a leader that is gone. `live` are the brokers whose replica is online.
+    """Replace a leader that is offline. `live` are the brokers whose replica is online.
 
-    An unclean leader starts an ISR of its own and is marked as recovering where the cluster's
-    protocol knows that mark; otherwise the mark stays as it was.
+    An unclean leader starts a new ISR and is marked as recovering if the protocol supports it;
+    otherwise the mark stays as it was.
     """
     recipients = tuple(b for b in replicas if b in live)
     leader = choose_offline(replicas, now.isr, live, unclean=unclean)
@@ -108,8 +108,10 @@ def elect_offline(
 def elect_reassigned(
     now: Leadership, assignment: ReplicaAssignment, live: Ids, *, leave_behind: bool = False
 ) -> Elected:
-    """Move leadership into the target of a reassignment; the ISR is left alone, unless those that
-    leave are to be left behind at once."""
+    """Move leadership into the target of a reassignment.
+
+    The ISR stays, unless `leave_behind` removes the leaving replicas from it at once.
+    """
     target = assignment.target
     leader = choose_in_sync(target, now.isr, live)
     isr = tuple(b for b in now.isr if b in target) if leave_behind else now.isr
@@ -117,7 +119,7 @@ def elect_reassigned(
 
 
 def elect_preferred(now: Leadership, replicas: Sequence[BrokerId], live: Ids) -> Elected:
-    """Give leadership back to the first replica; the ISR is left alone."""
+    """Move leadership to the first replica; the ISR stays."""
     leader = choose_preferred(replicas, now.isr, live)
     return Elected(None if leader is None else succeed(now, leader, now.isr), tuple(replicas))
 
@@ -128,9 +130,9 @@ def elect_for_shutdown(
     registered: Ids,
     shutting_down: Collection[BrokerId],
 ) -> Elected:
-    """Move leadership off brokers that asked to leave, and take all of those out of the ISR.
+    """Move leadership off brokers that are shutting down, and remove all of those from the ISR.
 
-    A dead broker that the ISR still lists stays there: taking it out is another event's work.
+    A dead broker in the ISR stays there: another event removes it.
     """
     recipients = tuple(b for b in replicas if b in registered)
     leader = choose_for_shutdown(replicas, now.isr, registered, shutting_down)
@@ -140,17 +142,17 @@ def elect_for_shutdown(
 
 
 def succeed(now: Leadership, leader: BrokerId, isr: tuple[BrokerId, ...]) -> Leadership:
-    """The leadership after this one."""
+    """Return the next leadership, with the leader epoch one higher."""
     return Leadership(
         leader, isr, now.leader_epoch + 1, now.partition_epoch, now.controller_epoch, now.recovery
     )
 
 
 def without_replica(now: Leadership, broker: BrokerId) -> Leadership:
-    """The leadership once a replica in the ISR has left.
+    """Return the leadership after a replica has left the ISR.
 
-    The last member of an ISR stays listed: it is the only one known to hold all data. Whoever
-    leads and leaves leaves no leader behind.
+    The last member of an ISR stays in it: it is the only one known to hold all data. If the replica
+    was the leader, there is no leader.
     """
     leader = NO_LEADER if now.leader == broker else now.leader
     isr = now.isr if len(now.isr) == 1 else without(now.isr, (broker,))

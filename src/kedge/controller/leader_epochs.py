@@ -1,15 +1,15 @@
-"""Raising a leader epoch, so that a leader learns its replicas anew; and leaders with non_replica_isr_members.
+"""Raises leader epochs, and removes ISR members that hold no replica.
 
-A stranger is a broker in an ISR that holds no replica of the partition (any more). A controller
-that dies between storing a new assignment and telling it leaves non_replica_isr_members behind, and so does a
-leader that writes its ISR itself just before it is told. Strangers are expelled in this order:
+A non-replica ISR member is a broker in an ISR that holds no replica of the partition (any more). A
+controller that dies between storing a new assignment and sending it leaves such members, and so
+does a leader that writes its ISR itself just before it gets the assignment. They are removed so:
 
-    the leader is one        a member of the ISR that does hold a replica takes over
-    the epoch is raised      and the ISR stored without them: from here on they count no more
-    they are stopped         and what they hold is deleted
+    the leader is one        a member of the ISR that holds a replica is elected
+    the epoch is raised      and the ISR is stored without them
+    they are stopped         and their logs are deleted
 
-As long as nobody but non_replica_isr_members is in sync, theirs is the only copy: it is kept, the replicas copy
-from it, and the first of them to be in sync lets the non_replica_isr_members go.
+While no other broker is in sync, theirs is the only copy: it is kept, the replicas fetch from it,
+and they are removed when the first replica is in sync.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from kedge.model.partition import NO_LEADER
 
 
 def bump_epoch(context: Context, tp: TopicPartition, assignment: ReplicaAssignment) -> Script[None]:
-    """One leader epoch up and everyone told, so that the leader learns of the new replicas."""
+    """Raise the leader epoch and send it to all, so that the leader gets the new replicas."""
     yield from raise_leader_epoch(context, tp)
     batch = RequestBatch(context)
     batch.add_leader_and_isr(assignment.origin, tp, is_new=False)
     batch.add_leader_and_isr(assignment.adding, tp, is_new=True)
     leader = context.leaderships[tp].leader
     if context.settings.safer and leader in live_non_replicas(context, tp, (leader,)):
-        # it has the only copy: it must know who is going to fetch from it
+        # it has the only copy: it must know the replicas that fetch from it
         batch.add_leader_and_isr((leader,), tp, is_new=False)
     yield from batch.send()
 
 
 def raise_leader_epoch(context: Context, tp: TopicPartition) -> Script[None]:
-    """Store the leadership again with its epoch one higher, however often others write."""
+    """Store the leadership with its epoch one higher; retry while others write."""
     while True:
         stored: dict[TopicPartition, Leadership] = yield ReadLeaderships(
             (tp,), watch=not context.settings.uses_alter_partition
@@ -64,11 +64,12 @@ def raise_leader_epoch(context: Context, tp: TopicPartition) -> Script[None]:
 
 
 def raised(context: Context, tp: TopicPartition, now: Leadership) -> Leadership:
-    """The leadership with its epoch one higher, and without non_replica_isr_members if anybody else is in sync.
+    """Return the leadership with its epoch one higher, without non-replicas if any replica is in
+    sync.
 
     From the raised epoch on the leader knows its replicas and acknowledges without the others. If
-    those still counted as in sync, one of them could be elected later without what was
-    acknowledged. Kafka stores the ISR as it is, and takes replicas out afterwards.
+    those still counted as in sync, one of them could be elected later without acknowledged records.
+    Kafka stores the ISR as it is, and removes replicas afterwards.
     """
     members = tuple(b for b in now.isr if b in context.replicas(tp))
     if not members or not context.settings.safer:
@@ -77,7 +78,7 @@ def raised(context: Context, tp: TopicPartition, now: Leadership) -> Leadership:
 
 
 def move_leader_to_replica(context: Context, tp: TopicPartition) -> Script[None]:
-    """A leader without a replica gives way to one that has it, if one is in sync."""
+    """Replace a leader without a replica by an in-sync replica, if there is one."""
     now = context.leaderships[tp]
     if any(b in context.replicas(tp) for b in now.isr):
         yield from mark_partitions(context, (tp,), PartitionState.OFFLINE)
@@ -87,17 +88,17 @@ def move_leader_to_replica(context: Context, tp: TopicPartition) -> Script[None]
 def retain_in_sync(
     context: Context, tp: TopicPartition, staying: tuple[BrokerId, ...]
 ) -> Script[bool]:
-    """Whether a replica that stays is in the stored ISR; if so, none but such a replica leads.
+    """Return whether a staying replica is in the stored ISR; if so, only such a replica leads.
 
-    A leader that writes ISRs itself (IBP below 2.7) may have dropped the staying replicas since the
-    context was filled, and may drop them after any read. So a leader that does not stay is replaced
-    by a conditional write of the very ISR that was judged: it cannot write again after that.
+    A leader that writes ISRs itself (IBP below 2.7) may have removed the staying replicas since the
+    context was loaded, and may remove them after any read. So a leader that does not stay is
+    replaced by a conditional write of the ISR that was checked: it cannot write after that.
     """
     while True:
         stored: dict[TopicPartition, Leadership] = yield ReadLeaderships((tp,))
         now = stored.get(tp)
         if now is None or now.controller_epoch > context.epoch:
-            return True  # the writes of the move itself are going to fail, and say why
+            return True  # the writes of the move fail later, with the reason
         context.set_leadership(tp, now)
         members = tuple(b for b in now.isr if b in staying)
         if not members:
@@ -118,7 +119,7 @@ def retain_in_sync(
 def remove_non_replica_isr_members(
     context: Context, tp: TopicPartition, isr: Iterable[BrokerId]
 ) -> Script[None]:
-    """Tell a leader its replicas again that counts non_replica_isr_members in, and stop those."""
+    """Send a leader its replicas again if its ISR has non-replicas, and stop those."""
     non_replica_isr_members = live_non_replicas(context, tp, isr)
     if (
         not non_replica_isr_members
@@ -140,5 +141,5 @@ def remove_non_replica_isr_members(
 def live_non_replicas(
     context: Context, tp: TopicPartition, brokers: Iterable[BrokerId]
 ) -> list[BrokerId]:
-    """Those of these brokers that are alive and hold no replica of the partition."""
+    """Return those of these brokers that are live and hold no replica of the partition."""
     return [b for b in brokers if b in context.live and b not in context.replicas(tp)]

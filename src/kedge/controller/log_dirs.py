@@ -1,7 +1,8 @@
-"""Failed log directories: the broker leaves a note, and its answers tell which replicas are bad.
+"""Handles failed log directories.
 
-The note names only the broker. So all its replicas are told LeaderAndIsr again, and those on a
-failed directory are answered with KAFKA_STORAGE_ERROR. Only a restart of the broker clears that.
+A broker writes a notification that names only itself. So LeaderAndIsr is sent again for all its
+replicas, and those on a failed directory return KAFKA_STORAGE_ERROR. Only a restart of the broker
+clears that.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from kedge.model.error_codes import ErrorCode
 
 
 def on_log_dir_failures_notified(context: Context) -> Script[None]:
-    """Ask the brokers named about all their replicas; the notifications go, even if resend failed."""
+    """Send all replicas of the named brokers again; delete the notifications in any case."""
     notifications: Notifications = yield ReadNotifications(NotificationKind.LOG_DIR_FAILURES)
     resend = move_replicas(
         context, context.partitions_on(notifications.brokers), ReplicaState.ONLINE
@@ -35,7 +36,7 @@ def on_log_dir_failures_notified(context: Context) -> Script[None]:
 
 
 def on_leader_and_isr_answered(context: Context, event: LeaderAndIsrAnswered) -> Script[None]:
-    """Learn which replicas are on failed directories; newly found ones are lost."""
+    """Record which replicas are on failed directories; process new ones as lost."""
     if event.error is not ErrorCode.NONE:
         yield RecordMessage(f"broker {event.broker} refused LeaderAndIsr: {event.error.name}")
         return

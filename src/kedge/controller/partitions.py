@@ -1,13 +1,13 @@
-"""The partition machine: moving partitions from state to state, and electing on the way.
+"""The partition state machine: moves partitions between states, with elections.
 
-One call moves many partitions to one state and sends one batch of requests. A move that the table
-forbids, or an election that finds nobody, is noted in the state-change log and leaves that
-partition as it was; the others go on.
+One call moves many partitions to one state and sends one batch of requests. An illegal transition,
+or an election without an eligible replica, is logged and leaves that partition as it was; the
+others proceed.
 
     to NewPartition       marked
     to OnlinePartition    from New: the first online replica leads, all online ones are the ISR
                           from Online or Offline: an election by the given strategy
-    to Offline, NonExistent   marked; the recorded leader is left alone
+    to Offline, NonExistent   marked; the stored leader stays
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Leaderships = dict[TopicPartition, Leadership]
 
 @dataclass(slots=True)
 class ElectionResults:
-    """Who was elected, and where it failed and why."""
+    """The elected leaders, and the errors of failed elections."""
 
     elected: Leaderships = field(default_factory=dict[TopicPartition, Leadership])
     failed: dict[TopicPartition, str] = field(default_factory=dict[TopicPartition, str])
@@ -50,7 +50,7 @@ class ElectionResults:
 
 @dataclass(frozen=True, slots=True)
 class ElectionRule:
-    """A strategy, and whether an operator has forced an unclean choice."""
+    """A strategy, and whether an operator has forced an unclean election."""
 
     strategy: Strategy = Strategy.OFFLINE
     force_unclean: bool = False
@@ -59,7 +59,7 @@ class ElectionRule:
 def mark_partitions(
     context: Context, partitions: Iterable[TopicPartition], target: PartitionState
 ) -> Script[None]:
-    """Move partitions to New, Offline or NonExistent: nothing is written and nobody is told."""
+    """Move partitions to New, Offline or NonExistent: no write and no request."""
     valid, refused = split_by_validity(context, partitions, target)
     for tp in valid:
         context.set_partition_state(tp, target)
@@ -70,7 +70,7 @@ def mark_partitions(
 def bring_online(
     context: Context, partitions: Iterable[TopicPartition], rule: ElectionRule
 ) -> Script[ElectionResults]:
-    """Move partitions to Online. The results tell of elections, not of first leaders."""
+    """Move partitions to Online. The results contain elections, not first leaders."""
     valid, refused = split_by_validity(context, partitions, PartitionState.ONLINE)
     states = context.partition_states
     new = [tp for tp in valid if states[tp] is PartitionState.NEW]
@@ -88,7 +88,7 @@ def bring_online(
 
 
 def try_online(context: Context, topic: str | None = None) -> Script[ElectionResults]:
-    """Give every new and offline partition (of one topic, or all) another chance."""
+    """Retry the election of every new and offline partition (of one topic, or all)."""
     partitions = context.partitions_not_online()
     if topic is not None:
         partitions = [tp for tp in partitions if tp.topic == topic]
@@ -98,8 +98,8 @@ def try_online(context: Context, topic: str | None = None) -> Script[ElectionRes
 def split_by_validity(
     context: Context, partitions: Iterable[TopicPartition], target: PartitionState
 ) -> tuple[list[TopicPartition], dict[TopicPartition, str]]:
-    """Those that may move, and those that may not with the reason."""
-    # a tuple: members are compared by identity, where a set would hash them one by one
+    """Return the partitions that may move, and the others with the reason."""
+    # a tuple compares members by identity, where a set would hash each
     allowed, states = tuple(PARTITION_MAY_COME_FROM[target]), context.partition_states
     valid: list[TopicPartition] = []
     refused: dict[TopicPartition, str] = {}
@@ -121,7 +121,7 @@ def initialise(
     batch: RequestBatch,
     refused: dict[TopicPartition, str],
 ) -> Script[list[TopicPartition]]:
-    """Give new partitions their first leadership; only members of the ISR are told."""
+    """Create the first leadership of new partitions; only ISR members are notified."""
     wanted: Leaderships = {}
     for tp in partitions:
         online = context.online_brokers(tp)
@@ -151,7 +151,7 @@ def elect_leaders(
     batch: RequestBatch,
     results: ElectionResults,
 ) -> Script[None]:
-    """Elect until every partition is settled: a write that lost is chosen anew from what won."""
+    """Elect until every partition is done: a stale write is elected again from the stored state."""
     remaining: Sequence[TopicPartition] = partitions
     while remaining:
         stored: Leaderships = yield ReadLeaderships(remaining)
@@ -161,7 +161,7 @@ def elect_leaders(
             tp: b.leadership for tp, b in results_by_partition.items() if b.leadership is not None
         }
         for tp in sorted(results_by_partition.keys() - wanted.keys()):
-            results.failed[tp] = f"nobody can lead by the rule {rule.strategy.value}"
+            results.failed[tp] = f"no replica is eligible by the rule {rule.strategy.value}"
         if not wanted:
             return
         outcome: WriteOutcome = yield WriteLeaderships(wanted, context.epoch)
@@ -179,7 +179,7 @@ def filter_writable(
     stored: Leaderships,
     failed: dict[TopicPartition, str],
 ) -> Leaderships:
-    """The leaderships that this controller may change: not those of a later controller."""
+    """Return the leaderships that this controller may change: not those of a later one."""
     writable: Leaderships = {}
     for tp in partitions:
         leadership = stored.get(tp)
@@ -198,7 +198,7 @@ def run_elections(
     rule: ElectionRule,
     failed: dict[TopicPartition, str],
 ) -> Script[dict[TopicPartition, Elected]]:
-    """One ballot per partition, by the strategy asked for."""
+    """Return one result per partition, by the requested strategy."""
     if rule.strategy is Strategy.OFFLINE:
         return (yield from run_offline_elections(context, leaderships, rule, failed))
     return {tp: run_election(context, tp, now, rule) for tp, now in leaderships.items()}
@@ -207,7 +207,7 @@ def run_elections(
 def run_election(
     context: Context, tp: TopicPartition, now: Leadership, rule: ElectionRule
 ) -> Elected:
-    """A ballot by one of the strategies that need nothing from the store."""
+    """Elect by one of the strategies that need no read from the store."""
     if rule.strategy is Strategy.REASSIGN:
         return elect_reassigned(
             now,
@@ -227,8 +227,11 @@ def run_offline_elections(
     rule: ElectionRule,
     failed: dict[TopicPartition, str],
 ) -> Script[dict[TopicPartition, Elected]]:
-    """Ballots for lost leaders. Unclean choices are looked at only where no member of the ISR is
-    online; a topic whose configuration cannot be read fails rather than risk its data."""
+    """Elect leaders for partitions whose leader is offline.
+
+    Unclean elections are considered only where no member of the ISR is online; a topic whose config
+    cannot be read fails, to protect its data.
+    """
     unclean = yield from read_unclean_allowed(context, leaderships, rule)
     marks_recovery = context.settings.marks_recovery
     results_by_partition: dict[TopicPartition, Elected] = {}
@@ -250,7 +253,7 @@ def run_offline_elections(
 def read_unclean_allowed(
     context: Context, leaderships: Leaderships, rule: ElectionRule
 ) -> Script[dict[TopicPartition, bool | None]]:
-    """Whether an unclean leader is allowed, for the partitions that have nobody else."""
+    """Return whether an unclean leader is allowed, for partitions without another."""
     lost = [tp for tp, now in leaderships.items() if not any_online(context, tp, now.isr)]
     if rule.force_unclean or not lost:
         return dict.fromkeys(lost, True)
@@ -260,6 +263,6 @@ def read_unclean_allowed(
 
 
 def any_online(context: Context, tp: TopicPartition, brokers: Iterable[BrokerId]) -> bool:
-    """Whether one of these brokers' replicas can serve."""
+    """Return whether a replica on one of these brokers can serve."""
     online = context.online_brokers(tp)
     return any(b in online for b in brokers)

@@ -1,7 +1,7 @@
-"""Elections that somebody asks for, and the one that the clock asks for.
+"""Runs requested elections, and the periodic rebalance of preferred leaders.
 
-Operators ask by API or by a list in the store; the clock asks when too many leaders have not_preferred
-from their preferred replica. Only an operator's API request may force an unclean leader.
+Operators request elections by API or by a list in the store; the timer triggers one when too many
+leaders are not the preferred replica. Only an API request may force an unclean leader.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Outcomes = dict[TopicPartition, ErrorCode]
 
 
 class ElectionNeed(Enum):
-    """Whether an election is worth holding."""
+    """Whether an election is needed."""
 
     YES = "yes"
     NO = "no"
@@ -41,11 +41,11 @@ _NO_ELIGIBLE_LEADER = {
 }
 
 
-# ---- asked by operators ----------------------------------------------------------------------
+# ---- requests --------------------------------------------------------------------------------
 
 
 def on_election_requested(context: Context, event: ElectionRequested) -> Script[Outcomes]:
-    """Elect for each partition that needs it; every partition gets its own answer."""
+    """Elect for each partition that needs it; every partition gets its own result."""
     outcomes: Outcomes = {}
     electable = split_electable(context, event.partitions, event.type, outcomes)
     if event.type is ElectionType.PREFERRED:
@@ -57,7 +57,7 @@ def on_election_requested(context: Context, event: ElectionRequested) -> Script[
 
 
 def answers(results: ElectionResults, kind: ElectionType) -> Outcomes:
-    """What callers are told of elections."""
+    """Return the error codes of elections."""
     failed = dict.fromkeys(results.failed, _NO_ELIGIBLE_LEADER[kind])
     return dict.fromkeys(results.elected, ErrorCode.NONE) | failed
 
@@ -65,7 +65,7 @@ def answers(results: ElectionResults, kind: ElectionType) -> Outcomes:
 def split_electable(
     context: Context, partitions: Iterable[TopicPartition], kind: ElectionType, outcomes: Outcomes
 ) -> list[TopicPartition]:
-    """The partitions to elect for; the others are answered at once."""
+    """Return the partitions to elect for; the others get their result at once."""
     electable: list[TopicPartition] = []
     for tp in sorted(partitions):
         if tp not in context.assignments:
@@ -84,7 +84,7 @@ def split_electable(
 
 
 def election_need(context: Context, tp: TopicPartition, kind: ElectionType) -> ElectionNeed:
-    """Whether an election would change anything; without a leadership there is none to hold."""
+    """Return whether an election would change anything; it needs a stored leadership."""
     now = context.leaderships.get(tp)
     if now is None:
         return ElectionNeed.IMPOSSIBLE
@@ -96,7 +96,7 @@ def election_need(context: Context, tp: TopicPartition, kind: ElectionType) -> E
 
 
 def on_preferred_election_planned(context: Context) -> Script[None]:
-    """Elect for the partitions listed in the store, then remove the list whatever came of it."""
+    """Elect for the partitions listed in the store, then delete the list."""
     listed: set[TopicPartition] | None = yield ReadPreferredElection()
     if listed is not None:
         electable = split_electable(context, listed, ElectionType.PREFERRED, {})
@@ -104,38 +104,38 @@ def on_preferred_election_planned(context: Context) -> Script[None]:
 
 
 def elect_and_delete_list(context: Context, electable: list[TopicPartition]) -> Script[None]:
-    """A preferred election ordered through the store."""
+    """Run a preferred election that was requested through the store."""
     yield from then_always(elect_preferred(context, electable), delete_list())
 
 
 def elect_preferred(context: Context, electable: list[TopicPartition]) -> Script[None]:
-    """Elect preferred leaders, and let the outcome be."""
+    """Elect preferred leaders and ignore the results."""
     yield from bring_online(context, electable, ElectionRule(Strategy.PREFERRED))
 
 
 def delete_list() -> Script[None]:
-    """Remove the list; afterwards a new one is looked for."""
+    """Delete the list, and look for a new one."""
     yield DeletePreferredElection()
     yield Enqueue(PreferredElectionPlanned())
 
 
 def elect_pending(context: Context) -> Script[None]:
-    """At failover: the list that the controller before may have left."""
+    """At failover: process a list that the previous controller left."""
     listed: set[TopicPartition] | None = yield ReadPreferredElection()
     electable = split_electable(context, listed or (), ElectionType.PREFERRED, {})
     yield from elect_and_delete_list(context, electable)
 
 
-# ---- asked by the clock ----------------------------------------------------------------------
+# ---- periodic rebalance ----------------------------------------------------------------------
 
 
 def on_rebalance_due(context: Context) -> Script[None]:
-    """Elect for every broker that leads too few of its preferred partitions; come again later."""
+    """Rebalance, and schedule the next check."""
     yield from then_always(rebalance(context), schedule_next(context))
 
 
 def rebalance(context: Context) -> Script[None]:
-    """Look at each broker's preferred partitions; at the limit itself nothing is done yet."""
+    """Elect for each broker whose share of lost preferred leaders is above the limit."""
     share_max = context.settings.imbalance_percentage_max / 100
     for broker, partitions in sorted(preferred_by_broker(context).items()):
         not_preferred = [tp for tp in partitions if is_not_preferred(context, tp)]
@@ -145,13 +145,13 @@ def rebalance(context: Context) -> Script[None]:
 
 
 def schedule_next(context: Context) -> Script[None]:
-    """The next look, if they are wanted at all."""
+    """Schedule the next check, if automatic rebalance is enabled."""
     if context.settings.auto_rebalance:
         yield ScheduleRebalance(context.settings.imbalance_check_seconds)
 
 
 def preferred_by_broker(context: Context) -> dict[BrokerId, list[TopicPartition]]:
-    """Partitions by their preferred leader, but for topics to be deleted."""
+    """Return partitions by their preferred leader, except of topics to be deleted."""
     found: dict[BrokerId, list[TopicPartition]] = {}
     for tp, assignment in context.assignments.items():
         if assignment.replicas and tp.topic not in context.topics_to_be_deleted:
@@ -160,12 +160,12 @@ def preferred_by_broker(context: Context) -> dict[BrokerId, list[TopicPartition]
 
 
 def is_not_preferred(context: Context, tp: TopicPartition) -> bool:
-    """Whether a partition has a leadership and it is not its preferred replica's."""
+    """Return whether a partition has a leadership of another than its preferred replica."""
     now = context.leaderships.get(tp)
     return now is not None and now.leader != context.replicas(tp)[0]
 
 
 def can_lead(context: Context, broker: BrokerId, tp: TopicPartition) -> bool:
-    """Whether the preferred replica could lead now."""
+    """Return whether the preferred replica can lead now."""
     isr = context.leaderships[tp].isr
     return choose_preferred((broker,), isr, context.online_brokers(tp)) is not None

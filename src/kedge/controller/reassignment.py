@@ -1,15 +1,15 @@
-"""Moving a partition from one set of replicas to another (KIP-455), safe to stop at any point.
+"""Moves a partition from one set of replicas to another (KIP-455), safe to stop at any point.
 
 RS are the replicas, AR those being added, RR those being removed; the origin is RS − AR and the
-target RS − RR. What is stored of the topic is the only durable memory of the origin, so RS becomes
-the target only as the very last write.
+target RS − RR. The stored assignment is the only durable record of the origin, so RS becomes the
+target only in the very last write.
 
-    phase U   the assignment is stored, then known; replicas that the new plan no longer knows are
-              stopped and deleted
-    complete? nothing is coming or going, or the whole target is in the stored ISR
-    phase A   no: one leader epoch up, everyone told; the new replicas start to copy. Then wait.
+    phase U   the assignment is stored, then set; replicas that are not in the new one are stopped
+              and deleted
+    complete? nothing is added or removed, or the whole target is in the stored ISR
+    phase A   no: the leader epoch is raised and sent; the new replicas start to fetch. Then wait.
     phase B   yes: leadership moves into the target, RR leave the ISR and are deleted, the target
-              is stored, everyone is told
+              is stored and sent to all brokers
 
     {1,2,3} → {4,5,6}, leader 1         RS            leader, epoch   ISR
     start                               1,2,3         1, e0           1,2,3
@@ -18,8 +18,8 @@ the target only as the very last write.
     B: the leader moves                 4,5,6         4, e2           1,2,3,4,5,6
     B: 1, 2 and 3 leave one by one      4,5,6         4, e5           4,5,6
 
-Running phase B again from the start is harmless but for epochs: that is what a controller does
-that takes over in the middle of it.
+Phase B can be repeated from its start; only epochs grow. A controller that takes over during phase
+B does so.
 """
 
 from __future__ import annotations
@@ -56,8 +56,10 @@ Outcomes = dict[TopicPartition, ErrorCode]
 
 
 def on_reassignment_requested(context: Context, event: ReassignmentRequested) -> Script[Outcomes]:
-    """Judge each partition's target, then start the moves. The newest order wins: partitions
-    named here are taken out of the stored plan."""
+    """Validate each partition's target, then start the moves.
+
+    The latest request wins: its partitions are removed from the stored plan.
+    """
     wanted: dict[TopicPartition, ReplicaAssignment] = {}
     outcomes: Outcomes = {}
     for tp, target in sorted(event.targets.items(), key=lambda item: item[0]):
@@ -78,7 +80,7 @@ def on_reassignment_requested(context: Context, event: ReassignmentRequested) ->
 def target_error(
     context: Context, now: ReplicaAssignment, target: tuple[BrokerId, ...]
 ) -> ErrorCode:
-    """Whether a target can be; replicas that are there already may be dead."""
+    """Return the error of a target; existing replicas may be dead."""
     if not target or len(set(target)) != len(target) or min(target) < 0:
         return ErrorCode.INVALID_REPLICA_ASSIGNMENT
     if not context.live.issuperset(reassign_to(now, target).adding):
@@ -87,8 +89,7 @@ def target_error(
 
 
 def on_reassignment_planned(context: Context) -> Script[set[TopicPartition]]:
-    """Start what the stored plan says; entries that cannot be started are taken out of it. The
-    answer is what was started."""
+    """Start the stored plan; remove entries that cannot be started. Return the started ones."""
     plan: Targets | None = yield ReadReassignmentPlan(watch=True)
     if plan is None:
         return set()
@@ -102,14 +103,14 @@ def on_reassignment_planned(context: Context) -> Script[set[TopicPartition]]:
 
 
 def on_plan_edited() -> Script[None]:
-    """Only the creation of a plan is an order. Look, so that the next creation is noticed."""
+    """Read the plan to set the watch again; only the creation of a plan is a request."""
     yield ReadReassignmentPlan(watch=True)
 
 
 def list_reassignments(
     context: Context, partitions: Iterable[TopicPartition] | None
 ) -> dict[TopicPartition, ReplicaAssignment]:
-    """The moves in progress, among these partitions or among all."""
+    """Return the moves in progress, among these partitions or among all."""
     requested = context.being_reassigned if partitions is None else partitions
     found = {tp: context.assignment(tp) for tp in sorted(requested)}
     return {tp: assignment for tp, assignment in found.items() if assignment.in_progress}
@@ -118,7 +119,7 @@ def list_reassignments(
 def resume_moves(
     context: Context, is_affected: Callable[[TopicPartition, ReplicaAssignment], bool]
 ) -> Script[None]:
-    """Go on with the stored moves that something has happened to."""
+    """Continue the stored moves that an event affects."""
     for tp in sorted(context.being_reassigned):
         now = context.assignment(tp)
         if is_affected(tp, now):
@@ -126,7 +127,7 @@ def resume_moves(
 
 
 def maybe_complete(context: Context, tp: TopicPartition) -> Script[None]:
-    """The ISR of a partition has changed: complete its move if that was the last thing missing."""
+    """Complete a partition's move if the changed ISR allows it."""
     if tp not in context.being_reassigned or not context.replicas(tp):
         return
     now = context.assignment(tp)
@@ -137,13 +138,15 @@ def maybe_complete(context: Context, tp: TopicPartition) -> Script[None]:
 def start_moves(
     context: Context, wanted: Mapping[TopicPartition, ReplicaAssignment]
 ) -> Script[Outcomes]:
-    """Start ordered moves one after the other, those of topics that are there and stay."""
+    """Start requested moves one after the other, except of topics to be deleted."""
     outcomes: Outcomes = {}
     for tp, assignment in wanted.items():
         if tp.topic in context.topics_to_be_deleted or not context.replicas(tp):
             outcomes[tp] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         elif (yield from loses_data(context, tp, assignment)):
-            yield RecordMessage(f"the move of {tp} is refused: it would leave no data behind")
+            yield RecordMessage(
+                f"the move of {tp} is rejected: it would delete all replicas in sync"
+            )
             outcomes[tp] = ErrorCode.INVALID_REPLICA_ASSIGNMENT
         else:
             outcomes[tp] = yield from try_reassign(context, tp, assignment)
@@ -153,7 +156,7 @@ def start_moves(
 def try_reassign(
     context: Context, tp: TopicPartition, assignment: ReplicaAssignment
 ) -> Script[ErrorCode]:
-    """A move by itself: what goes wrong with it does not stop the next."""
+    """Run one move; its failure does not stop the next."""
     try:
         yield from reassign(context, tp, assignment)
     except StateChangeFailed as failure:
@@ -163,10 +166,10 @@ def try_reassign(
 
 
 def loses_data(context: Context, tp: TopicPartition, wanted: ReplicaAssignment) -> Script[bool]:
-    """Whether a new plan stops and deletes every replica that is in sync.
+    """Return whether a new assignment deletes every replica that is in sync.
 
     That happens when the stored plan has no replicas for a partition, and when a move is cancelled
-    or overridden while only replicas being added are in sync. Kafka goes ahead and deletes them.
+    or overridden while only added replicas are in sync. Kafka deletes them.
     """
     if not context.settings.safer:
         return False
@@ -180,18 +183,18 @@ def loses_data(context: Context, tp: TopicPartition, wanted: ReplicaAssignment) 
 
 
 def reassign(context: Context, tp: TopicPartition, wanted: ReplicaAssignment) -> Script[None]:
-    """Bring one partition as far towards an assignment as it can go now."""
+    """Bring one partition as far towards an assignment as possible now."""
     mark_ineligible(context, {tp.topic})
     led = context.leaderships[tp].leader if tp in context.leaderships else NO_LEADER
     yield from update_assignment(context, tp, wanted)
     if context.settings.safer and tp not in context.leaderships:
-        # nothing is stored of it that could be copied: the replicas that are online now are in sync
+        # no leadership is stored, so there is no data: all online replicas are in sync
         yield from bring_online(context, (tp,), ElectionRule())
     if (yield from is_complete(context, tp, wanted)):
         yield from complete(context, tp, wanted)
         return
     if context.settings.safer and led != NO_LEADER and led not in wanted.replicas:
-        # the leader was one of the dropped replicas: without another nobody could copy
+        # the leader was one of the dropped replicas: added ones need another to fetch from
         yield from move_leader_to_replica(context, tp)
     yield from bump_epoch(context, tp, wanted)
     for broker in wanted.adding:
@@ -231,7 +234,7 @@ def store_assignment(
 def remove_replicas(
     context: Context, tp: TopicPartition, brokers: Iterable[BrokerId]
 ) -> Script[None]:
-    """Stop and delete replicas; the answers are not waited for."""
+    """Stop and delete replicas, without waiting for responses."""
     gone = tuple(brokers)
     for state in (
         ReplicaState.OFFLINE,
@@ -245,9 +248,9 @@ def remove_replicas(
 def is_complete(
     context: Context, tp: TopicPartition, assignment: ReplicaAssignment
 ) -> Script[bool]:
-    """Whether nothing is coming or going, or the stored ISR has the whole target.
+    """Return whether nothing is added or removed, or the stored ISR has the whole target.
 
-    Where leaders write ISRs themselves, the read leaves a watch for the next change.
+    Where leaders write ISRs themselves, the read sets a watch on the next change.
     """
     if not assignment.in_progress:
         return True
@@ -261,9 +264,9 @@ def is_complete(
 
 
 def complete(context: Context, tp: TopicPartition, assignment: ReplicaAssignment) -> Script[None]:
-    """Everything that is to be there is in sync: let the rest go."""
+    """Finish a move whose target is in sync: remove the other replicas."""
     if not assignment.target:
-        # Kafka stumbles here, over the preferred leader that an empty list does not have
+        # Kafka raises an error here, because an empty list has no preferred leader
         raise StateChangeFailed(f"{tp} is to have no replicas at all")
     yield from move_one(context, tp, assignment.adding, ReplicaState.ONLINE)
     done = ReplicaAssignment(assignment.target)
@@ -271,7 +274,7 @@ def complete(context: Context, tp: TopicPartition, assignment: ReplicaAssignment
     yield from move_leader(context, tp, done)
     leader = context.leaderships[tp].leader
     if context.settings.safer and assignment.removing and leader not in done.replicas:
-        # the ISR has shrunk since it was read; without its leader the partition would lose the data
+        # the ISR has shrunk since it was read: removing the leader would lose data
         context.set_assignment(tp, assignment)
         yield RecordMessage(f"the move of {tp} waits: no replica of its target can lead")
         return
@@ -284,7 +287,7 @@ def complete(context: Context, tp: TopicPartition, assignment: ReplicaAssignment
 
 
 def move_leader(context: Context, tp: TopicPartition, done: ReplicaAssignment) -> Script[None]:
-    """A leader inside the target that can serve stays, even if it is not the preferred one."""
+    """Keep a leader inside the target that can serve, even if it is not the preferred one."""
     now = context.leaderships.get(tp)
     if now is None:
         raise StateChangeFailed(f"{tp} never had a leader")

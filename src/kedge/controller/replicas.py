@@ -1,13 +1,13 @@
-"""The replica machine: what each broker has been told about each of its replicas.
+"""The replica state machine: tracks the requests that each broker was sent for its replicas.
 
-One call moves many replicas to one state and sends one batch of requests; brokers are taken in
-Kafka's order (`order.py`), so that replicas leaving an ISR together leave as they do there.
+One call moves many replicas to one state and sends one batch of requests; brokers are processed in
+Kafka's sequence (`scala_map_order`), so that replicas leave an ISR together as they do there.
 
     to NewReplica                LeaderAndIsr (new) to it, if the partition has a leadership
-    to OnlineReplica             LeaderAndIsr to it; from New nothing: it has been told
+    to OnlineReplica             LeaderAndIsr to it; from New nothing: it was sent before
     to OfflineReplica            StopReplica to it; out of the ISR; LeaderAndIsr to the others
     to ReplicaDeletionStarted    StopReplica with deletion
-    to NonExistentReplica        forgotten, and out of the assignment in memory
+    to NonExistentReplica        removed from the tables and from the assignment in memory
     to the others                marked
 """
 
@@ -35,7 +35,7 @@ Refused = dict[TopicPartition, str]
 
 
 def move_replicas(context: Context, replicas: Replicas, target: ReplicaState) -> Script[None]:
-    """Move replicas to a state; illegal moves are noted and left undone."""
+    """Move replicas to a state; illegal transitions are logged and skipped."""
     batch = RequestBatch(context)
     for broker in immutable_map_order(replicas):
         partitions = replicas[broker]
@@ -48,8 +48,10 @@ def move_replicas(context: Context, replicas: Replicas, target: ReplicaState) ->
 
 
 def send_online(context: Context, brokers: list[BrokerId]) -> Script[None]:
-    """Tell brokers of all their replicas, which are online already: what moving every one of them
-    to the state that it has would do, in one pass."""
+    """Send brokers all their replicas, which are online already.
+
+    It has the effect of moving each to its current state, in one pass.
+    """
     batch = RequestBatch(context)
     batch.add_all_leader_and_isr(sorted(context.assignments), brokers)
     for broker in immutable_map_order(brokers):
@@ -67,15 +69,15 @@ def move_one(
 def split_by_validity(
     context: Context, broker: BrokerId, partitions: Iterable[TopicPartition], target: ReplicaState
 ) -> tuple[list[TopicPartition], Refused]:
-    """Those that may move, and those that may not with the reason."""
-    # a tuple: members are compared by identity, where a set would hash them one by one
+    """Return the replicas that may move, and the others with the reason."""
+    # a tuple compares members by identity, where a set would hash each
     allowed = tuple(REPLICA_MAY_COME_FROM[target])
     states, nothing = context.replica_states.setdefault(broker, {}), ReplicaState.NON_EXISTENT
     requested = list(partitions)
     valid = [tp for tp in requested if states.get(tp, nothing) in allowed]
     if len(valid) == len(requested):
         return valid, {}
-    # a replica that was requested to move is known from now on, even if it does not exist
+    # a replica in a rejected request is in the table from now on, even if it does not exist
     refused = {tp: states.setdefault(tp, nothing) for tp in requested}
     why = {
         tp: f"{target.value} cannot follow {state.value}"
@@ -93,7 +95,7 @@ def move_on_broker(
     batch: RequestBatch,
     refused: Refused,
 ) -> Script[list[TopicPartition]]:
-    """Carry a legal move out for one broker; the answer is what really moved."""
+    """Make a legal transition for one broker; return the replicas that moved."""
     match target:
         case ReplicaState.NEW:
             return start(context, broker, partitions, batch, refused)
@@ -115,13 +117,15 @@ def move_on_broker(
 def mark(
     context: Context, broker: BrokerId, partitions: Iterable[TopicPartition], target: ReplicaState
 ) -> None:
-    """Note a state, for all these partitions."""
+    """Set the state of replicas of these partitions."""
     context.replica_states.setdefault(broker, {}).update(dict.fromkeys(partitions, target))
 
 
 def mark_new(context: Context, tp: TopicPartition, brokers: Iterable[BrokerId]) -> Script[None]:
-    """Mark the replicas of one partition as new that do not exist yet, and send nothing: later
-    requests of the same event name the partition to their brokers."""
+    """Mark those of a partition's replicas as new that do not exist yet; send nothing.
+
+    Later requests of the same event contain the partition.
+    """
     for broker in brokers:
         if context.replica_state(broker, tp) is ReplicaState.NON_EXISTENT:
             mark(context, broker, (tp,), ReplicaState.NEW)
@@ -135,7 +139,7 @@ def start(
     batch: RequestBatch,
     refused: Refused,
 ) -> list[TopicPartition]:
-    """To NewReplica. A leader cannot be new: it would be told to follow nobody."""
+    """To NewReplica. A leader cannot be new, because it would have no leader to follow."""
     moved: list[TopicPartition] = []
     for tp in partitions:
         leadership = context.leaderships.get(tp)
@@ -153,8 +157,10 @@ def start(
 def bring_online(
     context: Context, broker: BrokerId, partitions: list[TopicPartition], batch: RequestBatch
 ) -> None:
-    """To OnlineReplica. A new replica was told already; it is made part of the assignment if
-    that has lost it meanwhile."""
+    """To OnlineReplica.
+
+    A new replica was sent before; it is added to the assignment if it is no longer there.
+    """
     states = context.replica_states[broker]
     new = {tp for tp in partitions if states[tp] is ReplicaState.NEW}
     for tp in sorted(new):
@@ -194,7 +200,7 @@ def take_offline(
     batch: RequestBatch,
     refused: Refused,
 ) -> Script[list[TopicPartition]]:
-    """To OfflineReplica: stop it, take it out of the ISR, tell the replicas that remain."""
+    """To OfflineReplica: stop it, remove it from the ISR, notify the remaining replicas."""
     for tp in partitions:
         batch.add_stop_replica(broker, tp, delete=False)
     led = [tp for tp in partitions if tp in context.leaderships]
@@ -206,7 +212,7 @@ def take_offline(
             )
     without_leadership = [tp for tp in partitions if tp not in context.leaderships]
     if without_leadership:
-        # nobody can be told to lead: there is only the news that the replica is gone
+        # without a leadership there is no LeaderAndIsr: only metadata shows the offline replica
         batch.add_metadata_to_all(without_leadership)
         moved += without_leadership
     mark(context, broker, moved, ReplicaState.OFFLINE)
@@ -216,9 +222,9 @@ def take_offline(
 def leave_isr(
     context: Context, broker: BrokerId, partitions: list[TopicPartition], refused: Refused
 ) -> Script[list[TopicPartition]]:
-    """Take a broker out of ISRs, until each is done; the answer is where that is so.
+    """Remove a broker from ISRs, with retries; return the partitions where it succeeded.
 
-    Where the broker is not in the ISR nothing is written and the record is only refreshed, under
+    Where the broker is not in the ISR nothing is written and the record is only refreshed, with
     this controller's epoch.
     """
     done: list[TopicPartition] = []
@@ -229,7 +235,7 @@ def leave_isr(
         for tp in remaining:
             now = stored.get(tp)
             if now is None:
-                # while a topic is being deleted, its leaderships may be gone already
+                # while a topic is being deleted, its leaderships may be deleted already
                 if tp.topic not in context.topics_to_be_deleted:
                     refused[tp] = "no leadership is stored"
             elif now.controller_epoch > context.epoch:
@@ -253,10 +259,10 @@ def leave_isr(
 def after_leaving(
     context: Context, tp: TopicPartition, now: Leadership, broker: BrokerId
 ) -> Leadership:
-    """The leadership once a member of the ISR has left.
+    """Return the leadership after a member of the ISR has left.
 
-    The last member that holds a replica stays listed. Brokers without a replica, which a controller
-    that died during a cancel left in the ISR, do not count: none of them can be elected, so an ISR
+    The last member that holds a replica stays. Brokers without a replica, which a controller that
+    died during a cancellation left in the ISR, do not count: none of them can be elected, so an ISR
     of these alone would leave the partition without a leader for good.
     """
     replicas = context.replicas(tp)
@@ -267,7 +273,7 @@ def after_leaving(
 
 
 def under_epoch(now: Leadership, controller_epoch: int) -> Leadership:
-    """The same leadership as if this controller had written it."""
+    """Return the same leadership with this controller's epoch."""
     return Leadership(
         now.leader, now.isr, now.leader_epoch, now.partition_epoch, controller_epoch, now.recovery
     )

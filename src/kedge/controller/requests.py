@@ -1,14 +1,14 @@
-"""Collecting what brokers are to be entries_by_broker, and saying it in the right order.
+"""Collects requests to brokers in a batch, and sends them in Kafka's sequence.
 
-A batch gathers, per broker, LeaderAndIsr and StopReplica entries, and one UpdateMetadata content
-for a set of brokers. It goes out as LeaderAndIsr, then UpdateMetadata, then StopReplica, to
+A batch collects, per broker, LeaderAndIsr and StopReplica entries, and one UpdateMetadata content
+for a set of brokers. It is sent as LeaderAndIsr, then UpdateMetadata, then StopReplica, to
 registered brokers only.
 
 - The same partition twice for one broker: the later entry wins, but "new" and "delete" stay.
-- Any LeaderAndIsr also puts its partition into the UpdateMetadata of all registered brokers, even
-  if there was nobody to send it to.
-- Contents are computed when they are added: a StopReplica added before an ISR change carries the
-  epoch from before it.
+- Any LeaderAndIsr also adds its partition to the UpdateMetadata of all registered brokers, even if
+  it has no recipient.
+- Contents are computed when they are added: a StopReplica added before an ISR change has the epoch
+  from before it.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from kedge.model.broker_requests import (
     UpdateMetadata,
 )
 
-# from this version on StopReplica carries epochs, and a choice of deletion for each partition
+# from this version on StopReplica has epochs, and a deletion flag for each partition
 _STOP_REPLICA_PER_PARTITION = 3
 
 
 class RequestBatch:
-    """What one step of a script wants to tell brokers."""
+    """The requests of one step of a script."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -46,15 +46,15 @@ class RequestBatch:
         self._stop_entries: dict[BrokerId, dict[TopicPartition, StopEntry]] = {}
         self._metadata_entries: dict[TopicPartition, MetadataEntry] = {}
         self._metadata_recipients: set[BrokerId] = set()
-        # entries of `add_leader_and_isr_to`, one for all brokers of a partition
+        # entries of `add_leader_and_isr_to`, shared by all brokers of a partition
         self._shared_entries: dict[TopicPartition, LeaderAndIsrEntry] = {}
 
-    # ---- gathering ----------------------------------------------------------------------------
+    # ---- collecting ---------------------------------------------------------------------------
 
     def add_leader_and_isr(
         self, brokers: Iterable[BrokerId], tp: TopicPartition, *, is_new: bool
     ) -> None:
-        """LeaderAndIsr with what the context knows of a partition; it must have a leadership."""
+        """Add LeaderAndIsr for a partition, which must have a leadership."""
         context = self._context
         leadership = context.leaderships[tp]
         entry = LeaderAndIsrEntry(leadership, context.assignment(tp), is_new)
@@ -67,8 +67,9 @@ class RequestBatch:
         self._set_metadata(tp, leadership)
 
     def add_leader_and_isr_to(self, broker: BrokerId, partitions: Iterable[TopicPartition]) -> None:
-        """LeaderAndIsr (not new) to one broker for the partitions that have a leadership: what
-        `add_leader_and_isr` does, made for many."""
+        """Add LeaderAndIsr (not new) to one broker for many partitions; skip those without a
+        leadership.
+        """
         known, share = self._shared_entries.get, self._shared_entry
         if broker in self._leader_and_isr_entries:
             for tp in partitions:
@@ -81,7 +82,7 @@ class RequestBatch:
             self._metadata_recipients.update(self._context.registered)
 
     def _shared_entry(self, tp: TopicPartition) -> LeaderAndIsrEntry | None:
-        """One entry for all brokers of a partition, with its part of UpdateMetadata."""
+        """Return one entry for all brokers of a partition, and add its metadata."""
         leadership = self._context.leaderships.get(tp)
         if leadership is None:
             return None
@@ -93,10 +94,10 @@ class RequestBatch:
     def add_all_leader_and_isr(
         self, partitions: Iterable[TopicPartition], to: Iterable[BrokerId]
     ) -> None:
-        """LeaderAndIsr (not new) to those of each partition's brokers that are listed.
+        """Add LeaderAndIsr (not new) to those of each partition's brokers that are listed.
 
-        What a new controller says: it goes from partition to partition, not from broker to
-        broker, because each partition's values lie together in memory.
+        A new controller sends it. The loop is over partitions, not brokers, because the values of a
+        partition are adjacent in memory.
         """
         leaderships, assignments = self._context.leaderships, self._context.assignments
         entries_by_broker = {broker: self._leader_and_isr_entries.pop(broker, {}) for broker in to}
@@ -117,11 +118,11 @@ class RequestBatch:
             self._metadata_recipients.update(self._context.registered)
 
     def invalidate(self, tp: TopicPartition) -> None:
-        """A partition's assignment has changed since it was added."""
+        """Drop the shared entry of a partition whose assignment has changed."""
         self._shared_entries.pop(tp, None)
 
     def add_stop_replica(self, broker: BrokerId, tp: TopicPartition, *, delete: bool) -> None:
-        """StopReplica, with the leader epoch as it is known now."""
+        """Add StopReplica, with the current leader epoch."""
         entries = self._stop_entries.setdefault(broker, {})
         before = entries.get(tp)
         kept = before is not None and before.delete
@@ -130,7 +131,7 @@ class RequestBatch:
     def add_metadata(
         self, brokers: Iterable[BrokerId], partitions: Iterable[TopicPartition]
     ) -> None:
-        """UpdateMetadata; partitions without a leadership are skipped."""
+        """Add UpdateMetadata; partitions without a leadership are skipped."""
         self._metadata_recipients.update(brokers)
         leaderships = self._context.leaderships
         for tp in partitions:
@@ -139,7 +140,7 @@ class RequestBatch:
                 self._set_metadata(tp, leadership)
 
     def add_metadata_to_all(self, partitions: Iterable[TopicPartition]) -> None:
-        """UpdateMetadata to every registered broker."""
+        """Add UpdateMetadata to every registered broker."""
         self.add_metadata(self._context.registered, partitions)
 
     def _set_metadata(self, tp: TopicPartition, leadership: Leadership) -> None:
@@ -164,13 +165,13 @@ class RequestBatch:
     # ---- sending ------------------------------------------------------------------------------
 
     def send(self) -> Script[None]:
-        """Order the requests gathered so far to be sent, if there are any."""
+        """Send the collected requests, if there are any."""
         requests = self.requests()
         if requests:
             yield Send(requests)
 
     def requests(self) -> list[BrokerRequest]:
-        """The requests in the order of sending; brokers that are not registered get none."""
+        """Return the requests in sending sequence; unregistered brokers get none."""
         versions = request_versions(self._context.settings.ibp)
         return [
             *self._leader_and_isr(versions.leader_and_isr),
@@ -209,7 +210,7 @@ class RequestBatch:
         return Sender(context.me, context.epoch, context.registered[to].epoch)
 
     def _ids(self) -> Mapping[str, str]:
-        """The ids of all topics named: what is in any LeaderAndIsr is in UpdateMetadata too."""
+        """Return the ids of all topics in the batch: UpdateMetadata names all of them."""
         known = self._context.topic_ids
         named = {tp.topic for tp in self._metadata_entries}
         return {topic: known[topic] for topic in named if topic in known}
@@ -218,7 +219,7 @@ class RequestBatch:
 def split_for_version(
     entries: dict[TopicPartition, StopEntry], version: int
 ) -> list[dict[TopicPartition, StopEntry]]:
-    """The entries of each request: old versions have one flag per request and know no epochs."""
+    """Return the entries of each request: old versions have one flag per request and no epochs."""
     if version >= _STOP_REPLICA_PER_PARTITION:
         return [entries]
     plain = {tp: StopEntry(NO_EPOCH, entry.delete) for tp, entry in entries.items()}
@@ -229,7 +230,7 @@ def split_for_version(
 def send_metadata(
     context: Context, brokers: Iterable[BrokerId], partitions: Iterable[TopicPartition]
 ) -> Script[None]:
-    """One UpdateMetadata by itself."""
+    """Send one UpdateMetadata."""
     batch = RequestBatch(context)
     batch.add_metadata(brokers, partitions)
     yield from batch.send()

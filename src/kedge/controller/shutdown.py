@@ -1,4 +1,4 @@
-"""Controlled shutdown: a broker asks to leave, and its leaderships move first (KIP-380)."""
+"""Handles controlled shutdown: moves leadership off a broker before it stops (KIP-380)."""
 
 from __future__ import annotations
 
@@ -20,15 +20,17 @@ _EPOCH_UNKNOWN = -1
 
 @dataclass(frozen=True, slots=True)
 class ShutdownAnswer:
-    """The partitions that the broker still leads; it asks again until there are none."""
+    """The partitions that the broker still leads; it repeats the request until there are none."""
 
     error: ErrorCode = ErrorCode.NONE
     remaining: tuple[TopicPartition, ...] = ()
 
 
 def on_shutdown_requested(context: Context, event: ShutdownRequested) -> Script[ShutdownAnswer]:
-    """Move what the broker leads, stop what it follows. Partitions with a single replica have
-    nowhere to go: they are neither moved nor reported."""
+    """Move the broker's leaderships, and stop its followers.
+
+    Partitions with a single replica have no other leader: they are neither moved nor reported.
+    """
     error = shutdown_error(context, event)
     if error is not ErrorCode.NONE:
         return ShutdownAnswer(error)
@@ -45,7 +47,7 @@ def on_shutdown_requested(context: Context, event: ShutdownRequested) -> Script[
 
 
 def shutdown_error(context: Context, event: ShutdownRequested) -> ErrorCode:
-    """Whether the broker is one of ours, and speaks for its latest registration."""
+    """Return the error for an unknown broker or a stale registration."""
     known = context.registered.get(event.broker)
     if event.broker_epoch == _EPOCH_UNKNOWN:
         return ErrorCode.BROKER_NOT_AVAILABLE if known is None else ErrorCode.NONE
@@ -58,7 +60,7 @@ def shutdown_error(context: Context, event: ShutdownRequested) -> ErrorCode:
 def led_and_followed(
     context: Context, broker: BrokerId
 ) -> tuple[list[TopicPartition], list[TopicPartition]]:
-    """The replicated partitions on a broker that it leads, and those that it follows."""
+    """Return the replicated partitions that a broker leads, and those that it follows."""
     led: list[TopicPartition] = []
     followed: list[TopicPartition] = []
     for tp in sorted(context.by_broker.get(broker, ())):
@@ -69,10 +71,10 @@ def led_and_followed(
 
 
 def still_led(context: Context, broker: BrokerId) -> list[TopicPartition]:
-    """What a broker leads that others could lead too."""
+    """Return the partitions that a broker leads and others could lead too."""
     return [tp for tp in sorted(context.by_leader.get(broker, ())) if is_replicated(context, tp)]
 
 
 def is_replicated(context: Context, tp: TopicPartition) -> bool:
-    """Whether a partition has more than one replica, and its topic stays."""
+    """Return whether a partition has several replicas, and its topic is not to be deleted."""
     return len(context.replicas(tp)) > 1 and tp.topic not in context.topics_to_be_deleted

@@ -1,4 +1,4 @@
-"""Topics and partitions that appear, and topics that vanish."""
+"""Handles new topics, new partitions, and deleted topics."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Records = dict[str, TopicRecord]
 
 
 def on_topics_changed(context: Context) -> Script[None]:
-    """New topics get leaders; vanished ones are forgotten, and nobody is told."""
+    """Elect leaders of new topics; remove deleted ones, without a request to brokers."""
     now: set[str] = yield ReadTopics()
     new, vanished = sorted(now - context.topics), sorted(context.topics - now)
     context.topics = set(now)
@@ -35,8 +35,10 @@ def on_topics_changed(context: Context) -> Script[None]:
 
 
 def on_topic_modified(context: Context, topic: str) -> Script[None]:
-    """Partitions that were not there before are new. Changes to others' replicas are ignored:
-    those come by reassignment only."""
+    """Create new partitions of a topic.
+
+    Changes to replicas of existing ones are ignored: only a reassignment changes those.
+    """
     records: Records = yield ReadTopicRecords((topic,))
     record = records.get(topic)
     if record is None or topic not in context.topics:
@@ -55,8 +57,7 @@ def on_topic_modified(context: Context, topic: str) -> Script[None]:
 
 
 def undo_expansion(context: Context, topic: str, record: TopicRecord) -> Script[None]:
-    """A topic that is being deleted cannot grow: only partitions that ever had a leadership are
-    written back."""
+    """Write back a topic that is being deleted without its new partitions."""
     yield RecordMessage(f"topic {topic} is being deleted: its new partitions are taken back")
     initialised: set[int] = yield ReadInitialisedPartitions(topic)
     kept = sorted(tp for tp in record.assignments if tp.partition in initialised)
@@ -65,7 +66,7 @@ def undo_expansion(context: Context, topic: str, record: TopicRecord) -> Script[
 
 
 def load_topic_ids(context: Context, records: Records) -> Script[None]:
-    """Know each topic by its id; those with_replaced one get one where the protocol has ids."""
+    """Set topic ids; assign ids to topics without one where the protocol has ids."""
     ids = {topic: record.topic_id for topic, record in records.items()}
     without_id = {topic: records[topic] for topic in sorted(ids) if ids[topic] is None}
     if without_id and context.settings.uses_topic_ids:
@@ -76,9 +77,11 @@ def load_topic_ids(context: Context, records: Records) -> Script[None]:
 
 
 def replace_controller_replicas(context: Context, records: Records) -> Script[Records]:
-    """Brokers create some topics by themselves, and choose among all nodes that they were told of.
-    A controller that is no broker is one of them: what came to be placed on it is put elsewhere
-    before anybody leads it."""
+    """Replace replicas that brokers placed on this controller.
+
+    Brokers create some topics themselves, and choose among all nodes in their metadata. A
+    controller that is not a broker is one of them.
+    """
     me = context.me
     if me in context.registered:
         return records
@@ -97,7 +100,7 @@ def replace_controller_replicas(context: Context, records: Records) -> Script[Re
 def with_replaced(
     context: Context, node: BrokerId, tp: TopicPartition, assigned: ReplicaAssignment
 ) -> ReplicaAssignment:
-    """An assignment with another broker in a node's place, or none where there is no other."""
+    """Return an assignment with a node replaced by another broker, or removed if there is none."""
     if node not in assigned.replicas:
         return assigned
     others = sorted(b for b in context.live if b not in assigned.replicas)
@@ -107,17 +110,20 @@ def with_replaced(
 
 
 def load_assignments(context: Context, records: Records) -> list[TopicPartition]:
-    """Know the replicas of each partition."""
+    """Set the assignment of each partition."""
     found = sorted(tp for record in records.values() for tp in record.assignments)
     for tp in found:
-        # in order, so that every table is and sorting one costs next to nothing
+        # sorted insertion keeps every table sorted, so that later sorts are cheap
         context.set_assignment(tp, records[tp.topic].assignments[tp])
     return found
 
 
 def create_partitions(context: Context, partitions: list[TopicPartition]) -> Script[None]:
-    """From nothing to a leader. Every assigned replica becomes online, dead ones too: their
-    broker's start or failure will tell."""
+    """Bring new partitions online.
+
+    Every assigned replica becomes online, dead ones too: the start or failure of their broker
+    corrects that.
+    """
     if not partitions:
         return
     yield from mark_partitions(context, partitions, PartitionState.NEW)
@@ -129,7 +135,7 @@ def create_partitions(context: Context, partitions: list[TopicPartition]) -> Scr
 def replicas_of(
     context: Context, partitions: list[TopicPartition]
 ) -> dict[BrokerId, list[TopicPartition]]:
-    """The assigned replicas of partitions, by broker."""
+    """Return the assigned replicas of partitions, by broker."""
     found: dict[BrokerId, list[TopicPartition]] = {}
     for tp in partitions:
         for broker in context.replicas(tp):

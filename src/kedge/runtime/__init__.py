@@ -1,15 +1,16 @@
-"""Carrying out: the one loop, and how each effect becomes calls of the ports.
+"""Runs the controller: one event loop that executes the effects of scripts on the ports.
 
-    loop          one event at a time, what happens when something goes wrong
-    queue, replies        who waits for what; each caller is answered once
-    thread        the loop on a thread of its own
-    carrier       effect → store and broker calls → answer
-    fenced        writes that depend on the controller epoch
-    role, topics, leaderships, orders, configs    what the effects mean in the store's tree
-    links         one link per broker; answers become events
-    notices       which watched node means which event
-    metrics, state_log    what the loop did, for people
-    view          what the controller knows, for other threads
+    loop                  processes one event at a time, and handles failures
+    event_queue           the queue of events; each caller gets one response
+    thread                the loop on its own thread
+    effect_executor       effect → store and broker calls → result
+    fenced_store          writes that are conditional on the controller epoch
+    controller_role, topic_records, leadership_nodes, admin_nodes, config_nodes
+                          the effects on the nodes of the store
+    broker_links          one link per broker; responses become events
+    watch_events          maps fired watches to events
+    metrics, state_log    counters, and the state-change log
+    view                  the controller's state as a value, for other threads
 
     loop = Loop(BrokerId(100), store, brokers, now_ms=clock, settings=Settings())
     loop.put(Started())

@@ -1,4 +1,4 @@
-"""What operators and brokers leave in the store for the controller: orders and notes."""
+"""Reads and removes requests and notifications that operators and brokers write to the store."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ Targets = dict[TopicPartition, tuple[BrokerId, ...]]
 
 
 def read_deletion_requests(store: FencedStore) -> set[str]:
-    """The topics that are to be deleted."""
+    """Return the topics to be deleted."""
     return set(store.children(DELETE_TOPICS, watch=True))
 
 
 def remove_deletion_requests(store: FencedStore, topics: Sequence[str]) -> None:
-    """Take topics off that list."""
+    """Remove topics from that list."""
     store.write([Delete(delete_topic_path(topic)) for topic in topics])
 
 
 def read_reassignment_plan(store: FencedStore, *, watch: bool) -> Targets | None:
-    """The plan; one that does not read as a plan is empty."""
+    """Return the plan; a malformed one is empty."""
     node = store.watched(REASSIGN_PARTITIONS) if watch else store.node(REASSIGN_PARTITIONS)
     if node is None:
         return None
@@ -56,7 +56,7 @@ def read_reassignment_plan(store: FencedStore, *, watch: bool) -> Targets | None
 
 
 def store_reassignment_plan(store: FencedStore, effect: StoreReassignmentPlan) -> None:
-    """Replace the plan, create it anew if it is gone, remove it if nothing is left of it."""
+    """Replace the plan, create it if it is absent, delete it if it is empty."""
     if not effect.targets:
         store.write_one(Delete(REASSIGN_PARTITIONS))
         return
@@ -66,7 +66,7 @@ def store_reassignment_plan(store: FencedStore, effect: StoreReassignmentPlan) -
 
 
 def read_preferred_election(store: FencedStore) -> set[TopicPartition] | None:
-    """The list; one that does not read as a list is empty."""
+    """Return the list; a malformed one is empty."""
     node = store.watched(PREFERRED_ELECTION)
     if node is None:
         return None
@@ -78,12 +78,12 @@ def read_preferred_election(store: FencedStore) -> set[TopicPartition] | None:
 
 
 def delete_preferred_election(store: FencedStore) -> None:
-    """Remove the list."""
+    """Delete the list."""
     store.write_one(Delete(PREFERRED_ELECTION))
 
 
 def read_notifications(store: FencedStore, kind: NotificationKind) -> Notifications:
-    """All notes of a kind; those that cannot be read say nothing."""
+    """Return all notifications of a kind; malformed ones are skipped."""
     parent = _PARENTS[kind]
     names = store.children(parent, watch=True)
     paths = [f"{parent}/{name}" for name in names]
@@ -98,10 +98,10 @@ def read_notifications(store: FencedStore, kind: NotificationKind) -> Notificati
             else:
                 brokers.add(decode_log_dir_event(node.data, path))
         except MalformedInput as error:
-            store.warn(f"{error}; the note is passed over")
+            store.warn(f"{error}; the notification is skipped")
     return Notifications(names, frozenset(partitions), frozenset(brokers))
 
 
 def delete_notifications(store: FencedStore, kind: NotificationKind, names: Sequence[str]) -> None:
-    """Remove notes."""
+    """Delete notifications."""
     store.write([Delete(f"{_PARENTS[kind]}/{name}") for name in names])

@@ -1,4 +1,4 @@
-"""Links to all registered brokers, and how their answers become events."""
+"""Holds the links to all registered brokers, and turns their responses into events."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from kedge.model.broker_requests import (
 
 
 class Links:
-    """One link per broker. An answer that comes after its link was closed is dropped."""
+    """One link per broker. A response after its link was closed is dropped."""
 
     def __init__(self, brokers: Brokers, put: Callable[[Event], None]) -> None:
         self._brokers = brokers
@@ -31,7 +31,7 @@ class Links:
         self._open: dict[BrokerId, BrokerLink] = {}
 
     def open(self, registrations: Iterable[Registration]) -> None:
-        """Open links; one that is open is replaced."""
+        """Open links; an open one is replaced."""
         for registration in registrations:
             broker = registration.broker
             self.close([broker.id])
@@ -49,7 +49,7 @@ class Links:
         self.close(list(self._open))
 
     def send(self, requests: Iterable[BrokerRequest]) -> None:
-        """Send requests in order; those to brokers without a link are dropped."""
+        """Send requests in sequence; those to brokers without a link are dropped."""
         for request in requests:
             link = self._open.get(request.to)
             if link is not None:
@@ -66,7 +66,7 @@ class Links:
 
 
 def event_of(request: BrokerRequest, answer: BrokerAnswer) -> Event | None:
-    """What an answer means to the controller, if anything."""
+    """Return the event of a response, or None."""
     errors = answer.errors or {}
     match request:
         case LeaderAndIsr():
@@ -85,5 +85,5 @@ def event_of(request: BrokerRequest, answer: BrokerAnswer) -> Event | None:
 
 
 def _asked(request: BrokerRequest) -> tuple[int, int]:
-    """The controller epoch and the broker epoch that a request was sent in."""
+    """Return the controller epoch and the broker epoch of a request."""
     return request.sender.controller_epoch, request.sender.broker_epoch

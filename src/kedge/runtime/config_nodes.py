@@ -1,4 +1,4 @@
-"""What is configured in the store, and the notes that it was changed."""
+"""Reads configs that affect the controller, and notifications of config changes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kedge.store.znodes import (
 UNCLEAN = "unclean.leader.election.enable"
 _BOOLEANS = {"true": True, "false": False}
 
-# what the controller decides by and Kafka reads only when a broker starts
+# configs of the controller that Kafka reads only when a broker starts
 RESTART_ONLY = (
     "auto.create.topics.enable",
     "auto.leader.rebalance.enable",
@@ -35,7 +35,7 @@ RESTART_ONLY = (
 
 
 def read_unclean_allowed(store: FencedStore, effect: ReadUncleanAllowed) -> dict[str, bool | None]:
-    """Topics' own settings, the default where they say nothing, None where they make no sense."""
+    """Return topics' own settings, the default if not set, None if malformed."""
     paths = [topic_config_path(topic) for topic in effect.topics]
     nodes = store.nodes(paths)
     return {
@@ -45,7 +45,7 @@ def read_unclean_allowed(store: FencedStore, effect: ReadUncleanAllowed) -> dict
 
 
 def unclean_allowed(path: str, node: Node | None, default: bool) -> bool | None:
-    """What one topic's configuration says."""
+    """Return the setting of one topic."""
     try:
         values = unclean_setting(configs_at(path, node), path)
     except MalformedInput:
@@ -56,7 +56,7 @@ def unclean_allowed(path: str, node: Node | None, default: bool) -> bool | None:
 def read_unclean_default(
     store: FencedStore, effect: ReadUncleanDefault, me: BrokerId
 ) -> bool | None:
-    """What is set for this broker, else for all; one that cannot be read changes nothing."""
+    """Return the setting of this broker, else of all; a malformed one changes nothing."""
     paths = [broker_config_path(me), broker_config_path(None)]
     values: list[bool | None] = []
     for path, node in zip(paths, store.nodes(paths), strict=True):
@@ -64,20 +64,20 @@ def read_unclean_default(
             configs = configs_at(path, node)
             values.append(unclean_setting(configs, path))
         except MalformedInput as error:
-            store.warn(f"{error}; what was set before stays")
+            store.warn(f"{error}; the previous value stays")
             return effect.before
         for name in sorted(configs.keys() & set(RESTART_ONLY)):
-            store.warn(f"{path}: {name} is ignored: it takes a restart to change it")
+            store.warn(f"{path}: {name} is ignored: changing it requires a restart")
     return next((value for value in values if value is not None), None)
 
 
 def configs_at(path: str, node: Node | None) -> dict[str, str]:
-    """What is set in a node; nothing where there is none."""
+    """Return the configs of a node; none if it does not exist."""
     return {} if node is None else decode_config(node.data, path)
 
 
 def unclean_setting(configs: dict[str, str], path: str) -> bool | None:
-    """What configs say on unclean elections, None if nothing."""
+    """Return the setting of unclean elections, None if not set."""
     text = configs.get(UNCLEAN)
     if text is None:
         return None
@@ -87,11 +87,11 @@ def unclean_setting(configs: dict[str, str], path: str) -> bool | None:
     return value
 
 
-# ---- notes -----------------------------------------------------------------------------------
+# ---- notifications ---------------------------------------------------------------------------
 
 
 def read_config_changes(store: FencedStore, after: int | None, now_ms: int) -> ConfigChanges:
-    """Which notes there are, and what those say that are to be opened."""
+    """Return the existing notifications, and the entities of those to be read."""
     names = store.children(CONFIG_CHANGES, watch=True)
     numbers = {name: number_of(store, name) for name in names}
     known = {name: number for name, number in numbers.items() if number is not None}
@@ -107,21 +107,21 @@ def read_config_changes(store: FencedStore, after: int | None, now_ms: int) -> C
 
 
 def number_of(store: FencedStore, name: str) -> int | None:
-    """A note's number; a node that has none is no note."""
+    """Return a notification's number; None for any other node."""
     try:
         return sequence_of(name)
     except MalformedNumber:
-        store.warn(f"{CONFIG_CHANGES}/{name} is passed over: its name has no number")
+        store.warn(f"{CONFIG_CHANGES}/{name} is skipped: its name has no number")
         return None
 
 
 def entity_of(store: FencedStore, path: str, node: Node) -> str | None:
-    """The entity that a note is about, as in `topics/T`."""
+    """Return the entity of a notification, as in `topics/T`."""
     try:
         entity = decode_config_change(node.data, path)
         if entity.partition("/")[0] not in ENTITY_TYPES:
-            raise MalformedInput(f"{entity!r} is nothing that has configs", place=path)
+            raise MalformedInput(f"{entity!r} is not an entity with configs", place=path)
     except MalformedInput as error:
-        store.warn(f"{error}; the note is passed over")
+        store.warn(f"{error}; the notification is skipped")
         return None
     return entity

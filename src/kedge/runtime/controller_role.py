@@ -1,4 +1,4 @@
-"""The controller's role in the store: one claim that dies with its session, one epoch."""
+"""Reads and writes the claim of the controller role, its epoch, features and producer ids."""
 
 from __future__ import annotations
 
@@ -41,27 +41,27 @@ UNKNOWN_CONTROLLER = BrokerId(-1)
 
 
 def read_controller(store: FencedStore, *, watch: bool = True) -> BrokerId | None:
-    """Who holds the role; the next change is told. A claim that cannot be read is a stranger's."""
+    """Return the active controller, watched; a malformed claim counts as another process's."""
     node = store.watched(CONTROLLER) if watch else store.node(CONTROLLER)
     if node is None:
         return None
     try:
         return decode_controller(node.data).broker
     except MalformedInput as error:
-        store.warn(f"{error}; the role counts as somebody else's")
+        store.warn(f"{error}; the role counts as taken by another process")
         return UNKNOWN_CONTROLLER
 
 
 def claim_role(
     store: FencedStore, me: BrokerId, now_ms: int, *, over: BrokerId | None = None
 ) -> int:
-    """Create the claim and raise the epoch in one step; the answer is the new epoch.
+    """Create the claim and raise the epoch in one transaction; return the new epoch.
 
-    The claim of a holder is deleted in the same step. It cannot be another's by then: whoever
-    wins the role raises the epoch, and the condition on it fails.
+    The claim of a holder is deleted in the same transaction. It cannot be another process's by
+    then: winning the role raises the epoch, and the condition on it fails.
 
-    A refusal may be our own success whose answer was lost: then the claim is ours and the epoch
-    is the one that we wanted.
+    A conflict may be this process's own success whose answer was lost: then the claim is its own
+    and the epoch is the expected one.
     """
     epoch, version = read_epoch(store)
     claim = Create(CONTROLLER, encode_controller(ControllerClaim(me, now_ms)), ephemeral=True)
@@ -79,10 +79,10 @@ def claim_role(
 
 
 def read_epoch(store: FencedStore) -> tuple[int, int]:
-    """The controller epoch and its version; created if this is the first controller ever."""
+    """Return the controller epoch and its version; create it for the first controller."""
     node = store.node(CONTROLLER_EPOCH)
     if node is None:
-        # losing the race to create it only means that it can be read now
+        # if another process created it first, it can be read now
         store.store.batch([Create(CONTROLLER_EPOCH, encode_controller_epoch(0))])
         node = store.node(CONTROLLER_EPOCH)
     if node is None:
@@ -91,10 +91,10 @@ def read_epoch(store: FencedStore) -> tuple[int, int]:
 
 
 def release_role(store: FencedStore, me: BrokerId) -> None:
-    """Delete our claim, on condition that the epoch is still the one we know.
+    """Delete this process's claim, on condition that the epoch is unchanged.
 
-    Without an epoch of our own it is a claim of an earlier life. Then the epoch is read before
-    the claim: whoever wins the role in between raises it, and the condition fails.
+    Without a fence the claim is of an earlier run. Then the epoch is read before the claim: a
+    process that wins the role in between raises it, and the condition fails.
     """
     fence = read_epoch(store)[1] if store.fence is None else store.fence
     if read_controller(store, watch=False) == me:
@@ -105,8 +105,10 @@ def release_role(store: FencedStore, me: BrokerId) -> None:
 
 
 def initialise_features(store: FencedStore, *, enabled: bool, version: int) -> None:
-    """Make sure that the record of finalised features is there and says what the protocol wants;
-    levels that operators finalised are kept while the record stays enabled."""
+    """Create or update the record of finalised features.
+
+    Levels that operators finalised are kept while the record stays enabled.
+    """
     node = store.node(FEATURE)
     wanted = encode_features(Features(enabled, {}, version))
     if node is None:
@@ -122,7 +124,7 @@ def initialise_features(store: FencedStore, *, enabled: bool, version: int) -> N
 
 
 def allocate_producer_ids(store: FencedStore, broker: BrokerId) -> tuple[int, int]:
-    """The next block, however many others take one at the same time."""
+    """Allocate the next block, with retries on concurrent allocations."""
     while True:
         node = store.node(PRODUCER_ID_BLOCK)
         first = next_producer_id(node)
@@ -139,7 +141,7 @@ def allocate_producer_ids(store: FencedStore, broker: BrokerId) -> tuple[int, in
 
 
 def next_producer_id(node: Node | None) -> int:
-    """The first id that nobody has."""
+    """Return the first id that is not allocated."""
     block = None if node is None else decode_producer_id_block(node.data)
     return 0 if block is None else block.last + 1
 

@@ -1,4 +1,4 @@
-"""Carrying out effects: each order becomes calls of the ports; the answer goes to the script."""
+"""Executes effects: each becomes calls of the ports, and its result goes to the script."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from kedge.topics import new_topic_id
 
 
 class EffectExecutor:
-    """Carries out the effects that concern the store and the brokers."""
+    """Executes the effects on the store and on brokers."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class EffectExecutor:
         self._draw_bytes = draw_bytes
 
     def execute(self, effect: f.Effect) -> Any:
-        """The answer to an effect. Fencing and the loss of the store are raised."""
+        """Return the result of an effect; raise if fenced or if the store is lost."""
         match effect:
             case f.Send(requests):
                 self.links.send(requests)
@@ -70,7 +70,9 @@ class EffectExecutor:
             case f.LeaveRole():
                 return self.leave_role()
             case f.InitialiseFeatures(enabled, version):
-                return controller_role.initialise_features(self.store, enabled=enabled, version=version)
+                return controller_role.initialise_features(
+                    self.store, enabled=enabled, version=version
+                )
             case f.AllocateProducerIds(broker):
                 return controller_role.allocate_producer_ids(self.store, broker)
             case _:
@@ -124,9 +126,9 @@ class EffectExecutor:
             case f.DeleteNotifications(kind, names):
                 return admin_nodes.delete_notifications(self.store, kind, names)
             case _:
-                raise TypeError(f"{type(effect).__name__} is not for the store or the brokers")
+                raise TypeError(f"{type(effect).__name__} is not an effect on the store or brokers")
 
     def leave_role(self) -> None:
-        """No more writes, no more links."""
+        """Stop all writes and close all links."""
         self.store.fence = None
         self.links.close_all()

@@ -1,4 +1,4 @@
-"""The one queue: events from any thread, taken by one, in the order in which they came."""
+"""The event queue: events from any thread, taken by one thread in FIFO sequence."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kedge.runtime.watch_events import DEDUPLICATED_EVENTS
 
 Replied = Callable[[Any], None]
 
-QUEUED_REQUESTS_MAX = 10_000  # callers that may wait at the same time
+QUEUED_REQUESTS_MAX = 10_000  # more are rejected
 
 _REQUESTS = (
     e.ElectionRequested,
@@ -26,7 +26,7 @@ _REQUESTS = (
 
 
 class QueuedEvent(NamedTuple):
-    """An event in the queue, who asked, and since when it waits."""
+    """An event in the queue, the caller's callback, and the time since when it waits."""
 
     event: e.Event
     replied: Replied | None
@@ -34,18 +34,17 @@ class QueuedEvent(NamedTuple):
 
 
 class EventQueue:
-    """Bounded by what it holds: of events that say "look again" one of each kind waits, of callers
-    so many and no more."""
+    """A bounded queue: one of each deduplicated event, and a limited number of requests."""
 
     def __init__(self, now_ms: Callable[[], int]) -> None:
         self._now_ms = now_ms
         self._events: deque[QueuedEvent] = deque()
-        self._deduplicated: set[e.Event] = set()  # "look again" events that wait
+        self._deduplicated: set[e.Event] = set()  # queued events that need no duplicate
         self._requests = 0
         self._changed = Condition()
 
     def put(self, event: e.Event, replied: Replied | None = None) -> None:
-        """Queue an event; a request is refused when too many callers wait already."""
+        """Queue an event; raise Unavailable for a request when too many are queued."""
         with self._changed:
             if isinstance(event, DEDUPLICATED_EVENTS) and replied is None:
                 if event in self._deduplicated:
@@ -53,29 +52,29 @@ class EventQueue:
                 self._deduplicated.add(event)
             elif isinstance(event, _REQUESTS):
                 if self._requests >= QUEUED_REQUESTS_MAX:
-                    raise Unavailable("the controller is busy", hint="ask again later")
+                    raise Unavailable("the controller is busy", hint="try again later")
                 self._requests += 1
             self._events.append(QueuedEvent(event, replied, self._now_ms()))
             self._changed.notify_all()
 
     def __len__(self) -> int:
-        """How many events wait."""
+        """Return the number of queued events."""
         return len(self._events)
 
     def take(self) -> QueuedEvent | None:
-        """The next event, if any waits."""
+        """Return the next event, or None."""
         with self._changed:
             if not self._events:
                 return None
             queued = self._events.popleft()
             if isinstance(queued.event, DEDUPLICATED_EVENTS):
-                # from here on a new notice is news again
+                # from here on a new event must be queued again
                 self._deduplicated.discard(queued.event)
             self._requests -= isinstance(queued.event, _REQUESTS)
             return queued
 
     def drain(self, instead: e.Event | None = None) -> list[QueuedEvent]:
-        """Take everything out at once, and put one event in its place."""
+        """Remove all events, and put one event in their place."""
         with self._changed:
             drained = list(self._events)
             self._events.clear()
@@ -87,12 +86,12 @@ class EventQueue:
         return drained
 
     def wake(self) -> None:
-        """Let `wait` return."""
+        """Make `wait` return."""
         with self._changed:
             self._changed.notify_all()
 
     def wait(self, timeout_s: float, unless: Callable[[], bool]) -> None:
-        """Sleep until an event waits, the time is up, or there is a reason not to."""
+        """Sleep until an event is queued, the time is up, or `unless` holds."""
         with self._changed:
             if not self._events and not unless():
                 self._changed.wait(timeout_s)

@@ -1,7 +1,7 @@
-"""The store as a controller may use it: reads for everyone, writes only for who holds the role.
+"""The store with fenced writes: only the active controller can write.
 
-Every write is one transaction with a check of the controller epoch's version, so a controller
-that has been replaced writes nothing, however long it takes to notice.
+Every write is one transaction with a check of the controller epoch's version, so a controller that
+has been replaced writes nothing, even before it knows.
 """
 
 from __future__ import annotations
@@ -37,42 +37,42 @@ Outcome = Created | Written | Done | Conflict
 
 
 def ignore_warning(_words: str) -> None:
-    """For those who do not want to know."""
+    """The default for `warn`."""
 
 
 class FencedStore:
-    """A store and the version of the controller epoch that our writes depend on.
+    """A store and the version of the controller epoch that writes depend on.
 
-    `warn` takes one sentence on each thing in the store that cannot be read.
+    `warn` gets one sentence about each node that cannot be read.
     """
 
     def __init__(self, store: Store, warn: Callable[[str], None] = ignore_warning) -> None:
         self.store = store
         self.warn = warn
-        self.fence: int | None = None  # None while we do not hold the role
+        self.fence: int | None = None  # None while this process is not active
 
     # ---- reads --------------------------------------------------------------------------------
 
     def read(self, requests: Sequence[Read]) -> list[Answer]:
-        """Answers in order."""
+        """Return answers in sequence."""
         return self.store.batch(requests)
 
     def nodes(self, paths: Sequence[str], *, watch: bool = False) -> list[Node | None]:
-        """Nodes' data, None where there is none."""
+        """Return nodes' data, None where a node is absent."""
         answers = self.store.batch([GetData(path, watch) for path in paths])
         return [answer if isinstance(answer, Node) else None for answer in answers]
 
     def node(self, path: str, *, watch: bool = False) -> Node | None:
-        """One node's data."""
+        """Return one node's data."""
         return self.nodes([path], watch=watch)[0]
 
     def children(self, path: str, *, watch: bool = False) -> tuple[str, ...]:
-        """The names of a node's children; none where there is no node."""
+        """Return the names of a node's children; none if it is absent."""
         (answer,) = self.store.batch([GetChildren(path, watch)])
         return answer.names if isinstance(answer, Children) else ()
 
     def watched(self, path: str) -> Node | None:
-        """A node's data, None where there is none; its creation or next change is told."""
+        """Return a node's data, None if absent; its creation or next change is watched."""
         presence, answer = self.store.batch([Exists(path, watch=True), GetData(path)])
         found = isinstance(presence, Presence) and presence.stat is not None
         return answer if found and isinstance(answer, Node) else None
@@ -80,22 +80,22 @@ class FencedStore:
     # ---- writes -------------------------------------------------------------------------------
 
     def write(self, changes: Sequence[Change]) -> list[Outcome]:
-        """Carry out changes, each for itself, in one round; refusals are answers."""
+        """Apply changes, each on its own, in one round trip; conflicts are answers."""
         return [
             answer if isinstance(answer, Conflict) else answer[0]
             for answer in self.write_together([(change,) for change in changes])
         ]
 
     def write_one(self, change: Change) -> Outcome:
-        """Carry out one change."""
+        """Apply one change."""
         return self.write([change])[0]
 
     def write_together(
         self, groups: Sequence[tuple[Change, ...]]
     ) -> list[tuple[Created | Written | Done, ...] | Conflict]:
-        """Carry out groups of changes, each group whole or not at all, in one round."""
+        """Apply groups of changes, each group atomically, in one round trip."""
         if self.fence is None:
-            raise ControllerMoved("this process does not hold the controller's role")
+            raise ControllerMoved("this process is not the active controller")
         check = Check(CONTROLLER_EPOCH, self.fence)
         answers = self.store.batch([Multi((check, *group)) for group in groups])
         return [self._checked(answer) for answer in answers]
@@ -107,5 +107,5 @@ class FencedStore:
         if isinstance(answer, Refused) and answer.index > 0:
             return answer.error
         raise ControllerMoved(
-            "the controller epoch is no longer ours", hint="another controller has been elected"
+            "the controller epoch has changed", hint="another controller has been elected"
         )

@@ -1,4 +1,4 @@
-"""Leaderships in the store: one node per partition, read and written by the thousand."""
+"""Reads and writes the state nodes of partitions, in large batches."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Leaderships = dict[TopicPartition, Leadership]
 
 
 def read_leaderships(store: FencedStore, effect: ReadLeaderships) -> Leaderships:
-    """What is stored; an unreadable record counts as none."""
+    """Return the stored leaderships; a malformed one counts as absent."""
     paths = [state_path(tp) for tp in effect.partitions]
     found: Leaderships = {}
     for tp, node in zip(effect.partitions, store.nodes(paths, watch=effect.watch), strict=True):
@@ -37,12 +37,12 @@ def read_leaderships(store: FencedStore, effect: ReadLeaderships) -> Leaderships
             try:
                 found[tp] = decode(tp, node)
             except MalformedInput as error:
-                store.warn(f"{error}; the partition counts as never led")
+                store.warn(f"{error}; the partition counts as new")
     return found
 
 
 def decode(tp: TopicPartition, node: Node) -> Leadership:
-    """A leadership; the way without detours for records as they are usually written."""
+    """Decode a leadership, with a fast path for the usual form."""
     try:
         value: dict[str, Any] = orjson.loads(node.data or b"")
         if len(value) == 5:
@@ -58,7 +58,7 @@ def decode(tp: TopicPartition, node: Node) -> Leadership:
 
 
 def write_leaderships(store: FencedStore, effect: WriteLeaderships) -> WriteOutcome:
-    """Conditional writes, each for itself."""
+    """Write leaderships conditionally, each on its own."""
     wanted = with_controller_epoch(effect.wanted, effect.controller_epoch)
     changes = [
         SetData(state_path(tp), encode_state(leadership), leadership.partition_epoch)
@@ -76,8 +76,9 @@ def write_leaderships(store: FencedStore, effect: WriteLeaderships) -> WriteOutc
 
 
 def create_leaderships(store: FencedStore, effect: CreateLeaderships) -> WriteOutcome:
-    """First records: the partition's own node and its state in one step, so that a crash leaves
-    both or neither."""
+    """Create a partition's node and its state in one transaction, so that a crash leaves both or
+    neither.
+    """
     wanted = with_controller_epoch(effect.wanted, effect.controller_epoch)
     topics = sorted({tp.topic for tp in wanted})
     store.write([Create(partitions_path(topic)) for topic in topics])
@@ -103,7 +104,7 @@ def create_states(
     wanted: Leaderships,
     outcome: WriteOutcome,
 ) -> None:
-    """The states alone, for partitions whose own node is there already."""
+    """Create only the states, for partitions whose own node exists."""
     if not partitions:
         return
     answers = store.write([states[tp] for tp in partitions])
@@ -117,7 +118,7 @@ def create_states(
 def with_controller_epoch(
     leaderships: Mapping[TopicPartition, Leadership], epoch: int
 ) -> Leaderships:
-    """The same under this controller's epoch."""
+    """Return the same leaderships with this controller's epoch."""
     return {
         tp: Leadership(
             now.leader, now.isr, now.leader_epoch, now.partition_epoch, epoch, now.recovery
@@ -127,12 +128,12 @@ def with_controller_epoch(
 
 
 def with_partition_epoch(now: Leadership, version: int) -> Leadership:
-    """The same as the store has it now."""
+    """Return the same leadership with the version of its node."""
     return Leadership(
         now.leader, now.isr, now.leader_epoch, version, now.controller_epoch, now.recovery
     )
 
 
 def stored_partitions(store: FencedStore, topic: str) -> set[int]:
-    """The partitions that have a node of their own."""
+    """Return the partitions that have their own node."""
     return {int(name) for name in store.children(partitions_path(topic)) if name.isdigit()}

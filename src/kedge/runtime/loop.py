@@ -1,16 +1,16 @@
-"""The one loop: take an event, run its script, carry out each effect, hand back the answer.
+"""The controller's event loop: takes an event, runs its script, executes each effect.
 
-One thread, one queue, one event at a time: the context has no other writer. Adapters may own
-threads, and all they do is put events in the queue. The loop can be driven step by step, which is
-how the simulator and the tests run it, or on a thread of its own (`thread.LoopThread`).
+One thread, one queue, one event at a time: the context has no other writer. Adapters may have
+threads, which only put events in the queue. The loop is driven step by step, as in the simulator
+and in tests, or on its own thread (`thread.LoopThread`).
 
-What goes wrong with a script:
+Failures of a script:
 
-    ControllerMoved       look who holds the role; resign only if it is somebody else
-    store unavailable     the outcome of a write is unknown, so what we know may be wrong: forget
-    or session expired    everything, and run for the role again once the store is back
-    anything else         the caller is told UNKNOWN_SERVER_ERROR at once; the failure is noted with
-                          its event; the next event is taken
+    ControllerMoved       read the claim; resign only if another process has it
+    store unavailable     the outcome of a write is unknown, so the context may be wrong: reset it,
+    or session expired    and run for the role again once the store is available
+    anything else         the caller gets UNKNOWN_SERVER_ERROR at once; the error is logged with
+                          its event; the loop continues
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ from kedge.runtime.view import ControllerView, ViewPublisher
 from kedge.runtime.watch_events import event_of_watch
 from kedge.store.port import Session, Store, StoreEvent, WatchFired
 
-RETRY_MS = 1_000  # between attempts to begin anew, unless the store says that it is back
+RETRY_MS = 1_000  # between attempts to start again, unless the session reconnects
 
 
 class Loop:
-    """The controller, running. Everything but `put` and the store's notices is for one thread."""
+    """The running controller. All methods but `put` and `on_store_event` are for one thread."""
 
     def __init__(
         self,
@@ -87,14 +87,14 @@ class Loop:
     # ---- the queue: from any thread -----------------------------------------------------------
 
     def put(self, event: e.Event, replied: Replied | None = None) -> None:
-        """Queue an event; `replied` is called once with its answer, on the loop's thread.
+        """Queue an event; `replied` is called once with its response, on the loop's thread.
 
-        A request is refused with Unavailable when too many callers wait already.
+        Raises Unavailable for a request when too many callers wait already.
         """
         self._queue.put(event, replied)
 
     def on_store_event(self, event: StoreEvent) -> None:
-        """Take a event of the store."""
+        """Queue the event of a fired watch, or process a session change."""
         if isinstance(event, WatchFired):
             meaning = event_of_watch(event)
             if meaning is not None:
@@ -109,12 +109,12 @@ class Loop:
 
     @property
     def view(self) -> ControllerView:
-        """What the controller knows, as a value; from any thread."""
+        """The controller's state as a value; from any thread."""
         return self._views.view
 
     @property
     def queued(self) -> int:
-        """How many events wait; from any thread."""
+        """The number of queued events; from any thread."""
         return len(self._queue)
 
     @property
@@ -123,18 +123,20 @@ class Loop:
         return self._session is Session.CONNECTED and not (self._must_renew or self._must_restart)
 
     def _expire(self) -> None:
-        """Whatever waits was meant for a session that is gone: it is answered, not processed."""
+        """Drop the queued events, which belong to the old session; their callers get a response."""
         self._must_renew = True
         self._recover_at_ms = 0
         self.preempt(self._queue.drain(instead=e.SessionEnded()))
 
     def wake(self) -> None:
-        """Let `wait` return."""
+        """Make `wait` return."""
         self._queue.wake()
 
     def preempt(self, queued_event: list[QueuedEvent]) -> None:
-        """Answer callers whose events will not be processed. Leaders and those who want producer
-        ids get no answer: they ask again by themselves."""
+        """Respond to callers whose events are not processed.
+
+        AlterPartition and AllocateProducerIds get no response: brokers repeat these requests.
+        """
         self.metrics.preempted += len(queued_event)
         for event, replied, _ in queued_event:
             silent = isinstance(event, e.IsrChangeRequested | e.ProducerIdsRequested)
@@ -144,7 +146,7 @@ class Loop:
     # ---- one step at a time -------------------------------------------------------------------
 
     def step(self) -> bool:
-        """Process the next event; False if there was nothing to do."""
+        """Process the next event; False if there is none."""
         self._recover()
         due = self.rebalance_due_ms
         if due is not None and self._now_ms() >= due:
@@ -157,24 +159,24 @@ class Loop:
         return True
 
     def run_until_idle(self) -> int:
-        """Process events until none waits; how many there were."""
+        """Process events until the queue is empty; return how many there were."""
         steps = 0
         while self.step():
             steps += 1
         return steps
 
     def wait(self, timeout_s: float) -> None:
-        """Sleep until an event waits or the time is up."""
+        """Sleep until an event is queued or the time is up."""
         self._queue.wait(timeout_s, unless=lambda: self._must_renew)
 
     def close(self) -> None:
-        """Stop being a controller: callers that wait are refused, the session ends."""
+        """Stop: queued callers get an error response, and the session ends."""
         self.preempt(self._queue.drain())
         self._process(QueuedEvent(e.StopRequested(), None, self._now_ms()))
         self._store.close()
 
     def _recover(self) -> None:
-        """After a lost session or connection: begin anew as soon as the store lets us."""
+        """After a lost session or connection: start again as soon as the store is available."""
         must_recover = self._must_renew or self._must_restart
         if not must_recover or self._now_ms() < self._recover_at_ms:
             return
@@ -188,10 +190,10 @@ class Loop:
             self._must_renew = self._must_restart = False
             self.put(e.Started())
         except Unavailable as lost:
-            self._log_error("mending", lost)
+            self._log_error("recovery", lost)
 
     def run_script(self, script: Script[Any]) -> Any:
-        """Run a script by itself, outside any event; what goes wrong is raised."""
+        """Run a script outside any event; errors are raised."""
         return self._run("a script", script, no_reply)
 
     # ---- running scripts ------------------------------------------------------------------------
@@ -225,7 +227,7 @@ class Loop:
             )
 
     def _run(self, name: str, script: Script[Any], reply: Replied) -> Any:
-        """Run a script to its end; what the ports raise is thrown in where it happened."""
+        """Run a script to its end; errors of the ports are thrown at the yield."""
         self._current_event = name
         try:
             effect = next(script)
@@ -270,7 +272,7 @@ class Loop:
             self._log_error(name, error)
 
     def _reset_after_store_failure(self, lost: Unavailable) -> None:
-        """We do not know what we wrote, so we do not know anything."""
+        """Reset the context, since the outcome of the last write is unknown."""
         self.context.reset()
         self._views.publish()
         self.rebalance_due_ms = None
@@ -281,7 +283,7 @@ class Loop:
             self._must_restart = True
             self._recover_at_ms = self._now_ms() + RETRY_MS
 
-    # ---- notes ----------------------------------------------------------------------------------
+    # ---- logging --------------------------------------------------------------------------------
 
     def _once(self, replied: Replied | None, name: str) -> Replied:
         return (

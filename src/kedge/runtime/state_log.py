@@ -1,4 +1,4 @@
-"""The state-change log: structured entries for a sink."""
+"""Builds entries of the state-change log for a sink."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kedge.model import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class LogEntry:
-    """One thing worth reading later: what happened, in which event, with which details."""
+    """One log entry: what happened, in which event, with which details."""
 
     event: str
     what: str
@@ -29,7 +29,7 @@ def discard(_entry: LogEntry) -> None:
 
 
 def error_message(error: Exception) -> str:
-    """An error in one line; of those that are not ours, the kind says as much as the text."""
+    """Return an error in one line; errors of other libraries with their type."""
     text = " ".join(str(error).split())
     if isinstance(error, KedgeError):
         return text
@@ -39,7 +39,7 @@ def error_message(error: Exception) -> str:
 def entries_of(
     event: str, record: RecordPartitions | RecordReplicas | RecordMessage
 ) -> Iterator[LogEntry]:
-    """One entry for all that moved, one for all that did not."""
+    """Yield one entry for all transitions that succeeded, one for all that failed."""
     match record:
         case RecordMessage(message):
             yield LogEntry(event, message)
@@ -62,7 +62,7 @@ def entries_of(
 
 
 def _refused(refused: Mapping[TopicPartition, str], noun: str, where: str, state: str) -> str:
-    """The first that was refused and why, and how many others there are."""
+    """Return the first rejected one with its reason, and how many others there are."""
     tp, why = next(iter(refused.items()))
     if len(refused) == 1:
         return f"{tp}{where} ↛ {state}: {why}"

@@ -1,4 +1,4 @@
-"""Brokers and topics in the store."""
+"""Reads registrations of brokers, and reads and writes records of topics."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from kedge.store.znodes import (
 
 
 def read_brokers(store: FencedStore) -> dict[BrokerId, Registration]:
-    """All registrations; those that cannot be read are left out."""
+    """Return all registrations; malformed ones are left out."""
     names = store.children(BROKER_IDS, watch=True)
     ids = [b for b in (broker_id(store, name) for name in names) if b is not None]
     nodes = store.nodes([broker_path(b) for b in ids], watch=True)
@@ -46,22 +46,24 @@ def read_brokers(store: FencedStore) -> dict[BrokerId, Registration]:
 
 
 def broker_id(store: FencedStore, name: str) -> BrokerId | None:
-    """The broker that a node is named after, if it is one."""
+    """Return the broker id of a node's name, or None."""
     try:
         return broker_id_of(name)
     except MalformedInput as error:
-        store.warn(f"{error}; the node is passed over")
+        store.warn(f"{error}; the node is skipped")
         return None
 
 
 def read_broker(store: FencedStore, broker: BrokerId) -> Registration | None:
-    """One registration."""
+    """Return one registration."""
     return registration(store, broker, store.node(broker_path(broker), watch=True))
 
 
 def registration(store: FencedStore, broker: BrokerId, node: Node | None) -> Registration | None:
-    """A registration; the transaction that created it is the broker's epoch. A controller that is
-    registered for old brokers to find it is no broker."""
+    """Decode a registration; the broker epoch is the transaction that created the node.
+
+    The registration of a controller, for old brokers to find it, is not a broker's.
+    """
     if node is None:
         return None
     try:
@@ -79,7 +81,7 @@ def registration(store: FencedStore, broker: BrokerId, node: Node | None) -> Reg
 
 
 def read_topic_records(store: FencedStore, effect: ReadTopicRecords) -> dict[str, TopicRecord]:
-    """Topics that are there and can be read."""
+    """Return the topics that exist and can be decoded."""
     nodes = store.nodes([topic_path(t) for t in effect.topics], watch=True)
     return readable_records(store, effect.topics, nodes)
 
@@ -87,20 +89,23 @@ def read_topic_records(store: FencedStore, effect: ReadTopicRecords) -> dict[str
 def readable_records(
     store: FencedStore, topics: Sequence[str], nodes: Sequence[Node | None]
 ) -> dict[str, TopicRecord]:
-    """The records among nodes. One that cannot be read is left as it is: were it taken for a topic
-    without partitions, the id that it is assigned would overwrite it."""
+    """Return the records of nodes that can be decoded.
+
+    A malformed one is skipped: treated as a topic without partitions, it would be overwritten by
+    the assignment of an id.
+    """
     found: dict[str, TopicRecord] = {}
     for topic, node in zip(topics, nodes, strict=True):
         if node is not None:
             try:
                 found[topic] = topic_record(topic, node)
             except MalformedInput as error:
-                store.warn(f"{error}; the topic is passed over")
+                store.warn(f"{error}; the topic is skipped")
     return found
 
 
 def topic_record(topic: str, node: Node) -> TopicRecord:
-    """A topic as the controller knows it; the way without detours where nothing is moving."""
+    """Decode a topic, with a fast path for topics that are not being moved."""
     try:
         value: dict[str, Any] = orjson.loads(node.data or b"")
         if is_current_form(value):
@@ -115,12 +120,12 @@ def topic_record(topic: str, node: Node) -> TopicRecord:
 
 
 def by_number(partition: tuple[str, object]) -> int:
-    """Partitions sort by number, not by its digits."""
+    """Sort key: partitions by number, not by digits."""
     return int(partition[0])
 
 
 def is_current_form(value: dict[str, Any]) -> bool:
-    """Whether a topic's record is of today's form and lists nothing but plain replicas."""
+    """Return whether a record has the current version and no adding or removing replicas."""
     if value.get("version") != 3 or type(value.get("topic_id")) is not str:
         return False
     if value.get("adding_replicas") or value.get("removing_replicas"):
@@ -130,7 +135,7 @@ def is_current_form(value: dict[str, Any]) -> bool:
 
 
 def decoded_topic_record(topic: str, node: Node) -> TopicRecord:
-    """A topic in any form that was ever written."""
+    """Decode a topic record of any version."""
     found = decode_topic(topic, node.data)
     assignments = {TopicPartition(topic, p): a for p, a in found.partitions.items()}
     return TopicRecord(found.topic_id, assignments)
@@ -139,7 +144,7 @@ def decoded_topic_record(topic: str, node: Node) -> TopicRecord:
 def assign_topic_ids(
     store: FencedStore, effect: AssignTopicIds, new_topic_id: Callable[[], str]
 ) -> dict[str, str]:
-    """Write a new id beside each assignment, conditionally, until nobody wrote in between."""
+    """Write a new id with each assignment, conditionally, with retries."""
     assigned: dict[str, str] = {}
     remaining: list[str] = list(effect.topics)
     while remaining:
@@ -161,13 +166,13 @@ def assign_topic_ids(
 def encode_record(
     assignments: Mapping[TopicPartition, ReplicaAssignment], topic_id: str | None
 ) -> bytes:
-    """A topic's node."""
+    """Encode a topic's node."""
     partitions = {tp.partition: assignment for tp, assignment in assignments.items()}
     return encode_topic(TopicAssignment(partitions, topic_id))
 
 
 def store_assignment(store: FencedStore, effect: StoreAssignment) -> bool:
-    """Rewrite a topic; False if it is gone."""
+    """Rewrite a topic; False if it does not exist."""
     path = topic_path(effect.topic)
     while True:
         node = store.node(path)
@@ -184,8 +189,10 @@ def store_assignment(store: FencedStore, effect: StoreAssignment) -> bool:
 
 
 def delete_topic(store: FencedStore, effect: DeleteTopic) -> None:
-    """Remove everything children_of the topic; then, in one step, the topic, its configuration and the
-    order to delete it, so that no crash leaves one of these without the others."""
+    """Delete everything below the topic; then the topic, its config and its deletion request.
+
+    The last three are one transaction, so that no crash leaves one of them without the others.
+    """
     root, *others = (
         topic_path(effect.topic),
         topic_config_path(effect.topic),
@@ -209,7 +216,7 @@ def delete_topic(store: FencedStore, effect: DeleteTopic) -> None:
 
 
 def children_of(store: FencedStore, parents: list[str]) -> Iterable[str]:
-    """The paths of all children of these nodes."""
+    """Yield the paths of all children of these nodes."""
     answers = store.read([GetChildren(path) for path in parents])
     for path, answer in zip(parents, answers, strict=True):
         if isinstance(answer, Children):

@@ -1,4 +1,4 @@
-"""What the store tells us, as events: which watched node means what."""
+"""Maps fired watches of the store to events of the controller."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _BY_PATH_AND_CHANGE: dict[tuple[str, Change], e.Event] = {
 
 
 def event_of_watch(watch: WatchFired) -> e.Event | None:
-    """The event that a fired watch stands for; None where it means nothing to a controller."""
+    """Return the event of a fired watch; None if the controller ignores it."""
     known = _BY_PATH_AND_CHANGE.get((watch.path, watch.change))
     if known is not None or watch.change is not Change.DATA:
         return known
@@ -52,8 +52,8 @@ def event_of_watch(watch: WatchFired) -> e.Event | None:
             return None
 
 
-# Events that only say "look again". One that waits already sees whatever comes meanwhile, so a
-# second one need not wait beside it; that keeps the queue short however busy the store is.
+# Events that only mean "read again". A queued one will see all later changes too, so a second one
+# is not queued; that bounds the queue under any load of the store.
 DEDUPLICATED_EVENTS = (
     e.ControllerChanged,
     e.BrokersChanged,
