@@ -1,4 +1,4 @@
-"""A process without a free descriptor takes connections again as soon as it has one."""
+"""A process without a free descriptor accepts connections again as soon as it has one."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def no_descriptors() -> Generator[None]:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
-def test_a_port_takes_connections_again_and_the_log_has_two_lines(
+def test_a_port_accepts_connections_again_and_the_log_has_two_lines(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with (
@@ -51,7 +51,10 @@ def test_a_port_takes_connections_again_and_the_log_has_two_lines(
         client.settimeout(10)
         assert client.recv(1) != b""
         said = [record.getMessage().split(" ", 2)[2] for record in caplog.records]
-        assert said == ["cannot take connections: Too many open files", "takes connections again"]
+        assert said == [
+            "cannot accept connections: Too many open files",
+            "accepts connections again",
+        ]
 
 
 def test_the_control_socket_of_a_lab_goes_on_when_there_are_descriptors(tmp_path: Path) -> None:
