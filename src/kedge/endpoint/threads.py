@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar
 from kedge.controller.events import Event
 from kedge.errors import RequestTimedOut
 from kedge.runtime import ControllerView
-from kedge.store.port import Notice, Session, SessionChanged, Store
+from kedge.store.port import Session, SessionChanged, Store, StoreEvent
 
 T = TypeVar("T")
 
@@ -91,7 +91,7 @@ class StoreThread:
             self._expired = False
         return work()
 
-    def _hear(self, notice: Notice) -> None:
+    def _hear(self, notice: StoreEvent) -> None:
         if isinstance(notice, SessionChanged) and notice.state is Session.EXPIRED:
             self._expired = True
 

@@ -94,7 +94,7 @@ class Lab:
                 self.seats,
                 AskedDirectories(world, self.directories),
                 folder.cluster_id,
-                world.ensemble.failure,
+                world.ensemble.journal_failure,
             ),
             settings=cluster_settings(folder.settings),
             rng=_luck(folder.settings.seed),
@@ -215,7 +215,7 @@ class Lab:
         about = {
             "cluster_id": self.cluster_id,
             "bootstrap_servers": self.bootstrap_servers,
-            "storage_fault": self.world.ensemble.failure() or self.keeper.fault,
+            "storage_fault": self.world.ensemble.journal_failure() or self.keeper.fault,
         }
         return {"dir": str(self.folder.path), **about, **seen}
 

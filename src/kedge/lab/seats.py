@@ -20,7 +20,7 @@ from kedge.runtime.loop import Loop, Replied
 from kedge.sim.links import SimulatedLinks
 from kedge.sim.machines import broker_node
 from kedge.store.memory import MemoryStore
-from kedge.store.port import Notice
+from kedge.store.port import StoreEvent
 
 LOOK_MS = 2_000  # how often a candidate looks after what nobody tells it: timers, a store come back
 
@@ -40,7 +40,7 @@ class CandidateLoop(Loop):
         super().put(event, replied)
         self.rouse()
 
-    def hear(self, notice: Notice) -> None:
+    def hear(self, notice: StoreEvent) -> None:
         """Take a notice of the store."""
         super().hear(notice)
         self.rouse()
@@ -126,5 +126,5 @@ class Seat:
         self._world.clock.after(LOOK_MS, look)
 
 
-def _ignore(_notice: Notice) -> None:
+def _ignore(_notice: StoreEvent) -> None:
     """Nobody is left to hear it."""

@@ -43,7 +43,7 @@ from kedge.runtime.queue import EventQueue, Waiting
 from kedge.runtime.replies import OnceReply, Replied, nobody
 from kedge.runtime.state_log import LogEntry, Sink, entries_of, nowhere, words_of
 from kedge.runtime.view import ControllerView, ViewPublisher
-from kedge.store.port import Notice, Session, Store, WatchFired
+from kedge.store.port import Session, Store, StoreEvent, WatchFired
 
 RETRY_MS = 1_000  # between attempts to begin anew, unless the store says that it is back
 
@@ -94,7 +94,7 @@ class Loop:
         """
         self._queue.put(event, replied)
 
-    def hear(self, notice: Notice) -> None:
+    def hear(self, notice: StoreEvent) -> None:
         """Take a notice of the store."""
         if isinstance(notice, WatchFired):
             event = event_of(notice)

@@ -21,7 +21,7 @@ from kedge.sim.links import SimulatedLinks
 from kedge.sim.machines import reconnect
 from kedge.sim.seeds import Luck
 from kedge.store.memory import MemoryStore
-from kedge.store.port import Answer, Listener, Notice, Request, Session, SessionChanged
+from kedge.store.port import Answer, Listener, Request, Session, SessionChanged, StoreEvent
 
 if TYPE_CHECKING:
     from kedge.sim.world import World
@@ -230,7 +230,7 @@ class SimulatedLoop(Loop):
         super().put(event, replied)
         self.machine.wake()
 
-    def hear(self, notice: Notice) -> None:
+    def hear(self, notice: StoreEvent) -> None:
         super().hear(notice)
         if isinstance(notice, SessionChanged):
             self.is_connected = notice.state is not Session.SUSPENDED
