@@ -30,10 +30,10 @@ from kedge.store.port import (
     GetChildren,
     GetData,
     Node,
-    Notice,
     Session,
     SessionChanged,
     Store,
+    StoreEvent,
 )
 from kedge.store.znodes import (
     BROKER_IDS,
@@ -73,7 +73,7 @@ class Housekeeping:
         self._log = log
         self._is_registered = False
         self._has_expired = False
-        admin.listen(self._hear)
+        admin.listen(self._on_store_event)
         self._role = RoleLog(service.loop, admin, log)
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="housekeeping", daemon=True)
@@ -107,8 +107,8 @@ class Housekeeping:
             return 1.0
         return 0.0
 
-    def _hear(self, notice: Notice) -> None:
-        if isinstance(notice, SessionChanged) and notice.state is Session.EXPIRED:
+    def _on_store_event(self, event: StoreEvent) -> None:
+        if isinstance(event, SessionChanged) and event.state is Session.EXPIRED:
             self._has_expired = True
 
     def _renew_session(self) -> None:
