@@ -1,4 +1,4 @@
-"""`kedge pipeline`, as typed; and reading the tables without Spark."""
+"""The commands of `kedge pipeline`, and reading the tables without Spark."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Captured = pytest.CaptureFixture[str]
 
 
 @pytest.mark.real
-def test_findings_are_told_with_their_course_and_without_spark(tables: Path) -> None:
+def test_findings_have_their_time_series_and_need_no_spark(tables: Path) -> None:
     words = f"['pipeline', 'findings', '--output', {str(tables)!r}, '--report', 'json']"
     probe = (
         f"import sys; from kedge.cli.app import run; code = run({words}); "
@@ -51,11 +51,9 @@ def test_findings_are_told_with_their_course_and_without_spark(tables: Path) -> 
 
 @pytest.mark.real
 @pytest.mark.parametrize("at", ["p50", "p95", "max", "mean", "ewma", "forecast+7d"])
-def test_a_snapshot_carries_the_load_that_was_asked_for(
-    at: str, tables: Path, tmp_path: Path
-) -> None:
-    asked = ("pipeline", "loads", "--output", str(tables), "--cluster", "c01", "--at", at)
-    assert run([*asked, "--out", str(tmp_path / "made")]) == 0
+def test_a_snapshot_has_the_requested_load(at: str, tables: Path, tmp_path: Path) -> None:
+    requested = ("pipeline", "loads", "--output", str(tables), "--cluster", "c01", "--at", at)
+    assert run([*requested, "--out", str(tmp_path / "made")]) == 0
     made = read_snapshot(tmp_path / "made")
     figure = {"mean": '"sum" / n', "forecast+7d": '"sum" / n'}.get(at, f'"{at}"')
     wanted = query(
@@ -78,7 +76,7 @@ def test_arrow_and_duckdb_read_the_history_and_see_no_file_of_another_version(
 
 
 @pytest.mark.real
-def test_compaction_changes_the_files_and_no_answer(
+def test_compaction_changes_the_files_and_not_the_rows(
     tables: Path, tmp_path: Path, opened: Callable[[], AbstractContextManager[SparkSession]]
 ) -> None:
     output = tmp_path / "history"
@@ -90,7 +88,7 @@ def test_compaction_changes_the_files_and_no_answer(
     assert state(output) == before
 
 
-def test_retention_removes_old_days_and_the_runs_that_told_only_of_them(tmp_path: Path) -> None:
+def test_retention_removes_old_days_and_the_runs_with_only_such_rows(tmp_path: Path) -> None:
     days = ["2026-01-01", "2026-01-02", "2026-01-03"]
     for number, day in enumerate(days):
         for table in ("silver", "gold/rollup"):
@@ -143,9 +141,9 @@ def test_a_bad_request_is_one_sentence_and_exit_two(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert run(["pipeline", *words]) == 2
-    told = capsys.readouterr()
-    assert sentence in told.err
-    assert told.err.strip().splitlines()[-1].startswith("kedge: ")
+    reported = capsys.readouterr()
+    assert sentence in reported.err
+    assert reported.err.strip().splitlines()[-1].startswith("kedge: ")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -155,7 +153,7 @@ def test_every_command_explains_itself_with_an_example(command: str, capsys: Cap
     assert f"Example: kedge pipeline {command}" in " ".join(capsys.readouterr().out.split())
 
 
-def test_forecasts_are_told_in_days() -> None:
+def test_forecasts_are_in_days() -> None:
     assert (parse_load_statistic("forecast+30d").days, parse_load_statistic("p95").name) == (
         30,
         "p95",
