@@ -20,12 +20,13 @@ from pyspark.sql import SparkSession
 
 from kedge.cli.app import run
 from kedge.errors import InvalidRequest
-from kedge.files import read_snapshot
+from kedge.files import read_snapshot, write_snapshot
 from kedge.pipeline.compaction import _apply_retention, compact
 from kedge.pipeline.load_snapshots import parse_load_statistic
 from kedge.pipeline.manifest import Day, Manifest
 from kedge.pipeline.warehouse import StagedVersion
 from kedge.report.findings import sparkline
+from tests.balance.snapshots import lopsided
 from tests.pipeline.oracle import query, scan, state
 
 NOWHERE = ["--input", "nowhere", "--brokers", "b", "--assignment", "a", "--output", "o"]
@@ -126,13 +127,29 @@ def test_days_that_retention_removes_stay_in_the_accounts() -> None:
         (["findings", "--output", "x", "--kind", "odd"], "no kind 'odd'"),
         (["compact", "--output", "x", "--keep", "soon"], "write it in days, like 30d"),
         (["loads", "--output", "x", "--cluster", "c", "--out", "y", "--at", "p42"], "'p42'"),
-        (
-            ["ingest", *NOWHERE],
-            "no such directory",
-        ),
+        (["ingest", *NOWHERE], "no such directory"),
+        (["what-if", "--snapshot", "s"], "No scenarios given"),
+        (["what-if", "--snapshot", "s", "--grid", "colour=1"], "unknown axis 'colour'"),
+        (["what-if", "--snapshot", "s", "--grid", "traffic"], "has no values"),
+        (["what-if", "--snapshot", "s", "--grid", "traffic=1;traffic=2"], "'traffic=2'"),
+        (["what-if", "--snapshot", "s", "--grid", "traffic=fast"], "traffic=fast is not a number"),
+        (["what-if", "--snapshot", "s", "--grid", "traffic=-1"], "factor of traffic -1"),
+        (["what-if", "--snapshot", "s", "--grid", ";"], "no axis given"),
+        (["what-if", "--snapshot", "no", "--grid", "traffic=2"], "no such file or directory"),
+        (["what-if", "--snapshot", "s", "--grid", "lose-rack=z"], "unknown rack z"),
+        (["what-if", "--snapshot", "s", "--grid", "tolerance=-1"], "numbers from 0"),
+        (["what-if", "--snapshot", "s", "--grid", "tolerance=5"], "tolerance 5 is more than 1"),
+        (["what-if", "--snapshot", "s", "--scenarios", "no"], "no such file or directory"),
+        (["what-if", "--snapshot", "s", "--grid", "seed=1", "--out", "no/x"], "to write to"),
+        (["fleet", "--output", "no", "--out", "o"], "not a directory of pipeline tables"),
+        (["fleet", "--output", "no", "--out", "o", "--tolerance", "x"], "not a number from 0"),
+        (["verify-plans", "--plans", "no", "--snapshots", "s"], "no such file or directory"),
+        (["verify-plans", "--plans", "s", "--snapshots", "s"], "has no plans"),
+        (["verify-plans", "--plans", "s", "--snapshots", "s", "--out", "no/x"], "to write to"),
+        (["verify-plans", "--plans", "s", "--snapshots", "s", "--driver-memory", "x"], "like 2g"),
     ],
 )
-def test_a_bad_request_is_one_sentence_and_exit_two(
+def test_a_bad_request_is_one_sentence_and_starts_no_spark(
     words: list[str],
     sentence: str,
     tmp_path: Path,
@@ -140,14 +157,17 @@ def test_a_bad_request_is_one_sentence_and_exit_two(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    write_snapshot(lopsided(), "s")
     assert run(["pipeline", *words]) == 2
-    reported = capsys.readouterr()
-    assert sentence in reported.err
-    assert reported.err.strip().splitlines()[-1].startswith("kedge: ")
-    assert list(tmp_path.iterdir()) == []
+    last_line = capsys.readouterr().err.strip().splitlines()[-1]
+    assert last_line.startswith("kedge: ")
+    assert sentence in last_line
+    assert [path.name for path in tmp_path.iterdir()] == ["s"]
 
 
-@pytest.mark.parametrize("command", ["ingest", "findings", "loads", "compact"])
+@pytest.mark.parametrize(
+    "command", ["ingest", "findings", "loads", "compact", "fleet", "what-if", "verify-plans"]
+)
 def test_every_command_explains_itself_with_an_example(command: str, capsys: Captured) -> None:
     assert run(["pipeline", command, "--help"]) == 0
     assert f"Example: kedge pipeline {command}" in " ".join(capsys.readouterr().out.split())

@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from kedge.balance import Goals, figures_of
-from kedge.cli.app import run
 from kedge.errors import Conflict, InvalidRequest, MalformedJson, OutputNotOurs, SparkUnavailable
 from kedge.files import read_snapshot, write_snapshot
 from kedge.pipeline.fanout.fleet_plans import SUMMARY, FleetRequest, fleet, reproducible_plan
@@ -311,53 +310,7 @@ def test_the_commands_give_the_same_plans_on_a_spark_cluster(
 # ---- as typed -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (["what-if", "--snapshot", "s"], "No scenarios given"),
-        (["what-if", "--snapshot", "s", "--grid", "colour=1"], "unknown axis 'colour'"),
-        (["what-if", "--snapshot", "s", "--grid", "traffic"], "has no values"),
-        (["what-if", "--snapshot", "s", "--grid", "traffic=1;traffic=2"], "'traffic=2'"),
-        (["what-if", "--snapshot", "s", "--grid", "traffic=fast"], "traffic=fast is not a number"),
-        (["what-if", "--snapshot", "s", "--grid", "traffic=-1"], "factor of traffic -1"),
-        (["what-if", "--snapshot", "s", "--grid", ";"], "no axis given"),
-        (["what-if", "--snapshot", "no", "--grid", "traffic=2"], "no such file or directory"),
-        (["what-if", "--snapshot", "s", "--grid", "lose-rack=z"], "unknown rack z"),
-        (["what-if", "--snapshot", "s", "--grid", "tolerance=-1"], "numbers from 0"),
-        (["what-if", "--snapshot", "s", "--grid", "tolerance=5"], "tolerance 5 is more than 1"),
-        (["what-if", "--snapshot", "s", "--scenarios", "no"], "no such file or directory"),
-        (["what-if", "--snapshot", "s", "--grid", "seed=1", "--out", "no/x"], "to write to"),
-        (["fleet", "--output", "no", "--out", "o"], "not a directory of pipeline tables"),
-        (["fleet", "--output", "no", "--out", "o", "--tolerance", "x"], "not a number from 0"),
-        (["verify-plans", "--plans", "no", "--snapshots", "s"], "no such file or directory"),
-        (["verify-plans", "--plans", "s", "--snapshots", "s"], "has no plans"),
-        (["verify-plans", "--plans", "s", "--snapshots", "s", "--out", "no/x"], "to write to"),
-        (["verify-plans", "--plans", "s", "--snapshots", "s", "--driver-memory", "x"], "like 2g"),
-    ],
-)
-def test_a_bad_request_is_one_sentence_and_starts_no_spark(
-    words: list[str],
-    sentence: str,
-    tmp_path: Path,
-    capsys: Captured,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    write_snapshot(lopsided(), "s")
-    assert run(["pipeline", *words]) == 2
-    reported = capsys.readouterr().err.strip().splitlines()
-    assert reported[-1].startswith("kedge: ")
-    assert sentence in reported[-1]
-    assert [path.name for path in tmp_path.iterdir()] == ["s"]
-
-
 def test_a_grid_with_too_many_scenarios_is_refused() -> None:
     many = ",".join(map(str, range(1, 401)))
     with pytest.raises(InvalidRequest, match="160000 scenarios"):
         parse_grid(f"seed={many};add-brokers={many}")
-
-
-@pytest.mark.parametrize("command", ["fleet", "what-if", "verify-plans"])
-def test_every_command_explains_itself_with_an_example(command: str, capsys: Captured) -> None:
-    assert run(["pipeline", command, "--help"]) == 0
-    assert f"Example: kedge pipeline {command}" in " ".join(capsys.readouterr().out.split())
