@@ -11,7 +11,7 @@ from kedge.cluster import KafkaAdmin, MemoryCluster
 from kedge.cluster.port import TopicOrder
 from kedge.pipeline.schemas import BROKERS, SAMPLE_COLUMNS
 from kedge.pipeline.sources.cluster_reader import KafkaClusterDataSource, table_rows
-from tests.endpoint.lab import lab
+from tests.endpoint.endpoint_cluster import endpoint_cluster
 
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
 
@@ -36,7 +36,7 @@ def test_spark_reads_the_brokers_and_the_assignment_of_a_live_cluster(
     spark: SparkSession,
 ) -> None:
     spark.dataSource.register(KafkaClusterDataSource)
-    with lab() as cluster:
+    with endpoint_cluster() as cluster:
         admin = KafkaAdmin(cluster.bootstrap)
         admin.create_topics([TopicOrder("orders", partitions=2, replication_factor=2)])
         wanted = table_rows(admin, "assignment", NOON)

@@ -25,7 +25,7 @@ from kedge.files import (
     write_atomically,
 )
 from kedge.files.opening import read_at_most
-from kedge.model.arrow import Reader, Table, arrow, compute
+from kedge.model.arrow import Table, TableReader, arrow, compute
 
 BROKERS = "brokers.parquet"
 ASSIGNMENT = "assignment.parquet"
@@ -53,9 +53,9 @@ class Reference:
 def read_reference(brokers: Path, assignment: Path) -> Reference:
     """Read both files; every replica must be on a broker of the brokers table."""
     with said_of(brokers):
-        broker_table = _checked_brokers(Reader(_read(brokers), "brokers"))
+        broker_table = _checked_brokers(TableReader(_read(brokers), "brokers"))
     with said_of(assignment):
-        placed = _checked_assignment(Reader(_read(assignment), "assignment"))
+        placed = _checked_assignment(TableReader(_read(assignment), "assignment"))
         replicas = _replicas(placed)
         _check_known(replicas, broker_table)
     return Reference(broker_table, placed, replicas)
@@ -114,17 +114,17 @@ def _check_nesting(data: bytes) -> None:
             raise MalformedInput(what, place=f"line {number}", hint="a row has one list at most")
 
 
-def _checked_brokers(reader: Reader) -> Table:
+def _checked_brokers(reader: TableReader) -> Table:
     pa = arrow()
-    clusters, cluster = reader.every_text("cluster")
-    ids = reader.every_whole("broker")
-    racks, rack = reader.texts("rack")
-    disk = reader.wholes("disk_capacity_bytes")
+    clusters, cluster = reader.required_strings("cluster")
+    ids = reader.required_ints("broker")
+    racks, rack = reader.strings("rack")
+    disk = reader.ints("disk_capacity_bytes")
     if not len(ids):
         raise MalformedInput("the table has no brokers", place=reader.name)
     _reject_first(reader, "broker", "not a valid broker id", (ids < 0) | (ids >= 2**31))
     _reject_first(
-        reader, "disk_capacity_bytes", "disk capacity below 1 byte", disk.told & (disk.values < 1)
+        reader, "disk_capacity_bytes", "disk capacity below 1 byte", disk.known & (disk.values < 1)
     )
     _reject_repeated(reader, "broker", np.stack([cluster, ids], axis=1))
     return pa.table(
@@ -132,18 +132,18 @@ def _checked_brokers(reader: Reader) -> Table:
             "cluster": _texts(clusters, cluster),
             "broker": pa.array(ids.astype(np.int32)),
             "rack": _texts(racks, rack),
-            "disk_capacity_bytes": pa.array(disk.values, mask=~disk.told),
+            "disk_capacity_bytes": pa.array(disk.values, mask=~disk.known),
         }
     )
 
 
-def _checked_assignment(reader: Reader) -> Table:
+def _checked_assignment(reader: TableReader) -> Table:
     pa = arrow()
-    clusters, cluster = reader.every_text("cluster")
-    topics, topic = reader.every_text("topic")
-    partition = reader.every_whole("partition")
-    lists = reader.every_list("replicas")
-    leader = reader.wholes("leader")
+    clusters, cluster = reader.required_strings("cluster")
+    topics, topic = reader.required_strings("topic")
+    partition = reader.required_ints("partition")
+    lists = reader.required_int_lists("replicas")
+    leader = reader.ints("leader")
     bad = (partition < 0) | (partition >= 2**31)
     _reject_first(reader, "partition", "not a valid partition id", bad)
     _reject_first(reader, "replicas", "the partition has no replicas", np.diff(lists.offsets) == 0)
@@ -156,7 +156,7 @@ def _checked_assignment(reader: Reader) -> Table:
             "replicas": pa.ListArray.from_arrays(
                 pa.array(lists.offsets.astype(np.int32)), pa.array(lists.values.astype(np.int32))
             ),
-            "leader": pa.array(leader.values.astype(np.int32), mask=~leader.told),
+            "leader": pa.array(leader.values.astype(np.int32), mask=~leader.known),
         }
     )
 
@@ -174,7 +174,7 @@ def _replicas(assignment: Table) -> Table:
     table = table.add_column(1, "broker", pc.list_flatten(lists))
     row: Any = np.asarray(parent)
     _reject_repeated(
-        Reader(table, "assignment"), "replicas", np.stack([row, table["broker"]], axis=1)
+        TableReader(table, "assignment"), "replicas", np.stack([row, table["broker"]], axis=1)
     )
     return table.append_column("replica", arrow().array(np.arange(len(row), dtype=np.int64)))
 
@@ -195,14 +195,14 @@ def _texts(names: list[str], index: Any) -> Any:
     return pa.array(names, pa.string()).take(known)
 
 
-def _reject_first(reader: Reader, column: str, what: str, bad: Any) -> None:
+def _reject_first(reader: TableReader, column: str, what: str, bad: Any) -> None:
     if bad.any():
-        raise reader.refuse(what, column, int(np.flatnonzero(bad)[0]))
+        raise reader.malformed(what, column, int(np.flatnonzero(bad)[0]))
 
 
-def _reject_repeated(reader: Reader, column: str, keys: Any) -> None:
+def _reject_repeated(reader: TableReader, column: str, keys: Any) -> None:
     order = np.lexsort(keys.T[::-1])
     same = (keys[order][1:] == keys[order][:-1]).all(axis=1)
     if same.any():
         row = int(order[1:][np.flatnonzero(same)[0]])
-        raise reader.refuse("the row is a duplicate", column, row)
+        raise reader.malformed("the row is a duplicate", column, row)
