@@ -59,7 +59,7 @@ def _made(directory: Path, size: str, seed: int) -> Metrics:
 def _is_as_expected(made: Metrics, form: Format, spark: SparkSession) -> bool:
     began = time.perf_counter()
     output = made.directory / f"history-{form}"
-    done = ingest(made.request(form, output), lambda: nullcontext(spark))
+    done = ingest(made.request(form, output), lambda rows: nullcontext(spark))
     took = time.perf_counter() - began
     try:
         check_all(made, output, form)
@@ -76,7 +76,9 @@ def _compare(made: Metrics, scratch: Path) -> None:
     here, there = made.directory / f"history-{Format.PARQUET}", made.directory / "history-cluster"
     with spark_cluster(scratch / "cluster") as cluster:
         session = SessionSettings(master=cluster.url, driver_memory="1g")
-        ingest(made.request(Format.PARQUET, there), lambda: spark_session(session))
+        ingest(
+            made.request(Format.PARQUET, there), lambda rows: spark_session(session.for_rows(rows))
+        )
     for table, columns in TABLES.items():
         one, other = (f"select {columns} from {scan(at, table)}" for at in (here, there))
         for first, second in ((one, other), (other, one)):

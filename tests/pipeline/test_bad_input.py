@@ -28,7 +28,7 @@ from kedge.pipeline.sources.sample_files import Format, find_files, new_files
 from kedge.pipeline.warehouse import open_warehouse, published_version
 
 
-def no_spark() -> AbstractContextManager[Any]:
+def no_spark(rows: int) -> AbstractContextManager[Any]:
     """A session factory that must not be called."""
     raise AssertionError("Spark was started")
 
