@@ -14,7 +14,7 @@ from kedge.balance.goals.capacity import typical_capacity
 from kedge.balance.goals.goals import Goals, NewBroker, expression
 from kedge.errors import InvalidRequest, UnknownBroker, UnknownTopicOrPartition
 from kedge.model import Broker, BrokerId, BrokerState
-from kedge.model.columns import Bools, Int32s, rows_told
+from kedge.model.columns import Bools, Int32s, non_empty_rows
 from kedge.model.snapshot import Snapshot
 
 
@@ -45,7 +45,7 @@ def fixed_partitions(snapshot: Snapshot, goals: Goals) -> Bools:
 
 def moving_partitions(snapshot: Snapshot) -> Bools:
     """Partitions that are being reassigned already."""
-    return rows_told(snapshot.adding) | rows_told(snapshot.removing)
+    return non_empty_rows(snapshot.adding) | non_empty_rows(snapshot.removing)
 
 
 def settled_assignment(snapshot: Snapshot) -> Int32s:

@@ -49,10 +49,10 @@ class Setting(NamedTuple):
 
 
 ATTEMPTS = (
-    (Setting(1e-4, 0.2, 12), Setting(4e-5, 0.3, 12)),
-    (Setting(2e-4, 0.3, 20), Setting(2e-5, 0.5, 20)),  # where those did not come near the bound
+    (Setting(1e-4, 0.2, 8), Setting(4e-5, 0.3, 8)),
+    (Setting(2e-4, 0.3, 12), Setting(2e-5, 0.5, 12)),  # where those did not come near the bound
 )
-LAST_ATTEMPT = Setting(1e-5, 2.0, 25)  # where a broker is still overloaded
+LAST_ATTEMPT = Setting(1e-5, 2.0, 12)  # where a broker is still overloaded
 
 
 class Merit(NamedTuple):
