@@ -26,8 +26,7 @@ from kedge.controller.effects import (
 from kedge.controller.leader_election import succeed, without_replica
 from kedge.controller.requests import RequestBatch
 from kedge.controller.states import REPLICA_MAY_COME_FROM, ReplicaState
-from kedge.model import BrokerId, Leadership, ReplicaAssignment, TopicPartition
-from kedge.model.partition import NO_LEADER
+from kedge.model import NO_LEADER, BrokerId, Leadership, ReplicaAssignment, TopicPartition
 from kedge.model.scala_map_order import immutable_map_order
 
 Replicas = Mapping[BrokerId, Iterable[TopicPartition]]  # partitions by the broker of the replica
