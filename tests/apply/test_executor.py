@@ -32,8 +32,8 @@ from kedge.cluster.port import (
     ConfigResource,
     Configs,
     ResourceKind,
+    TopicCreation,
     TopicDescription,
-    TopicOrder,
     broker_resource,
 )
 from kedge.errors import (
@@ -61,7 +61,7 @@ class Bench:
 
     def __init__(self, state: Path) -> None:
         self.cluster = MemoryCluster(4)
-        self.cluster.create_topics([TopicOrder("t", assignment={0: (B1, B2), 1: (B2, B3)})])
+        self.cluster.create_topics([TopicCreation("t", assignment={0: (B1, B2), 1: (B2, B3)})])
         self.cluster.hold_moves = True
         self.runs = Runs(state, "memory")
         entries = (Reassignment.anywhere(T0, (B4, B2)), Reassignment.anywhere(T1, (B3, B4)))
@@ -456,7 +456,7 @@ def test_a_run_that_fails_removes_its_throttles_and_says_so(
 
 
 def test_a_cluster_in_trouble_is_not_given_more_moves(bench: Bench) -> None:
-    bench.cluster.create_topics([TopicOrder("other", assignment={0: (B1, B4)})])
+    bench.cluster.create_topics([TopicCreation("other", assignment={0: (B1, B4)})])
     bench.cluster.stop_broker(B4)
     plan = Plan((Reassignment.anywhere(T0, (B3, B2)),), {T0: (B1, B2)})
     times = iter(range(0, 10_000, 5))
@@ -467,7 +467,7 @@ def test_a_cluster_in_trouble_is_not_given_more_moves(bench: Bench) -> None:
 
 
 def test_new_moves_wait_while_the_cluster_is_in_trouble(bench: Bench) -> None:
-    bench.cluster.create_topics([TopicOrder("other", assignment={0: (B1, B2)})])
+    bench.cluster.create_topics([TopicCreation("other", assignment={0: (B1, B2)})])
     clock = [0.0]
 
     def wait(seconds: float) -> None:
@@ -489,7 +489,7 @@ def test_new_moves_wait_while_the_cluster_is_in_trouble(bench: Bench) -> None:
 
 def test_a_plan_that_leaves_no_more_replicas_than_must_be_in_sync_warns(bench: Bench) -> None:
     configs = {"min.insync.replicas": "2"}
-    bench.cluster.create_topics([TopicOrder("m", assignment={0: (B1, B2, B3)}, configs=configs)])
+    bench.cluster.create_topics([TopicCreation("m", assignment={0: (B1, B2, B3)}, configs=configs)])
     m0 = TopicPartition("m", 0)
     plan = Plan((Reassignment.anywhere(m0, (B1, B2)),), {m0: (B1, B2, B3)})
     (warning,) = preview(bench.cluster, plan, RunOptions()).warnings

@@ -21,8 +21,8 @@ from kedge.apply import (
 )
 from kedge.cluster.memory import MemoryCluster
 from kedge.cluster.port import (
+    TopicCreation,
     TopicDescription,
-    TopicOrder,
     broker_resource,
     topic_resource,
 )
@@ -60,8 +60,8 @@ class Bench:
     def __init__(self, directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
         self.cluster = MemoryCluster(4)
         assignment = {number: list(replicas) for number, replicas in BEFORE.items()}
-        self.cluster.create_topics([TopicOrder("t", assignment=assignment)])
-        self.cluster.create_topics([TopicOrder("u", assignment={0: (B1, B2)})])
+        self.cluster.create_topics([TopicCreation("t", assignment=assignment)])
+        self.cluster.create_topics([TopicCreation("u", assignment={0: (B1, B2)})])
         self.desk = Desk(self.cluster, capsys)
         self.state = directory / "state"
         self.runs = Runs(self.state, "memory")

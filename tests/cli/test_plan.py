@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from kedge.cli.plan_show import ProgressLine, progress_text
 from kedge.cluster.memory import MemoryCluster
-from kedge.cluster.port import TopicOrder
+from kedge.cluster.port import TopicCreation
 from kedge.files import read_snapshot, write_snapshot
 from kedge.model import BrokerId
 from kedge.plan import parse_plan
@@ -199,7 +198,7 @@ def test_new_replicas_are_given_directories(kedge: Kedge, tmp_path: Path) -> Non
 def live() -> MemoryCluster:
     cluster = MemoryCluster(4)
     lists = {p: [BrokerId(1 + p % 2), BrokerId(2 - p % 2)] for p in range(8)}
-    cluster.create_topics([TopicOrder("orders", assignment=lists)])
+    cluster.create_topics([TopicCreation("orders", assignment=lists)])
     return cluster
 
 
@@ -240,7 +239,7 @@ def test_a_plan_holds_against_a_later_snapshot_of_a_cluster_that_grew(
 def test_a_controller_that_is_no_broker_is_not_planned_with(kedge: Kedge, tmp_path: Path) -> None:
     cluster = MemoryCluster(3, controller_node=BrokerId(1000))
     lists = {p: [BrokerId(1), BrokerId(2)] for p in range(6)}
-    cluster.create_topics([TopicOrder("orders", assignment=lists)])
+    cluster.create_topics([TopicCreation("orders", assignment=lists)])
     out, plan = tmp_path / "taken.json", tmp_path / "plan.json"
     with clusters_from(lambda _address, _settings: cluster):
         assert kedge("snapshot", "--bootstrap-server", "here:1", "--out", str(out)).code == 0
@@ -257,31 +256,3 @@ def test_a_broker_that_is_gone_is_dead_in_the_snapshot(kedge: Kedge, tmp_path: P
         assert kedge("snapshot", "--bootstrap-server", "here:1", "--out", str(out)).code == 0
     states = {broker.id: str(broker.state) for broker in read_snapshot(out).brokers}
     assert states == {1: "dead", 2: "alive", 3: "alive", 4: "alive"}
-
-
-class Terminal:
-    """A stream that says that somebody looks."""
-
-    def __init__(self) -> None:
-        self.text = ""
-
-    def isatty(self) -> bool:
-        return True
-
-    def write(self, text: str) -> int:
-        self.text += text
-        return len(text)
-
-    def flush(self) -> None: ...
-
-
-def test_progress_is_one_line_that_is_gone_in_the_end() -> None:
-    from kedge.balance import Progress
-
-    at = Progress("drain", 0.1, 2.2e12, 2e12, 30, 4)
-    said = "drain: 30 moves, 2.2 TB (bound 2.0 TB, +10.0 %), 4 brokers outside 10.0 %"
-    assert progress_text(at) == said
-    screen = Terminal()
-    with ProgressLine(screen) as line:  # pyright: ignore[reportArgumentType]
-        line.show(at)
-    assert screen.text == f"\r{said}\r{' ' * len(said)}\r"

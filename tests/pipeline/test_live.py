@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 import pytest
 from pyspark.sql import SparkSession
 
-from kedge.cluster import KafkaAdmin, MemoryCluster
-from kedge.cluster.port import TopicOrder
+from kedge.cluster.kafka_admin import KafkaAdmin
+from kedge.cluster.memory import MemoryCluster
+from kedge.cluster.port import TopicCreation
 from kedge.pipeline.schemas import BROKERS, SAMPLE_COLUMNS
 from kedge.pipeline.sources.live import LiveCluster, rows_of
 from tests.endpoint.lab import lab
@@ -18,7 +19,7 @@ NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
 
 def test_a_cluster_tells_its_brokers_its_assignment_and_its_samples() -> None:
     cluster = MemoryCluster(3)
-    cluster.create_topics([TopicOrder("orders", partitions=2, replication_factor=3)])
+    cluster.create_topics([TopicCreation("orders", partitions=2, replication_factor=3)])
     name = cluster.describe().cluster_id
     assert [row[:3] for row in rows_of(cluster, "brokers", NOON)] == [
         (name, broker, f"r{broker}") for broker in (1, 2, 3)
@@ -38,7 +39,7 @@ def test_spark_reads_the_brokers_and_the_assignment_of_a_cluster_it_reaches(
     spark.dataSource.register(LiveCluster)
     with lab() as cluster:
         admin = KafkaAdmin(cluster.bootstrap)
-        admin.create_topics([TopicOrder("orders", partitions=2, replication_factor=2)])
+        admin.create_topics([TopicCreation("orders", partitions=2, replication_factor=2)])
         wanted = rows_of(admin, "assignment", NOON)
         admin.close()
         reader = spark.read.format("kedge-cluster").option("bootstrap", cluster.bootstrap)

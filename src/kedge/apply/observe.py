@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from kedge.cluster.port import Cluster, PartitionDescription, topic_resource
+from kedge.cluster.port import (
+    Cluster,
+    PartitionDescription,
+    TopicDescription,
+    topic_resource,
+)
 from kedge.errors import KedgeError, UnknownTopicOrPartition
 from kedge.execution import (
     ANYWHERE,
@@ -36,7 +41,7 @@ def observe(cluster: Cluster, changes: Sequence[Change], target: Target = ANYWHE
     wanted = {change.tp for change in changes}
     moving = cluster.reassignments()
     alive = cluster.describe().alive
-    found = _partitions(cluster, sorted({tp.topic for tp in wanted}))
+    found = _partitions(cluster, {tp.topic for tp in wanted})
     known = {tp: each for tp, each in found.items() if tp in wanted}
     directories, sizes = _log_dirs(cluster, changes, alive)
     seen = Observation(
@@ -74,17 +79,29 @@ def observe_until_confirmed(
         sleep(RECHECK_S)
 
 
-def _partitions(
-    cluster: Cluster, topics: Sequence[str]
-) -> dict[TopicPartition, PartitionDescription]:
-    found: dict[TopicPartition, PartitionDescription] = {}
-    for name, topic in (cluster.describe_topics(topics) if topics else {}).items():
-        if isinstance(topic, UnknownTopicOrPartition):
+def described_topics(
+    cluster: Cluster, names: Iterable[str], *, all_exist: bool = False
+) -> dict[str, TopicDescription]:
+    """Topics by name; absent ones are left out, unless `all_exist` is demanded."""
+    listed = sorted(set(names))
+    found: dict[str, TopicDescription] = {}
+    for name, topic in (cluster.describe_topics(listed) if listed else {}).items():
+        if isinstance(topic, UnknownTopicOrPartition) and not all_exist:
             continue
         if isinstance(topic, KedgeError):
             raise topic
-        found |= {TopicPartition(name, each.partition): each for each in topic.partitions}
+        found[name] = topic
     return found
+
+
+def _partitions(
+    cluster: Cluster, topics: Iterable[str]
+) -> dict[TopicPartition, PartitionDescription]:
+    return {
+        TopicPartition(name, each.partition): each
+        for name, topic in described_topics(cluster, topics).items()
+        for each in topic.partitions
+    }
 
 
 def _log_dirs(
@@ -126,7 +143,7 @@ def observe_health(cluster: Cluster, inside: Iterable[TopicPartition]) -> Health
     alive = cluster.describe().alive
     partitions = [
         PartitionHealth(tp, each.replicas, each.isr, moving[tp].adding if tp in moving else ())
-        for tp, each in _partitions(cluster, list(cluster.topic_names())).items()
+        for tp, each in _partitions(cluster, cluster.topic_names()).items()
         if tp not in excluded
     ]
     suspects = sorted({each.tp.topic for each in partitions if each.under_replicated})

@@ -50,26 +50,15 @@ def connected(
             if not bootstrap
             else "use either --bootstrap-server or --zookeeper",
         )
-    if zookeeper:
-        with _through_zookeeper(zookeeper) as cluster:
-            yield cluster
-        return
-    from kedge.wiring import open_cluster
+    from kedge.wiring import open_cluster, open_cluster_through_zookeeper
 
-    with open_cluster(bootstrap, _settings(command_config)) as cluster:
+    opened = (
+        open_cluster_through_zookeeper(zookeeper)
+        if zookeeper
+        else open_cluster(bootstrap, _settings(command_config))
+    )
+    with opened as cluster:
         yield cluster
-
-
-@contextmanager
-def _through_zookeeper(address: str) -> Generator[Cluster]:
-    from kedge.cli.zookeeper_cluster import ZooKeeperCluster
-    from kedge.store.zookeeper import ZooKeeperStore
-
-    cluster = ZooKeeperCluster(ZooKeeperStore(address))
-    try:
-        yield cluster
-    finally:
-        cluster.close()
 
 
 def _settings(path: Path | None) -> dict[str, str]:

@@ -77,8 +77,8 @@ def _check_broker(plan: Plan, cluster: Snapshot | None, broker: int) -> None:
 
 
 def _lines(plan: Plan, partition: str | None, broker: int | None) -> list[str]:
-    from kedge.cli.plan_show import plan_lines
     from kedge.model import BrokerId
+    from kedge.report.plan_summary import plan_lines
     from kedge.report.plans import broker_lines, grounds, partition_lines
 
     if partition is not None:

@@ -14,7 +14,6 @@ from kedge.cli.lab_options import LabOptions
 from kedge.cli.option_group import taking
 from kedge.cli.options import Output, OutputOption, echo, help_without_command, say
 from kedge.errors import InvalidRequest
-from kedge.model.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,8 +57,6 @@ def up_command(
         _show_start(start_detached(lambda ready: _serve(place, asked, ready, log=log), log), output)
         return
     _serve(place, asked, lambda about: _show_start(about, output))
-    if sys.stderr.isatty():
-        say("")
 
 
 def _serve(
@@ -69,7 +66,7 @@ def _serve(
     *,
     log: Path | None = None,
 ) -> None:
-    """Be a lab until told to end; with a log, what is to be said goes there."""
+    """Run a lab until it is stopped; with a log, messages go there."""
     from kedge.lab.detached import say_into
     from kedge.lab.folder import open_or_make
     from kedge.lab.process import LabProcess
@@ -86,7 +83,14 @@ def _serve(
             "written and are gone"
         )
     ready(about)
-    process.run(lambda: None if log is not None else _live_line(process.lab.status()))
+    if log is not None:
+        process.run(lambda: None)
+        return
+    from kedge.cli.live_progress import status_line
+    from kedge.report.lab import live_line
+
+    with status_line() as show:
+        process.run(lambda: show(live_line(process.lab.status())))
 
 
 def _show_start(about: dict[str, Any], output: Output) -> None:
@@ -105,20 +109,7 @@ def _show_start(about: dict[str, Any], output: Output) -> None:
     sys.stdout.flush()
 
 
-def _live_line(status: dict[str, Any]) -> None:
-    """One line that is written over and over, on a terminal."""
-    if not sys.stderr.isatty():
-        return
-    up = sum(broker["up"] for broker in status["brokers"])
-    line = (
-        f"{status['lab_time'][:19]}  {up}/{len(status['brokers'])} brokers  "
-        f"controller {status['controller']}  {status['partitions']} partitions, "
-        f"{status['under_replicated']} under-replicated, {len(status['moves'])} moving"
-    )
-    typer.echo(f"\r{printable(line)}\033[K", nl=False, err=True)
-
-
-# ---- orders -------------------------------------------------------------------------------------
+# ---- requests -----------------------------------------------------------------------------------
 
 
 @app.command("down")
@@ -143,7 +134,7 @@ def status_command(folder: DirOption, output: OutputOption = Output.TABLE) -> No
 
     Example: kedge lab status --dir lab --output json
     """
-    status = _order(folder, "status")
+    status = _request(folder, "status")
     if output is Output.JSON:
         echo_json(status)
     else:
@@ -165,7 +156,7 @@ def inject_command(
 
     Example: kedge lab inject --dir lab broker-crash 2
     """
-    echo(str(_order(folder, "inject", kind=kind, arguments=arguments or [])))
+    echo(str(_request(folder, "inject", kind=kind, arguments=arguments or [])))
 
 
 @app.command("fill")
@@ -182,7 +173,7 @@ def fill_command(
     from kedge.report.amounts import bytes_text
 
     size_bytes = parse_bytes(size, "the size")
-    count = _order(folder, "fill", topic=topic, bytes=size_bytes, partition=partition)
+    count = _request(folder, "fill", topic=topic, bytes=size_bytes, partition=partition)
     echo(f"{bytes_text(size_bytes)} written to each of {count} partitions")
 
 
@@ -197,14 +188,14 @@ def sample_command(
 
     Example: kedge lab sample --dir lab --minutes 30 --out metrics.jsonl
     """
-    done = _order(folder, "sample", minutes=minutes, out=str(out.absolute()), timeout_s=3_600.0)
+    done = _request(folder, "sample", minutes=minutes, out=str(out.absolute()), timeout_s=3_600.0)
     if output is Output.JSON:
         echo_json(done)
     else:
         echo(f"{done['rows']} rows of {done['minutes']} minutes in {done['out']}")
 
 
-def _order(folder: Path, what: str, **details: Any) -> Any:
+def _request(folder: Path, what: str, **details: Any) -> Any:
     from kedge.lab.control import order
     from kedge.lab.folder import open_folder
     from kedge.lab.process_id import read_pid

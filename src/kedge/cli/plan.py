@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -50,16 +49,23 @@ def _make(options: GoalOptions, out: Path | None, output: Output) -> int:
     from time import monotonic
 
     from kedge.balance import plan_of
-    from kedge.cli.plan_show import ProgressLine, plan_lines
+    from kedge.cli.live_progress import status_line
     from kedge.files import write_atomically
     from kedge.model import sha256_of_snapshot
     from kedge.plan import plan_to_json
+    from kedge.report.plan_summary import plan_lines, progress_text
     from kedge.report.plans import summary_row
 
     goals = options.goals()
     cluster = options.cluster()
-    with ProgressLine(sys.stderr) as line:
-        plan = plan_of(cluster, goals, options.seed, clock=monotonic, progress=line.show)
+    with status_line() as show:
+        plan = plan_of(
+            cluster,
+            goals,
+            options.seed,
+            clock=monotonic,
+            progress=lambda at: show(progress_text(at)),
+        )
     now = datetime.now(UTC).replace(microsecond=0).isoformat().replace("+00:00", "Z")
     plan = replace(plan, snapshot_sha256=sha256_of_snapshot(cluster), created_at=now)
     if out is not None:
@@ -87,14 +93,15 @@ def curve_command(
     Example: kedge plan curve --snapshot cluster.json --tolerance 0.01 --html curve.html
     """
     from kedge.balance import solve
-    from kedge.cli.plan_show import ProgressLine
+    from kedge.cli.live_progress import status_line
     from kedge.files import write_atomically
     from kedge.report.curve import curve_html, curve_lines, curve_rows
+    from kedge.report.plan_summary import progress_text
 
     goals = options.goals()
     cluster = options.cluster()
-    with ProgressLine(sys.stderr) as line:
-        solved = solve(cluster, goals, options.seed, progress=line.show)
+    with status_line() as show:
+        solved = solve(cluster, goals, options.seed, progress=lambda at: show(progress_text(at)))
     rows = curve_rows(solved)
     if html is not None:
         write_atomically(html, curve_html(rows, cluster.cluster_id or "").encode())
@@ -141,20 +148,20 @@ def _findings(plan: Plan, cluster: Snapshot | None) -> list[Finding]:
 
 def _inputs(file: Path, snapshot: Path | None) -> tuple[Plan, Snapshot | None]:
     """The plan, and the cluster to hold it against."""
-    from kedge.files import read_bytes, read_snapshot, said_of
-    from kedge.plan import adopt, is_plan, parse_execute, parse_plan
+    from kedge.files import read_snapshot
+    from kedge.files.plan_files import read_plan_file
+    from kedge.plan import Plan, adopt
 
-    data = read_bytes(file)
+    found = read_plan_file(file)
     cluster = None if snapshot is None else read_snapshot(snapshot)
-    with said_of(file):
-        if is_plan(data):
-            return parse_plan(data), cluster
-        if cluster is None:
-            raise InvalidRequest(
-                f"{file}: this is a reassignment file of Kafka's tool, not a plan",
-                hint="add --snapshot FILE to check it against a cluster",
-            )
-        return adopt(parse_execute(data.decode(errors="replace")), cluster), cluster
+    if isinstance(found, Plan):
+        return found, cluster
+    if cluster is None:
+        raise InvalidRequest(
+            f"{file}: this is a reassignment file of Kafka's tool, not a plan",
+            hint="add --snapshot FILE to check it against a cluster",
+        )
+    return adopt(found, cluster), cluster
 
 
 def _show(findings: Sequence[Finding], output: Output) -> None:

@@ -23,7 +23,7 @@ from kedge.cli.options import Output, OutputOption, echo, help_without_command, 
 from kedge.errors import InvalidPartitions, InvalidReplicationFactor, InvalidRequest
 
 if TYPE_CHECKING:
-    from kedge.cluster.port import Cluster, ExpandOrder, TopicDescription, TopicOrder
+    from kedge.cluster.port import Cluster, TopicCreation, TopicDescription, TopicExpansion
     from kedge.model import BrokerId, ReplicaAssignment, TopicPartition
     from kedge.report.topics import DescribedTopic
 
@@ -100,8 +100,8 @@ def create_command(
 
 def _order(
     topic: str, partitions: int | None, factor: int | None, lists: str, configs: list[str]
-) -> TopicOrder:
-    from kedge.cluster.port import BY_DEFAULT, TopicOrder
+) -> TopicCreation:
+    from kedge.cluster.port import BY_DEFAULT, TopicCreation
     from kedge.placement import parse_manual
     from kedge.topics import parse_topic_configs
 
@@ -116,7 +116,7 @@ def _order(
         raise InvalidReplicationFactor(
             f"--replication-factor {factor}", hint=f"ask for 1 to {FACTOR_MAX}"
         )
-    return TopicOrder(
+    return TopicCreation(
         topic,
         BY_DEFAULT if partitions is None else partitions,
         BY_DEFAULT if factor is None else factor,
@@ -337,20 +337,20 @@ def alter_command(
         echo_lines([f"Would give topic {name} {partitions} partitions." for name in names])
 
 
-def _expansion(cluster: Cluster, name: str, total: int, lists: str) -> ExpandOrder:
+def _expansion(cluster: Cluster, name: str, total: int, lists: str) -> TopicExpansion:
     """The order for one topic; the lists of partitions that are there already are passed over."""
-    from kedge.cluster.port import ExpandOrder
+    from kedge.cluster.port import TopicExpansion
     from kedge.errors import KedgeError
     from kedge.placement import parse_manual
 
     if not lists:
-        return ExpandOrder(name, total)
+        return TopicExpansion(name, total)
     topic = cluster.describe_topics([name])[name]
     if isinstance(topic, KedgeError):
         raise topic
     there = len(topic.partitions)
     manual = parse_manual(lists).as_mapping()
-    return ExpandOrder(name, total, [ids for p, ids in sorted(manual.items()) if p >= there])
+    return TopicExpansion(name, total, [ids for p, ids in sorted(manual.items()) if p >= there])
 
 
 @app.command("delete")

@@ -13,13 +13,13 @@ from kedge.cluster.port import (
     ConfigResource,
     Configs,
     Election,
-    ExpandOrder,
     LogDirDescription,
     QuotaEntity,
     Replica,
     ResourceKind,
+    TopicCreation,
     TopicDescription,
-    TopicOrder,
+    TopicExpansion,
 )
 from kedge.cluster.session import Session, parse_bootstrap
 from kedge.errors import KedgeError
@@ -43,14 +43,14 @@ class KafkaAdmin:
         return kafka_topics.describe_topics(self._session, names)
 
     def create_topics(
-        self, orders: Sequence[TopicOrder], *, validate_only: bool = False
+        self, topics: Sequence[TopicCreation], *, validate_only: bool = False
     ) -> Answers[str]:
-        return kafka_topics.create_topics(self._session, orders, validate_only=validate_only)
+        return kafka_topics.create_topics(self._session, topics, validate_only=validate_only)
 
     def expand_topics(
-        self, orders: Sequence[ExpandOrder], *, validate_only: bool = False
+        self, topics: Sequence[TopicExpansion], *, validate_only: bool = False
     ) -> Answers[str]:
-        return kafka_topics.expand_topics(self._session, orders, validate_only=validate_only)
+        return kafka_topics.expand_topics(self._session, topics, validate_only=validate_only)
 
     def delete_topics(self, names: Sequence[str]) -> Answers[str]:
         return kafka_topics.delete_topics(self._session, names)

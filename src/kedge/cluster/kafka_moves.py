@@ -172,7 +172,7 @@ def _told(size: int | None) -> int | None:
 
 
 def alter_log_dirs(session: Session, moves: Mapping[Replica, str]) -> Answers[Replica]:
-    """Move replicas between directories, each by an order to its broker."""
+    """Move replicas between directories, each by a request to its broker."""
     deadline = session.deadline()
     answers: Answers[Replica] = {}
     for node in sorted({replica.broker for replica in moves}):

@@ -23,10 +23,10 @@ from kedge.cluster.messages import (
 )
 from kedge.cluster.port import (
     Answers,
-    ExpandOrder,
     PartitionDescription,
+    TopicCreation,
     TopicDescription,
-    TopicOrder,
+    TopicExpansion,
 )
 from kedge.cluster.refusals import (
     AUTHORIZATION_FAILED,
@@ -143,14 +143,14 @@ def encoded_id(topic_id: uuid.UUID | None) -> str:
 
 
 def create_topics(
-    session: Session, orders: Sequence[TopicOrder], *, validate_only: bool
+    session: Session, topics: Sequence[TopicCreation], *, validate_only: bool
 ) -> Answers[str]:
     """Create topics, so many partitions to a request."""
     deadline = session.deadline()
     answers: Answers[str] = {}
-    for batch in batches(orders, PARTITIONS_MAX, _size):
+    for batch in batches(topics, PARTITIONS_MAX, _size):
         request = CreateTopicsRequest(
-            topics=[_creatable(order) for order in batch],
+            topics=[_creatable(wanted) for wanted in batch],
             timeout_ms=deadline.left_ms(),
             validate_only=validate_only,
         )
@@ -160,43 +160,43 @@ def create_topics(
             answers[each.name] = refusal(
                 each.error_code, each.error_message, each.name, needs=needs
             )
-    return {order.name: answers[order.name] for order in orders}
+    return {wanted.name: answers[wanted.name] for wanted in topics}
 
 
-def _size(order: TopicOrder) -> int:
-    return max(1, len(order.assignment), order.partitions)
+def _size(wanted: TopicCreation) -> int:
+    return max(1, len(wanted.assignment), wanted.partitions)
 
 
 def _topic_codes(answer: CreateTopicsResponse) -> Iterable[int]:
     return (topic.error_code for topic in answer.topics)
 
 
-def _creatable(order: TopicOrder) -> CreateTopicsRequest.CreatableTopic:
+def _creatable(wanted: TopicCreation) -> CreateTopicsRequest.CreatableTopic:
     kind = CreateTopicsRequest.CreatableTopic
     return kind(
-        name=order.name,
-        num_partitions=order.partitions,
-        replication_factor=order.replication_factor,
+        name=wanted.name,
+        num_partitions=wanted.partitions,
+        replication_factor=wanted.replication_factor,
         assignments=[
             kind.CreatableReplicaAssignment(partition_index=p, broker_ids=list(ids))
-            for p, ids in order.assignment.items()
+            for p, ids in wanted.assignment.items()
         ],
         configs=[
             kind.CreatableTopicConfig(name=name, value=value)
-            for name, value in order.configs.items()
+            for name, value in wanted.configs.items()
         ],
     )
 
 
 def expand_topics(
-    session: Session, orders: Sequence[ExpandOrder], *, validate_only: bool
+    session: Session, topics: Sequence[TopicExpansion], *, validate_only: bool
 ) -> Answers[str]:
     """Add partitions to topics."""
     deadline = session.deadline()
     answers: Answers[str] = {}
-    for batch in batches(orders, PARTITIONS_MAX, lambda order: max(1, order.total)):
+    for batch in batches(topics, PARTITIONS_MAX, lambda wanted: max(1, wanted.total)):
         request = CreatePartitionsRequest(
-            topics=[_expandable(order) for order in batch],
+            topics=[_expandable(wanted) for wanted in batch],
             timeout_ms=deadline.left_ms(),
             validate_only=validate_only,
         )
@@ -206,19 +206,19 @@ def expand_topics(
             answers[each.name] = refusal(
                 each.error_code, each.error_message, each.name, needs=needs
             )
-    return {order.topic: answers[order.topic] for order in orders}
+    return {wanted.topic: answers[wanted.topic] for wanted in topics}
 
 
 def _result_codes(answer: CreatePartitionsResponse) -> Iterable[int]:
     return (result.error_code for result in answer.results)
 
 
-def _expandable(order: ExpandOrder) -> CreatePartitionsRequest.CreatePartitionsTopic:
+def _expandable(wanted: TopicExpansion) -> CreatePartitionsRequest.CreatePartitionsTopic:
     kind = CreatePartitionsRequest.CreatePartitionsTopic
-    added: Any = order.added and [
-        kind.CreatePartitionsAssignment(broker_ids=list(ids)) for ids in order.added
+    added: Any = wanted.added and [
+        kind.CreatePartitionsAssignment(broker_ids=list(ids)) for ids in wanted.added
     ]
-    return kind(name=order.topic, count=order.total, assignments=added)
+    return kind(name=wanted.topic, count=wanted.total, assignments=added)
 
 
 def delete_topics(session: Session, names: Sequence[str]) -> Answers[str]:

@@ -23,15 +23,15 @@ from kedge.cluster.port import (
     ConfigResource,
     Configs,
     Election,
-    ExpandOrder,
     LogDirDescription,
     PartitionDescription,
     QuotaEntity,
     Replica,
     ResourceKind,
     StoredReplica,
+    TopicCreation,
     TopicDescription,
-    TopicOrder,
+    TopicExpansion,
     broker_resource,
     topic_resource,
 )
@@ -161,28 +161,28 @@ class MemoryCluster:
     # ---- topics ---------------------------------------------------------------------------------
 
     def create_topics(
-        self, orders: Sequence[TopicOrder], *, validate_only: bool = False
+        self, topics: Sequence[TopicCreation], *, validate_only: bool = False
     ) -> Answers[str]:
-        return {o.name: _outcome(lambda o=o: self._create(o, validate_only)) for o in orders}
+        return {t.name: _outcome(lambda t=t: self._create(t, validate_only)) for t in topics}
 
-    def _create(self, order: TopicOrder, validate_only: bool) -> None:
-        if not order.name or order.name in (".", "..") or not LEGAL.issuperset(order.name):
-            raise InvalidTopic(f"{order.name!r} is no topic name")
-        if order.name in self._topics:
-            raise TopicExists(f"Topic {order.name!r} already exists")
-        for name, value in order.configs.items():
-            judge_config(topic_resource(order.name), name, value)
-        lists = order.assignment or self._placed(order)
+    def _create(self, wanted: TopicCreation, validate_only: bool) -> None:
+        if not wanted.name or wanted.name in (".", "..") or not LEGAL.issuperset(wanted.name):
+            raise InvalidTopic(f"{wanted.name!r} is no topic name")
+        if wanted.name in self._topics:
+            raise TopicExists(f"Topic {wanted.name!r} already exists")
+        for name, value in wanted.configs.items():
+            judge_config(topic_resource(wanted.name), name, value)
+        lists = wanted.assignment or self._placed(wanted)
         if validate_only:
             return
         self._created += 1
-        self._ids[order.name] = f"memory{self._created:016d}"
-        self._configs.put(topic_resource(order.name), order.configs)
-        self._topics[order.name] = {p: self._fresh(ids) for p, ids in lists.items()}
+        self._ids[wanted.name] = f"memory{self._created:016d}"
+        self._configs.put(topic_resource(wanted.name), wanted.configs)
+        self._topics[wanted.name] = {p: self._fresh(ids) for p, ids in lists.items()}
 
-    def _placed(self, order: TopicOrder) -> dict[int, tuple[BrokerId, ...]]:
-        count = 1 if order.partitions == BY_DEFAULT else order.partitions
-        factor = 1 if order.replication_factor == BY_DEFAULT else order.replication_factor
+    def _placed(self, wanted: TopicCreation) -> dict[int, tuple[BrokerId, ...]]:
+        count = 1 if wanted.partitions == BY_DEFAULT else wanted.partitions
+        factor = 1 if wanted.replication_factor == BY_DEFAULT else wanted.replication_factor
         if count < 1:
             raise InvalidPartitions(f"{count} partitions")
         return self._round(range(count), factor)
@@ -200,21 +200,21 @@ class MemoryCluster:
         return _Partition(ReplicaAssignment(tuple(ids)), leader, in_sync, directories)
 
     def expand_topics(
-        self, orders: Sequence[ExpandOrder], *, validate_only: bool = False
+        self, topics: Sequence[TopicExpansion], *, validate_only: bool = False
     ) -> Answers[str]:
-        return {o.topic: _outcome(lambda o=o: self._expand(o, validate_only)) for o in orders}
+        return {t.topic: _outcome(lambda t=t: self._expand(t, validate_only)) for t in topics}
 
-    def _expand(self, order: ExpandOrder, validate_only: bool) -> None:
-        topic = self._topic(order.topic)
-        if order.total <= len(topic):
-            raise InvalidPartitions(f"{order.topic} has {len(topic)} partitions already")
-        numbers = range(len(topic), order.total)
-        if order.added is not None and len(order.added) != len(numbers):
+    def _expand(self, wanted: TopicExpansion, validate_only: bool) -> None:
+        topic = self._topic(wanted.topic)
+        if wanted.total <= len(topic):
+            raise InvalidPartitions(f"{wanted.topic} has {len(topic)} partitions already")
+        numbers = range(len(topic), wanted.total)
+        if wanted.added is not None and len(wanted.added) != len(numbers):
             raise InvalidReplicaAssignment(
-                f"{len(order.added)} lists for {len(numbers)} partitions"
+                f"{len(wanted.added)} lists for {len(numbers)} partitions"
             )
         factor = len(topic[0].assignment.replicas)
-        lists = order.added or list(self._round(numbers, factor).values())
+        lists = wanted.added or list(self._round(numbers, factor).values())
         if not validate_only:
             topic |= {p: self._fresh(ids) for p, ids in zip(numbers, lists, strict=True)}
 

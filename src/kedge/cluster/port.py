@@ -187,7 +187,7 @@ def quota_entity(parts: Iterable[tuple[str, str | None]]) -> QuotaEntity:
 
 
 @dataclass(frozen=True, slots=True)
-class TopicOrder:
+class TopicCreation:
     """A topic to be created: counts (-1 for the cluster's own), or replica lists."""
 
     name: str
@@ -200,7 +200,7 @@ class TopicOrder:
 
 
 @dataclass(frozen=True, slots=True)
-class ExpandOrder:
+class TopicExpansion:
     """A topic to be given more partitions: the new total, and perhaps where the new ones go."""
 
     topic: str
@@ -260,13 +260,13 @@ class Cluster(Protocol):
         ...
 
     def create_topics(
-        self, orders: Sequence[TopicOrder], *, validate_only: bool = False
+        self, topics: Sequence[TopicCreation], *, validate_only: bool = False
     ) -> Answers[str]:
         """Create topics; with `validate_only` the cluster judges and changes nothing."""
         ...
 
     def expand_topics(
-        self, orders: Sequence[ExpandOrder], *, validate_only: bool = False
+        self, topics: Sequence[TopicExpansion], *, validate_only: bool = False
     ) -> Answers[str]:
         """Give topics more partitions."""
         ...

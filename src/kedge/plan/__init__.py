@@ -34,7 +34,7 @@ Refusals have a class for each of Kafka's: `MalformedInput` (not JSON, or not a 
 contradicts itself). Those about shape name the exact place, `partitions[3].replicas[1]`.
 """
 
-from kedge.plan.adopt import adopt
+from kedge.plan.adopt import adopt, plan_with_before
 from kedge.plan.broker_list import parse_broker_list
 from kedge.plan.checks import parse_plan, refuse_errors, verify_plan
 from kedge.plan.differences import Change, Differences, Figures, differences_between, rows_in
@@ -155,6 +155,7 @@ __all__ = [
     "parse_reassignment",
     "parse_topics_to_move",
     "plan_to_json",
+    "plan_with_before",
     "propose",
     "read_plan",
     "reassign_to",

@@ -26,6 +26,7 @@ from kedge.execution import (
     statuses_of,
 )
 from kedge.report.amounts import bytes_text, duration_text
+from kedge.report.text_table import table_lines
 
 # ---- before -------------------------------------------------------------------------------------
 
@@ -92,6 +93,13 @@ def progress_line(progress: Progress) -> str:
     if progress.seconds_left:
         parts.append(f"{duration_text(progress.seconds_left)} left")
     return ", ".join(parts)
+
+
+STOPPING = "Stopping: no more moves start; waiting for those in progress (again to leave at once)"
+LEFT = (
+    "Left at once: moves in progress go on, and throttles stay set. Continue with "
+    "kedge resume; kedge cancel cancels the moves and removes the throttles"
+)
 
 
 # ---- after --------------------------------------------------------------------------------------
@@ -289,8 +297,4 @@ def run_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
         for row in rows
     ]
     header = ["RUN", "KIND", "STATE", "IN PLACE", "BEGUN", "ELAPSED", "PLAN OR RUN UNDONE"]
-    widths = [max(len(line[i]) for line in [header, *shown]) for i in range(len(header))]
-    return [
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in [header, *shown]
-    ]
+    return table_lines(header, shown)

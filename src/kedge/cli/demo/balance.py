@@ -87,7 +87,7 @@ def _told(stage: Stage, snapshot: Path, plan: Path, history: Path, page: Path) -
 
 def _as_it_is(stage: Stage, before: Snapshot) -> Snapshot:
     """The loads of the snapshot, with replicas and leaders where they are now."""
-    from kedge.cli.taking import snapshot_of
+    from kedge.cluster.snapshot_taker import take_snapshot
 
-    now = snapshot_of(stage.cluster, taken_at=datetime.now(UTC))
+    now = take_snapshot(stage.cluster, taken_at=datetime.now(UTC))
     return before.with_assignment(now.assignment)

@@ -134,8 +134,8 @@ class Stage:
 @contextmanager
 def on_stage(seed: int) -> Generator[Stage]:
     """A lab of nine brokers on three racks for the time of the story."""
-    from kedge.cluster.kafka_admin import KafkaAdmin
     from kedge.lab import Lab, LabSettings, Traffic
+    from kedge.wiring import open_cluster
 
     settings = LabSettings(
         brokers=BROKERS,
@@ -148,16 +148,16 @@ def on_stage(seed: int) -> Generator[Stage]:
         rate=TRAFFIC,
         disk_bytes=DISK,
     )
-    with tempfile.TemporaryDirectory(prefix="kedge-demo-") as scratch, Lab.running(settings) as lab:
-        cluster = KafkaAdmin(lab.bootstrap_servers)
-        try:
-            stage = Stage(lab, cluster, Path(scratch))
-            stage.act(f"A lab: {BROKERS} brokers on {RACKS} racks, in this process")
-            stage.tell(
-                f"It speaks Kafka's protocol on {lab.bootstrap_servers.split(',')[0]} and other "
-                f"ports; broker {lab.status()['controller']} is the controller, and time passes "
-                f"{SPEED:.0f} times as fast as here."
-            )
-            yield stage
-        finally:
-            cluster.close()
+    with (
+        tempfile.TemporaryDirectory(prefix="kedge-demo-") as scratch,
+        Lab.running(settings) as lab,
+        open_cluster(lab.bootstrap_servers, {}) as cluster,
+    ):
+        stage = Stage(lab, cluster, Path(scratch))
+        stage.act(f"A lab: {BROKERS} brokers on {RACKS} racks, in this process")
+        stage.tell(
+            f"It speaks Kafka's protocol on {lab.bootstrap_servers.split(',')[0]} and other "
+            f"ports; broker {lab.status()['controller']} is the controller, and time passes "
+            f"{SPEED:.0f} times as fast as here."
+        )
+        yield stage

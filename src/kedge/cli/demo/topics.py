@@ -62,15 +62,11 @@ def _by_asking(stage: Stage, name: str) -> None:
 
 
 def _by_writing(stage: Stage, name: str) -> None:
-    from kedge.cli.zookeeper_cluster import ZooKeeperCluster
-    from kedge.cluster.port import TopicOrder
-    from kedge.store.memory import MemoryStore
+    from kedge.cluster.port import TopicCreation
+    from kedge.wiring import open_cluster_on_store
 
-    through_store = ZooKeeperCluster(MemoryStore(stage.lab.world.ensemble))
-    try:
-        refusal = through_store.create_topics([TopicOrder(name, 3, 2)])[name]
-    finally:
-        through_store.close()
+    with open_cluster_on_store(stage.lab.world.new_session("demo")) as through_store:
+        refusal = through_store.create_topics([TopicCreation(name, 3, 2)])[name]
     if refusal is not None:
         raise refusal
     stage.until(f"topic {name}", lambda: name in stage.cluster.topic_names() and stage.at_rest())
