@@ -15,6 +15,7 @@ from kedge.cli.connection import (
     connected,
     echo_json,
     echo_lines,
+    read_properties,
 )
 from kedge.cli.entities import Entity
 from kedge.cli.entity_options import EntityOptions
@@ -201,14 +202,7 @@ def alter_command(
 def _added(text: str | None, file: Path | None) -> dict[str, str]:
     if text is not None and file is not None:
         raise InvalidRequest("--add-config and --add-config-file exclude each other")
-    if file is None:
-        return {} if text is None else _parsed(text)
-    from kedge.cluster.properties import parse_properties
-    from kedge.files import read_text, said_of
-
-    read = read_text(file)
-    with said_of(file):
-        return parse_properties(read)
+    return read_properties(file) if text is None else _parsed(text)
 
 
 def _parsed(text: str) -> dict[str, str]:

@@ -55,13 +55,14 @@ def connected(
     opened = (
         open_cluster_through_zookeeper(zookeeper)
         if zookeeper
-        else open_cluster(bootstrap, _settings(command_config))
+        else open_cluster(bootstrap, read_properties(command_config))
     )
     with opened as cluster:
         yield cluster
 
 
-def _settings(path: Path | None) -> dict[str, str]:
+def read_properties(path: Path | None) -> dict[str, str]:
+    """The properties in a file; none without a file."""
     if path is None:
         return {}
     from kedge.cluster.properties import parse_properties

@@ -1,8 +1,9 @@
-"""Signals of the operator while a run goes on: the first stops it, the second leaves at once."""
+"""SIGINT and SIGTERM while a command works: the work ends after its current step."""
 
 from __future__ import annotations
 
 import signal
+import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
@@ -10,23 +11,42 @@ from kedge.cli.options import say
 
 
 @contextmanager
-def stop_requests() -> Generator[Callable[[], bool]]:
-    """Within the block, whether SIGINT or SIGTERM has come; a second one raises."""
-    from kedge.report.runs import LEFT, STOPPING
+def on_stop_signals(handle: Callable[[], None]) -> Generator[None]:
+    """Within the block, SIGINT and SIGTERM call this function."""
 
-    received: list[int] = []
-
-    def on_signal(number: int, _frame: object) -> None:
-        if received:
-            say(LEFT)
-            raise KeyboardInterrupt
-        received.append(number)
-        say(STOPPING)
+    def on_signal(_number: int, _frame: object) -> None:
+        handle()
 
     numbers = (signal.SIGINT, signal.SIGTERM)
     before = {number: signal.signal(number, on_signal) for number in numbers}
     try:
-        yield lambda: bool(received)
+        yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def stop_event() -> Generator[threading.Event]:
+    """An event that the signals set."""
+    stop = threading.Event()
+    with on_stop_signals(stop.set):
+        yield stop
+
+
+@contextmanager
+def stop_requests() -> Generator[Callable[[], bool]]:
+    """Whether a signal has come, for a run: a second one leaves the run as it is, at once."""
+    from kedge.report.runs import LEFT, STOPPING
+
+    received: list[bool] = []
+
+    def stop() -> None:
+        if received:
+            say(LEFT)
+            raise KeyboardInterrupt
+        received.append(True)
+        say(STOPPING)
+
+    with on_stop_signals(stop):
+        yield lambda: bool(received)

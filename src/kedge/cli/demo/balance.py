@@ -27,9 +27,9 @@ def measured(stage: Stage) -> Path:
     stage.command(
         *("pipeline", "ingest", "--format", "jsonl", "--input", str(samples.parent)),
         *("--brokers", str(sampled / "brokers.parquet")),
-        *("--assignment", str(sampled / "assignment.parquet"), "--output", str(history)),
+        *("--assignment", str(sampled / "assignment.parquet"), "--tables", str(history)),
     )
-    stage.command("pipeline", "findings", "--output", str(history), "--limit", "8")
+    stage.command("pipeline", "findings", "--tables", str(history), "--limit", "8")
     return history
 
 
@@ -38,7 +38,7 @@ def planned_and_applied(stage: Stage, history: Path, page: Path) -> None:
     stage.act("A plan, with its curve and its proof")
     snapshot, plan = stage.directory / "loads", stage.directory / "plan.json"
     stage.command(
-        *("pipeline", "loads", "--output", str(history), "--cluster", stage.lab.cluster_id),
+        *("pipeline", "loads", "--tables", str(history), "--cluster", stage.lab.cluster_id),
         *("--at", "ewma", "--out", str(snapshot)),
     )
     asked = ("--snapshot", str(snapshot), "--tolerance", TOLERANCE)
