@@ -256,3 +256,54 @@ def test_a_broker_that_is_gone_is_dead_in_the_snapshot(kedge: Kedge, tmp_path: P
         assert kedge("snapshot", "--bootstrap-server", "here:1", "--out", str(out)).code == 0
     states = {broker.id: str(broker.state) for broker in read_snapshot(out).brokers}
     assert states == {1: "dead", 2: "alive", 3: "alive", 4: "alive"}
+
+
+def test_a_plan_of_a_live_cluster_can_be_verified_later(kedge: Kedge, tmp_path: Path) -> None:
+    plan, cluster = tmp_path / "plan.json", live()
+    with clusters_from(lambda _address, _settings: cluster):
+        made = kedge("plan", "--bootstrap-server", "here:1", "--out", str(plan))
+    assert made.code == 0
+    kept = tmp_path / "plan.snapshot.json.gz"
+    assert str(kept) in made.err
+    verified = kedge("plan", "verify", str(plan))
+    assert (verified.code, verified.out) == (0, "")
+    assert f"note: using {kept}, the snapshot that the plan was made from" in verified.err
+    explained = kedge("explain", str(plan))
+    assert explained.code == 0
+    assert "broker 1" in explained.out  # the brokers are drawn
+    assert json.loads(kedge("explain", str(plan), "--output", "json").out)["partitions"]
+    kept.unlink()
+    assert "note" not in kedge("plan", "verify", str(plan)).err
+
+
+def test_a_certificate_is_verified_with_the_snapshot_beside_its_plan(
+    kedge: Kedge, tmp_path: Path
+) -> None:
+    plan, cluster = tmp_path / "plan.json", live()
+    with clusters_from(lambda _address, _settings: cluster):
+        kedge("plan", "--bootstrap-server", "here:1", "--out", str(plan))
+    document = json.loads(plan.read_text())
+    document["summary"]["replicas_moved"] += 1
+    plan.write_text(json.dumps(document))
+    outcome = kedge("plan", "verify", str(plan))
+    assert outcome.code == 1
+    assert "summary.replicas_moved" in outcome.out
+
+
+def test_a_plan_of_a_snapshot_leaves_no_second_snapshot(
+    kedge: Kedge, tmp_path: Path, plan: str
+) -> None:
+    assert not list(tmp_path.glob("plan.snapshot*"))
+
+
+@pytest.mark.parametrize("option", ["--topics", "--exclude-topics"])
+@pytest.mark.parametrize(
+    "pattern", ["(", "[a", "*x", "a{99999999999999999999}", "(" * 3_000, "a" * 5_000]
+)
+def test_a_bad_pattern_is_one_sentence(
+    kedge: Kedge, snapshot: str, option: str, pattern: str
+) -> None:
+    outcome = kedge("plan", "--snapshot", snapshot, option, pattern)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.count("\n") == 1
+    assert "pattern" in outcome.err

@@ -30,7 +30,11 @@ def explain_command(
     ] = None,
     broker: Annotated[int | None, typer.Option("--broker", help="Only this broker, by id")] = None,
     snapshot: Annotated[
-        Path | None, typer.Option(help="Draw the brokers of this cluster before and after")
+        Path | None,
+        typer.Option(
+            help="Draw the brokers of this cluster before and after; the snapshot beside the plan, "
+            "if any"
+        ),
     ] = None,
     output: OutputOption = Output.TABLE,
 ) -> int:
@@ -38,6 +42,7 @@ def explain_command(
 
     Example: kedge explain plan.json --partition orders-3
     """
+    from kedge.cli.plan import snapshot_beside
     from kedge.files import read_bytes, read_snapshot, said_of
     from kedge.plan import parse_plan
 
@@ -46,13 +51,13 @@ def explain_command(
         plan = parse_plan(data)
     if partition is not None and broker is not None:
         raise InvalidRequest("--partition and --broker exclude each other", hint="use one of them")
-    cluster = None if snapshot is None else read_snapshot(snapshot)
+    cluster = snapshot_beside(file, plan) if snapshot is None else read_snapshot(snapshot)
     if broker is not None:
         _check_broker(plan, cluster, broker)
     if output is Output.JSON:
         echo_json(_rows(plan, partition, broker))
-    else:
-        echo_lines(_lines(plan, partition, broker))
+        return 0
+    echo_lines(_lines(plan, partition, broker))
     if cluster is not None:
         _draw(plan, cluster, broker)
     return 0

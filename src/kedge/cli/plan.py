@@ -11,7 +11,15 @@ import typer
 from kedge.cli.connection import echo_json, echo_lines
 from kedge.cli.goal_options import GoalOptions
 from kedge.cli.option_group import taking
-from kedge.cli.options import EXIT_FAILED, Output, OutputOption, echo, help_without_command, say
+from kedge.cli.options import (
+    EXIT_FAILED,
+    Output,
+    OutputOption,
+    echo,
+    help_without_command,
+    note,
+    say,
+)
 from kedge.errors import InvalidRequest
 
 if TYPE_CHECKING:
@@ -32,7 +40,7 @@ def root(
     """Make a plan that evens out what brokers carry, at the least movement of data
 
     The plan is also a reassignment file for Kafka's own tool. It carries the bounds that no plan
-    can beat, and `kedge plan verify` checks them.
+    can beat, and `kedge plan verify` checks them. The snapshot of a live cluster is kept beside it.
 
     Example: kedge plan --snapshot cluster.json --tolerance 0.05 --max-bytes 2TB --out plan.json
     """
@@ -51,6 +59,7 @@ def _make(options: GoalOptions, out: Path | None, output: Output) -> int:
     from kedge.balance import plan_of
     from kedge.cli.live_progress import status_line
     from kedge.files import write_atomically
+    from kedge.files.plan_files import write_plan_snapshot
     from kedge.model import sha256_of_snapshot
     from kedge.plan import plan_to_json
     from kedge.report.plan_summary import plan_lines, progress_text
@@ -70,6 +79,9 @@ def _make(options: GoalOptions, out: Path | None, output: Output) -> int:
     plan = replace(plan, snapshot_sha256=sha256_of_snapshot(cluster), created_at=now)
     if out is not None:
         write_atomically(out, plan_to_json(plan))
+        if options.snapshot is None:
+            kept = write_plan_snapshot(cluster, out)
+            say(f"the snapshot that the plan was made from: {kept}")
     if output is Output.JSON:
         echo_json(summary_row(plan))
     else:
@@ -116,14 +128,16 @@ def curve_command(
 def verify_command(
     file: Annotated[Path, typer.Argument(help="A plan, or a reassignment file of Kafka's tools")],
     snapshot: Annotated[
-        Path | None, typer.Option(help="Also check against this cluster (file or directory)")
+        Path | None,
+        typer.Option(help="Also check against this cluster; the snapshot beside the plan, if any"),
     ] = None,
     output: OutputOption = Output.TABLE,
 ) -> int:
     """Check a plan against itself and, if given, against a cluster's snapshot
 
     With the snapshot that a plan was made from, every figure of its summary and every bound of
-    its certificate is computed again.
+    its certificate is computed again. A plan of a live cluster has its snapshot beside it
+    (plan.snapshot.json.gz), which is found without --snapshot.
 
     Example: kedge plan verify plan.json --snapshot cluster.json
     """
@@ -147,7 +161,7 @@ def _findings(plan: Plan, cluster: Snapshot | None) -> list[Finding]:
 
 
 def _inputs(file: Path, snapshot: Path | None) -> tuple[Plan, Snapshot | None]:
-    """The plan, and the cluster to hold it against."""
+    """The plan, and the cluster to check it against."""
     from kedge.files import read_snapshot
     from kedge.files.plan_files import read_plan_file
     from kedge.plan import Plan, adopt
@@ -155,13 +169,24 @@ def _inputs(file: Path, snapshot: Path | None) -> tuple[Plan, Snapshot | None]:
     found = read_plan_file(file)
     cluster = None if snapshot is None else read_snapshot(snapshot)
     if isinstance(found, Plan):
-        return found, cluster
+        return found, cluster or snapshot_beside(file, found)
     if cluster is None:
         raise InvalidRequest(
             f"{file}: this is a reassignment file of Kafka's tool, not a plan",
             hint="add --snapshot FILE to check it against a cluster",
         )
     return adopt(found, cluster), cluster
+
+
+def snapshot_beside(file: Path, plan: Plan) -> Snapshot | None:
+    """The snapshot that `kedge plan` has left beside a plan, with a note."""
+    from kedge.files.plan_files import find_plan_snapshot
+
+    found = find_plan_snapshot(file, plan)
+    if found is None:
+        return None
+    note(f"using {found[0]}, the snapshot that the plan was made from")
+    return found[1]
 
 
 def _show(findings: Sequence[Finding], output: Output) -> None:

@@ -1,32 +1,21 @@
-"""The topics that `--topic` means: a pattern for the whole name, commas between alternatives."""
+"""Selects the topics whose whole name matches the pattern of `--topic`."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
-from kedge.errors import MalformedInput, UnknownTopicOrPartition
+from kedge.errors import UnknownTopicOrPartition
+from kedge.model.topic_pattern import topic_pattern
 
 
 def chosen_topics(
     names: Iterable[str], pattern: str | None, *, must_exist: bool = True
 ) -> list[str]:
-    """The names that the pattern fits, in their order; without a pattern all of them."""
+    """The names that match the pattern, in the given sequence; all of them without a pattern."""
     if pattern is None:
         return list(names)
-    expression = topic_expression(pattern)
+    expression = topic_pattern(pattern, place="--topic")
     found = [name for name in names if expression.fullmatch(name)]
     if must_exist and not found:
         raise UnknownTopicOrPartition(f"Topic {pattern!r} not found")
     return found
-
-
-def topic_expression(pattern: str) -> re.Pattern[str]:
-    """Kafka's way to write a choice: blanks do not count, nor do quotes around it all."""
-    text = pattern.strip().replace(",", "|").replace(" ", "").strip("\"'")
-    try:
-        return re.compile(text)
-    except re.error as error:
-        raise MalformedInput(
-            f"{pattern!r} is not a valid pattern: {error}", place="--topic"
-        ) from error

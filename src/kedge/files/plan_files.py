@@ -1,11 +1,26 @@
-"""Reads a plan from a file, which may also be a reassignment file of Kafka's tools."""
+"""Reads plans and Kafka's reassignment files, and keeps the snapshot of a plan beside it.
+
+A certificate can be verified only with the snapshot that its plan was made from. The snapshot of a
+live cluster exists nowhere else, so it is written next to the plan:
+
+    plan.json    plan.snapshot.json.gz    or, for large clusters, the directory plan.snapshot
+
+The plan has the snapshot's digest: a snapshot of another plan is not used.
+"""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-from kedge.files import read_bytes, said_of
+from kedge.files import (
+    read_bytes,
+    read_snapshot,
+    said_of,
+    sha256_of_snapshot,
+    write_snapshot,
+)
+from kedge.model import Snapshot
 from kedge.plan import Plan, ReassignmentFile, is_plan, parse_execute, parse_plan
 
 
@@ -14,3 +29,31 @@ def read_plan_file(path: str | os.PathLike[str]) -> Plan | ReassignmentFile:
     data = read_bytes(path)
     with said_of(Path(path)):
         return parse_plan(data) if is_plan(data) else parse_execute(data.decode(errors="replace"))
+
+
+PARQUET_FROM_PARTITIONS = 100_000  # from here, Parquet is read several times as fast as JSON
+
+
+def write_plan_snapshot(
+    snapshot: Snapshot, plan: Path, *, parquet_from: int = PARQUET_FROM_PARTITIONS
+) -> Path:
+    """Write the snapshot of a plan beside the plan's file; returns where."""
+    packed, directory = _snapshot_paths(plan)
+    path = packed if len(snapshot) < parquet_from else directory
+    write_snapshot(snapshot, path)
+    return path
+
+
+def find_plan_snapshot(path: Path, plan: Plan) -> tuple[Path, Snapshot] | None:
+    """The snapshot beside a plan's file, if the plan was made from it."""
+    for candidate in _snapshot_paths(path):
+        if plan.snapshot_sha256 is not None and candidate.exists():
+            snapshot = read_snapshot(candidate)
+            if sha256_of_snapshot(snapshot) == plan.snapshot_sha256:
+                return candidate, snapshot
+    return None
+
+
+def _snapshot_paths(plan: Path) -> tuple[Path, Path]:
+    stem = plan.name.removesuffix(".gz").removesuffix(".json")
+    return plan.with_name(f"{stem}.snapshot.json.gz"), plan.with_name(f"{stem}.snapshot")
