@@ -11,15 +11,6 @@ import pytest
 from jvm import free_port
 from kedge.cluster.access import Access
 from kedge.cluster.kafka_admin import KafkaAdmin
-from kedge.cluster.messages import (
-    AlterPartitionReassignmentsRequest,
-    AlterPartitionReassignmentsResponse,
-    CreateTopicsRequest,
-    CreateTopicsResponse,
-    DescribeTopicPartitionsRequest,
-    DescribeTopicPartitionsResponse,
-    MetadataRequest,
-)
 from kedge.cluster.port import TopicCreation, TopicDescription
 from kedge.cluster.session import parse_bootstrap
 from kedge.cluster.wire import Address
@@ -35,6 +26,15 @@ from kedge.errors import (
     UnsupportedByCluster,
 )
 from kedge.model import BrokerId, TopicPartition
+from kedge.protocol.messages import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    MetadataRequest,
+)
 from tests.cluster.broker import CLOSE, SILENCE, ScriptedBroker, scripted_broker
 
 NOT_CONTROLLER, QUOTA_EXCEEDED = 41, 89

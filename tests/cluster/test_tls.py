@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import struct
 import subprocess
 import tempfile
 from pathlib import Path
@@ -11,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from kedge.cluster.access import Access, Secret, Store
-from kedge.cluster.tls import SALT, jks_certificates, tls_context
+from kedge.cluster.tls import jks_certificates, tls_context
 from kedge.errors import AuthenticationFailed, InvalidRequest, KedgeError, MalformedInput
-
-PASSWORD = "opensesame"
+from tests.cluster.key_stores import PASSWORD, jks
 
 
 @pytest.fixture(scope="module")
@@ -34,16 +31,6 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Path:
             (directory / f"{kind}.key").read_text() + certificate
         )
     return directory
-
-
-def jks(*certificates: bytes, password: str = PASSWORD, tag: int = 2) -> bytes:
-    """A JKS store as Java writes it."""
-    body = struct.pack(">III", 0xFEEDFEED, 2, len(certificates))
-    for number, der in enumerate(certificates):
-        alias = f"ca{number}".encode()
-        body += struct.pack(">IH", tag, len(alias)) + alias + struct.pack(">Q", 0)
-        body += struct.pack(">H", 5) + b"X.509" + struct.pack(">I", len(der)) + der
-    return body + hashlib.sha1(password.encode("utf-16-be") + SALT + body).digest()
 
 
 def identified(store: Store) -> None:

@@ -95,7 +95,7 @@ def _send_back(cluster: Cluster, run: RunFiles) -> _WayBack:
     record, plan = run.record(), run.plan()
     changes = [change for change in plan.changes if change.tp in record.started]
     target = target_of(plan, record.kind)
-    seen, _ = observe(cluster, changes, target)
+    seen = observe(cluster, changes, target).seen
     back = [change for change in changes if _is_between(change, seen)]
     requests = [change for change in back if _needs_request(change, seen)]
     _cancel_moves(cluster, requests, seen)
@@ -170,7 +170,7 @@ def _log_dir_cancels(
 def rollback_plan(cluster: Cluster, run: RunFiles) -> Plan | None:
     """The plan that undoes what a run has moved so far; None where it has moved nothing."""
     record, plan = run.record(), run.plan()
-    seen, _ = observe(cluster, plan.changes, target_of(plan, record.kind))
+    seen = observe(cluster, plan.changes, target_of(plan, record.kind)).seen
     moved = [
         at
         for at, change in enumerate(plan.changes)
@@ -295,7 +295,7 @@ def is_under_way(cluster: Cluster, run: RunFiles) -> bool:
     plan = run.plan()
     changes = in_order(plan)
     target = target_of(plan, RunKind.ROLLBACK)
-    seen, _ = observe(cluster, changes, target)
+    seen = observe(cluster, changes, target).seen
     if any(change.tp in seen.moving for change in changes):
         return True
     statuses = statuses_of(changes, seen, target)

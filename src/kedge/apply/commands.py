@@ -90,7 +90,7 @@ def propose_cancel(cluster: Cluster, runs: Runs, run_id: str | None) -> Proposal
         run = _rollback(runs, run)
     plan, record = run.plan(), run.record()
     target = target_of(plan, record.kind)
-    seen, _ = observe(cluster, plan.changes, target)
+    seen = observe(cluster, plan.changes, target).seen
     statuses = statuses_of(plan.changes, seen, target)
     moving = sorted(tp for tp, status in statuses.items() if status is MoveStatus.MOVING)
     return Proposal(action, run, moving=tuple(moving))

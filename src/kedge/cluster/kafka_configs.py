@@ -10,21 +10,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kedge.cluster.batches import RESOURCES_MAX, batches
-from kedge.cluster.deadline import Deadline
-from kedge.cluster.messages import (
+from kedge.cluster.client_messages import (
     AlterClientQuotasRequest,
     AlterClientQuotasResponse,
     DescribeClientQuotasRequest,
     DescribeClientQuotasResponse,
-    DescribeConfigsRequest,
-    DescribeConfigsResponse,
-    IncrementalAlterConfigsRequest,
-    IncrementalAlterConfigsResponse,
     ListConfigResourcesRequest,
     ListConfigResourcesResponse,
-    ListGroupsRequest,
-    ListGroupsResponse,
 )
+from kedge.cluster.deadline import Deadline
+from kedge.cluster.error_mapping import refusal
 from kedge.cluster.port import (
     Answers,
     Changes,
@@ -38,10 +33,17 @@ from kedge.cluster.port import (
     ResourceKind,
     quota_entity,
 )
-from kedge.cluster.refusals import refusal
 from kedge.cluster.session import Session
 from kedge.errors import InvalidRequest, KedgeError, Unavailable
 from kedge.model import BrokerId
+from kedge.protocol.messages import (
+    DescribeConfigsRequest,
+    DescribeConfigsResponse,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+    ListGroupsRequest,
+    ListGroupsResponse,
+)
 
 SOURCES = {
     1: ConfigSource.TOPIC,

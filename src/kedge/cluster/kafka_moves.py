@@ -7,8 +7,20 @@ from itertools import groupby
 from typing import Any
 
 from kedge.cluster.batches import PARTITIONS_MAX, batches
+from kedge.cluster.error_mapping import refusal
 from kedge.cluster.kafka_topics import brokers
-from kedge.cluster.messages import (
+from kedge.cluster.port import (
+    DONE,
+    Answers,
+    Election,
+    LogDirDescription,
+    Replica,
+    StoredReplica,
+)
+from kedge.cluster.session import Session
+from kedge.errors import KedgeError
+from kedge.model import BrokerId, ReplicaAssignment, TopicPartition
+from kedge.protocol.messages import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
     AlterReplicaLogDirsRequest,
@@ -20,18 +32,6 @@ from kedge.cluster.messages import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
 )
-from kedge.cluster.port import (
-    DONE,
-    Answers,
-    Election,
-    LogDirDescription,
-    Replica,
-    StoredReplica,
-)
-from kedge.cluster.refusals import refusal
-from kedge.cluster.session import Session
-from kedge.errors import KedgeError
-from kedge.model import BrokerId, ReplicaAssignment, TopicPartition
 
 DESCRIBE, ALTER = "Describe on Cluster", "Alter on Cluster"
 

@@ -9,7 +9,22 @@ from typing import Any
 
 from kedge.cluster.batches import PARTITIONS_MAX, TOPICS_MAX, batches
 from kedge.cluster.deadline import Deadline
-from kedge.cluster.messages import (
+from kedge.cluster.error_mapping import (
+    AUTHORIZATION_FAILED,
+    UNKNOWN_TOPIC_OR_PARTITION,
+    refusal,
+)
+from kedge.cluster.port import (
+    Answers,
+    PartitionDescription,
+    TopicCreation,
+    TopicDescription,
+    TopicExpansion,
+)
+from kedge.cluster.session import Session
+from kedge.errors import KedgeError, Unauthorised, UnknownTopicOrPartition
+from kedge.model import BrokerId
+from kedge.protocol.messages import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
     CreateTopicsRequest,
@@ -21,21 +36,6 @@ from kedge.cluster.messages import (
     MetadataRequest,
     MetadataResponse,
 )
-from kedge.cluster.port import (
-    Answers,
-    PartitionDescription,
-    TopicCreation,
-    TopicDescription,
-    TopicExpansion,
-)
-from kedge.cluster.refusals import (
-    AUTHORIZATION_FAILED,
-    UNKNOWN_TOPIC_OR_PARTITION,
-    refusal,
-)
-from kedge.cluster.session import Session
-from kedge.errors import KedgeError, Unauthorised, UnknownTopicOrPartition
-from kedge.model import BrokerId
 
 Described = dict[str, TopicDescription | KedgeError]
 

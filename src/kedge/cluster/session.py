@@ -13,8 +13,7 @@ from typing import Any, TypeVar
 
 from kedge.cluster.access import Access
 from kedge.cluster.deadline import Deadline
-from kedge.cluster.messages import MetadataRequest, MetadataResponse
-from kedge.cluster.refusals import NOT_CONTROLLER, THROTTLING_QUOTA_EXCEEDED
+from kedge.cluster.error_mapping import NOT_CONTROLLER, THROTTLING_QUOTA_EXCEEDED
 from kedge.cluster.tls import tls_context
 from kedge.cluster.wire import Address, Connection, NothingSent
 from kedge.errors import (
@@ -27,6 +26,7 @@ from kedge.errors import (
     UnknownBroker,
 )
 from kedge.model import Broker, BrokerId, Endpoint
+from kedge.protocol.messages import MetadataRequest, MetadataResponse
 
 PAUSE_S = 0.1
 PAUSE_MAX_S = 2.0

@@ -17,13 +17,8 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from kedge import __version__
 from kedge.cluster.access import Access
+from kedge.cluster.client_messages import sasl_mechanism
 from kedge.cluster.deadline import Deadline
-from kedge.cluster.messages import (
-    ApiVersionsRequest,
-    SaslAuthenticateRequest,
-    SaslHandshakeRequest,
-    sasl_mechanism,
-)
 from kedge.errors import (
     AuthenticationFailed,
     BrokerFailed,
@@ -31,6 +26,11 @@ from kedge.errors import (
     KedgeError,
     RequestTimedOut,
     UnsupportedByCluster,
+)
+from kedge.protocol.messages import (
+    ApiVersionsRequest,
+    SaslAuthenticateRequest,
+    SaslHandshakeRequest,
 )
 
 FRAME_MAX_BYTES = 200 * 1024 * 1024

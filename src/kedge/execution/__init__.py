@@ -51,15 +51,12 @@ from kedge.execution.move_status import (
 )
 from kedge.execution.preconditions import check_preconditions, counted, named
 from kedge.execution.progress import (
-    Copies,
     Limits,
     Pace,
     Progress,
     Sizes,
-    bound_seconds,
-    copies_of,
-    progress_of,
-    transfers_of,
+    Work,
+    work_of,
 )
 from kedge.execution.run_states import ENDED, TABLE, Action, Cell, RunState, Verb
 from kedge.execution.slots import brokers_waited_for, in_order, next_moves
@@ -72,7 +69,6 @@ __all__ = [
     "TABLE",
     "Action",
     "Cell",
-    "Copies",
     "Health",
     "Lease",
     "Limits",
@@ -90,10 +86,9 @@ __all__ = [
     "Statuses",
     "Target",
     "Verb",
-    "bound_seconds",
+    "Work",
     "brokers_waited_for",
     "check_preconditions",
-    "copies_of",
     "counted",
     "health_of",
     "in_order",
@@ -101,7 +96,6 @@ __all__ = [
     "log_dir_requests",
     "named",
     "next_moves",
-    "progress_of",
     "read_journal",
     "refuse_foreign",
     "removable",
@@ -109,6 +103,6 @@ __all__ = [
     "statuses_of",
     "still_leased",
     "throttles_in",
-    "transfers_of",
     "unconfirmed",
+    "work_of",
 ]

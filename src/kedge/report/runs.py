@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kedge.apply import Cancelled, Outcome, Preview, Proposal, RunFiles, Runs, target_of
-from kedge.apply.observe import observe
+from kedge.apply.observe import observe, work_in
 from kedge.cluster.port import Cluster
 from kedge.execution import (
     ENDED,
@@ -15,14 +15,12 @@ from kedge.execution import (
     Lease,
     Limits,
     MoveStatus,
-    Pace,
     Progress,
     RunRecord,
     RunState,
     counted,
     in_order,
     named,
-    progress_of,
     statuses_of,
 )
 from kedge.report.amounts import bytes_text, duration_text
@@ -191,19 +189,10 @@ def status_row(cluster: Cluster, runs: Runs, run: RunFiles, now: float) -> dict[
     """How far a run is, read from its journal and from the cluster."""
     record, plan = run.record(), run.plan()
     changes, target = in_order(plan), target_of(plan, record.kind)
-    seen, sizes = observe(cluster, changes, target)
-    statuses = statuses_of(changes, seen, target)
-    figures = progress_of(
-        changes,
-        statuses,
-        sizes,
-        seen.leaders,
-        pace=Pace(),
-        now=0.0,
-        limits=Limits(record.rate, record.each_way),
-        target=target,
-        log_dirs_before=record.log_dirs,
-    )
+    found = observe(cluster, changes, target)
+    seen, statuses = found.seen, statuses_of(changes, found.seen, target)
+    work = work_in(found, changes, statuses, target, record.log_dirs)
+    figures = work.progress(Limits(record.rate, record.each_way))
     counts = {each.value: 0 for each in MoveStatus}
     for status in statuses.values():
         counts[status.value] += 1
