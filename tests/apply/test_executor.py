@@ -140,7 +140,7 @@ def test_a_start_without_a_response_is_looked_up_and_repeated(bench: Bench, lose
     files = bench.begin()
     assert bench.run(files, bench.cluster.finish_moves).complete
     assert bench.replicas() == {0: (B4, B2), 1: (B3, B4)}
-    assert bench.notes == ["no answer from the cluster (no broker reached); asking again"]
+    assert bench.notes == ["no response from the cluster (no broker reached); retrying"]
     assert not bench.throttles()
     # A start whose response was lost has started: it is not sent a second time.
     assert bench.faulty.calls["alter_reassignments"] == (2 if loses else 3)
@@ -149,7 +149,7 @@ def test_a_start_without_a_response_is_looked_up_and_repeated(bench: Bench, lose
 def test_reads_that_fail_are_repeated_until_the_cluster_responds(bench: Bench) -> None:
     bench.faulty.fail("describe_topics", NO_RESPONSE, times=5, after="alter_reassignments")
     assert bench.run(bench.begin(), bench.cluster.finish_moves).complete
-    assert bench.notes == ["no answer from the cluster (no broker reached); asking again"]
+    assert bench.notes == ["no response from the cluster (no broker reached); retrying"]
 
 
 def test_a_cluster_that_stays_silent_leaves_the_run_to_resume(bench: Bench) -> None:

@@ -1,4 +1,4 @@
-"""Ending a run otherwise than by finishing it: cancel, roll back, clean up after a dead process."""
+"""Cancels and rolls back runs, and cleans up after processes that died."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def _needs_request(change: Change, seen: Observation) -> bool:
 
 
 def _cancel_moves(cluster: Cluster, changes: Sequence[Change], seen: Observation) -> None:
-    """Ask for the replicas of before, in their order; where one's broker is down, cancel plainly.
+    """Request the replicas of before, in their order; where one's broker is down, cancel plainly.
 
     A plain cancel keeps the order that the move wanted, so it is the second choice. A reassignment
     to a broker that is down is refused in ZooKeeper mode and does not end in KRaft mode.
@@ -153,11 +153,11 @@ def _log_dir_cancels(
     changes: Sequence[Change], seen: Observation, wanted: Mapping[PartitionReplica, str]
 ) -> dict[Replica, str]:
     """Copies between log directories are cancelled by sending the replica to where it is."""
-    ours = {change.tp for change in changes}
+    own = {change.tp for change in changes}
     return {
         Replica(*replica): present.current
         for replica, present in seen.directories.items()
-        if replica.tp in ours
+        if replica.tp in own
         and replica in wanted
         and present.future == wanted[replica]
         and present.current is not None

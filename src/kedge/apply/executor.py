@@ -1,14 +1,14 @@
 """The loop that carries a plan out: observe, start what may start, report, wait; then clean up.
 
-Every state is written to the journal before its work begins (`execution.run_states`). What ends a
-run early leaves the cluster in order:
+Every state is written to the journal before its work begins (`execution.run_states`). A run that
+ends early leaves a defined state:
 
     an interrupt          no more moves start; the run waits for those under way, then removes the
                           throttles and is stopped
     a second interrupt    the run is left as it is; the journal has its state and its throttles
     kill -9               the same
     an error              with no move under way the throttles are removed and the run has failed
-    no answer             the run keeps asking; after `patience_s` it is left as it is
+    no response           the run retries; after `patience_s` it is left as it is
 """
 
 from __future__ import annotations
@@ -254,7 +254,7 @@ class Executor:
             try:
                 self._health = observe_health(self._cluster, (c.tp for c in self._changes))
             except Unavailable as fault:
-                self._note(f"no answer from the cluster ({fault.what}); asking again")
+                self._note(f"no response from the cluster ({fault.what}); retrying")
                 return False
             took = self._pacing.clock() - began
             self._health_due = began + max(HEALTH_INTERVAL_S, took / HEALTH_SHARE)
@@ -280,7 +280,7 @@ class Executor:
             except Unavailable as fault:
                 if self._pacing.clock() >= deadline:
                     raise
-                self._note(f"no answer from the cluster ({fault.what}); asking again")
+                self._note(f"no response from the cluster ({fault.what}); retrying")
                 self._pacing.sleep(self._pacing.interval_s)
 
     def _start(self, changes: Sequence[Change], seen: Observation) -> None:
@@ -293,7 +293,7 @@ class Executor:
         try:
             answers = self._cluster.alter_reassignments(moves)
         except Unavailable as fault:  # the next observation shows whether they have started
-            self._note(f"no answer from the cluster ({fault.what}); asking again")
+            self._note(f"no response from the cluster ({fault.what}); retrying")
             return
         for tp, refusal in answers.items():
             if refusal is not None and not refusal.retriable:

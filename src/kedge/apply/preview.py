@@ -1,6 +1,6 @@
-"""What a run would do, judged against the cluster as it is now; nothing is changed.
+"""Checks a run against the cluster as it is now, and computes what it would do.
 
-Every reason to refuse is found here, before a run begins: what is refused has changed nothing.
+Every refusal is raised here, before a run begins: a refused command has changed nothing.
 """
 
 from __future__ import annotations
@@ -89,9 +89,9 @@ def preview(
     log_dirs_before: LogDirs | None = None,
     waiting: Waiting | None = None,
 ) -> Preview:
-    """Observe and judge. The changes are in the order of the plan's waves.
+    """Observe and check. The changes are in the sequence of the plan's waves.
 
-    `own` are throttle values that runs of ours have set; `log_dirs_before` are the log directories
+    `own` are throttle values that Kedge's runs have set; `log_dirs_before` are the log directories
     that an interrupted run has recorded.
     """
     waiting = waiting or Waiting()

@@ -66,10 +66,10 @@ def read_properties(path: Path | None) -> dict[str, str]:
     if path is None:
         return {}
     from kedge.cluster.properties import parse_properties
-    from kedge.files import read_text, said_of
+    from kedge.files import read_text, with_path_context
 
     text = read_text(path)
-    with said_of(path):
+    with with_path_context(path):
         return parse_properties(text)
 
 

@@ -43,11 +43,11 @@ def explain_command(
     Example: kedge explain plan.json --partition orders-3
     """
     from kedge.cli.plan import snapshot_beside
-    from kedge.files import read_bytes, read_snapshot, said_of
+    from kedge.files import read_bytes, read_snapshot, with_path_context
     from kedge.plan import parse_plan
 
     data = read_bytes(file)
-    with said_of(file):
+    with with_path_context(file):
         plan = parse_plan(data)
     if partition is not None and broker is not None:
         raise InvalidRequest("--partition and --broker exclude each other", hint="use one of them")

@@ -189,7 +189,7 @@ def what_if_command(
 
 
 def _scenarios(file: Path | None, grid: str) -> list[Scenario]:
-    from kedge.files import read_bytes, said_of
+    from kedge.files import read_bytes, with_path_context
     from kedge.pipeline.fanout.asking import parse_grid, parse_scenarios
 
     if (file is None) == (not grid):
@@ -198,7 +198,7 @@ def _scenarios(file: Path | None, grid: str) -> list[Scenario]:
     if file is None:
         return parse_grid(grid)
     data = read_bytes(file)
-    with said_of(file):
+    with with_path_context(file):
         return parse_scenarios(data)
 
 

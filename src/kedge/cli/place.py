@@ -156,11 +156,11 @@ def _expanded(
 
 def _existing(path: Path, topic: str) -> Replicas:
     """The present partitions of one topic, from a reassignment file."""
-    from kedge.files import read_text, said_of
+    from kedge.files import read_text, with_path_context
     from kedge.plan import parse_reassignment
 
     text = read_text(path)
-    with said_of(path):
+    with with_path_context(path):
         targets = parse_reassignment(text).targets
     names = sorted({tp.topic for tp in targets})
     if topic not in names and len(names) != 1:

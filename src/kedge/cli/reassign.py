@@ -66,11 +66,11 @@ def _reporter(output: Output, *, yes: bool = False) -> Reporter:
 
 
 def _file(path: Path, *, strict: bool = False) -> ReassignmentFile:
-    from kedge.files import read_text, said_of
+    from kedge.files import read_text, with_path_context
     from kedge.plan import parse_execute, parse_reassignment
 
     text = read_text(path)
-    with said_of(path):
+    with with_path_context(path):
         return parse_execute(text) if strict else parse_reassignment(text)
 
 
@@ -96,12 +96,12 @@ def generate_command(
     import json
 
     from kedge.apply.kafka_reassign import generate
-    from kedge.files import read_text, said_of
+    from kedge.files import read_text, with_path_context
     from kedge.plan import parse_broker_list, parse_topics_to_move, reassignment_text
 
     text = read_text(topics_to_move_json_file)
     brokers = parse_broker_list(broker_list)
-    with said_of(topics_to_move_json_file):
+    with with_path_context(topics_to_move_json_file):
         topics = parse_topics_to_move(text)
     with connected(bootstrap_server, command_config, zookeeper=zookeeper) as cluster:
         proposal = generate(cluster, topics, brokers, rack_aware=not disable_rack_aware)

@@ -1,4 +1,4 @@
-"""A live Kafka cluster of any release since 2.4, reached as every admin client reaches it."""
+"""The adapter for live clusters: any Kafka since 2.4, by the requests of admin clients."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from kedge.cluster import kafka_configs, kafka_moves, kafka_topics
 from kedge.cluster.access import PLAIN_ACCESS, Access
+from kedge.cluster.admin_session import Session, parse_bootstrap
 from kedge.cluster.port import (
     Answers,
     Changes,
@@ -21,13 +22,12 @@ from kedge.cluster.port import (
     TopicDescription,
     TopicExpansion,
 )
-from kedge.cluster.session import Session, parse_bootstrap
 from kedge.errors import KedgeError
 from kedge.model import BrokerId, ReplicaAssignment, TopicPartition
 
 
 class KafkaAdmin:
-    """The adapter of the cluster port for real clusters; connects when first asked."""
+    """The adapter of the cluster port for real clusters; connects at the first call."""
 
     def __init__(self, bootstrap: str, access: Access = PLAIN_ACCESS) -> None:
         self._session = Session(parse_bootstrap(bootstrap), access)

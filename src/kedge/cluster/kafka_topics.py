@@ -1,4 +1,4 @@
-"""Topics over Kafka's protocol."""
+"""Reads, creates, expands and deletes topics over Kafka's protocol."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from kedge.cluster.admin_session import Session
 from kedge.cluster.batches import PARTITIONS_MAX, TOPICS_MAX, batches
 from kedge.cluster.deadline import Deadline
 from kedge.cluster.error_mapping import (
@@ -21,7 +22,6 @@ from kedge.cluster.port import (
     TopicDescription,
     TopicExpansion,
 )
-from kedge.cluster.session import Session
 from kedge.errors import KedgeError, Unauthorised, UnknownTopicOrPartition
 from kedge.model import BrokerId
 from kedge.protocol.messages import (
@@ -43,20 +43,20 @@ Described = dict[str, TopicDescription | KedgeError]
 def topic_names(session: Session) -> dict[str, bool]:
     """Every topic, sorted, and whether it is internal."""
     request = MetadataRequest(topics=None, allow_auto_topic_creation=False)
-    answer = session.ask(request, MetadataResponse, session.deadline())
+    answer = session.send(request, MetadataResponse, session.deadline())
     return dict(sorted((each.name or "", each.is_internal) for each in answer.topics))
 
 
 def describe_topics(session: Session, names: Sequence[str]) -> Described:
-    """Partitions of topics, by the request that knows eligible leaders where there is one."""
+    """Partitions of topics, by the request with eligible leaders where brokers support it."""
     deadline = session.deadline()
-    if session.knows(DescribeTopicPartitionsRequest, deadline):
-        ask = _by_partitions
+    if session.supports(DescribeTopicPartitionsRequest, deadline):
+        read = _by_partitions
     else:
-        ask = _by_metadata
+        read = _by_metadata
     found: Described = {}
     for batch in batches(dict.fromkeys(names), TOPICS_MAX):
-        found |= ask(session, batch, deadline)
+        found |= read(session, batch, deadline)
     gone = UnknownTopicOrPartition
     return {
         name: found.get(name) or gone(f"Topic {name!r} not found") for name in dict.fromkeys(names)
@@ -66,7 +66,7 @@ def describe_topics(session: Session, names: Sequence[str]) -> Described:
 def _by_metadata(session: Session, names: Sequence[str], deadline: Deadline) -> Described:
     topics = [MetadataRequest.MetadataRequestTopic(name=name) for name in names]
     request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
-    answer = session.ask(request, MetadataResponse, deadline)
+    answer = session.send(request, MetadataResponse, deadline)
     return {each.name or "": _described(each) for each in answer.topics}
 
 
@@ -81,7 +81,7 @@ def _by_partitions(session: Session, names: Sequence[str], deadline: Deadline) -
             response_partition_limit=PARTITIONS_MAX,
             cursor=cursor,
         )
-        answer = session.ask(request, DescribeTopicPartitionsResponse, deadline)
+        answer = session.send(request, DescribeTopicPartitionsResponse, deadline)
         for topic in answer.topics:
             first = pages.setdefault(topic.name or "", topic)
             if first is not topic:
@@ -145,7 +145,7 @@ def encoded_id(topic_id: uuid.UUID | None) -> str:
 def create_topics(
     session: Session, topics: Sequence[TopicCreation], *, validate_only: bool
 ) -> Answers[str]:
-    """Create topics, so many partitions to a request."""
+    """Create topics, in requests of bounded size."""
     deadline = session.deadline()
     answers: Answers[str] = {}
     for batch in batches(topics, PARTITIONS_MAX, _size):
@@ -154,7 +154,7 @@ def create_topics(
             timeout_ms=deadline.left_ms(),
             validate_only=validate_only,
         )
-        answer = session.ask_controller(request, CreateTopicsResponse, deadline, _topic_codes)
+        answer = session.send_to_controller(request, CreateTopicsResponse, deadline, _topic_codes)
         for each in answer.topics:
             needs = f"Create on Cluster (or Create on Topic {each.name})"
             answers[each.name] = refusal(
@@ -200,7 +200,9 @@ def expand_topics(
             timeout_ms=deadline.left_ms(),
             validate_only=validate_only,
         )
-        answer = session.ask_controller(request, CreatePartitionsResponse, deadline, _result_codes)
+        answer = session.send_to_controller(
+            request, CreatePartitionsResponse, deadline, _result_codes
+        )
         for each in answer.results:
             needs = f"Alter on Topic {each.name}"
             answers[each.name] = refusal(
@@ -232,7 +234,7 @@ def delete_topics(session: Session, names: Sequence[str]) -> Answers[str]:
             topic_names=batch,
             timeout_ms=deadline.left_ms(),
         )
-        answer = session.ask_controller(request, DeleteTopicsResponse, deadline, _deleted_codes)
+        answer = session.send_to_controller(request, DeleteTopicsResponse, deadline, _deleted_codes)
         for each in answer.responses:
             name = each.name or ""
             needs = f"Delete on Topic {name}"

@@ -96,8 +96,8 @@ def _factor(replicas: Iterable[BrokerId], move: ReplicaAssignment) -> int:
 
 def _with_dirs(broker: Broker, dirs: tuple[LogDirDescription, ...]) -> Broker:
     sizes = [one.total_bytes for one in dirs]
-    told = [float(size) for size in sizes if size]
-    whole = sum(told) if told and len(told) == len(sizes) else None
+    known = [float(size) for size in sizes if size]
+    whole = sum(known) if known and len(known) == len(sizes) else None
     listed = tuple(LogDir(d.path, float(d.total_bytes) if d.total_bytes else None) for d in dirs)
     return replace(broker, endpoints=(), capacity=Capacity(disk=whole), log_dirs=listed)
 

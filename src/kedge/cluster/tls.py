@@ -51,7 +51,7 @@ def _trust(context: ssl.SSLContext, store: Store) -> None:
     pem = store.certificates or _trusted_pem(store)
     try:
         context.load_verify_locations(cadata=pem)
-    # ssl says TypeError of text that is not ASCII and ValueError of none.
+    # ssl raises TypeError for text that is not ASCII and ValueError for empty text.
     except (ssl.SSLError, TypeError, ValueError) as error:
         raise MalformedInput(
             "holds no certificate that can be read", place=_place(store, "truststore")

@@ -1,14 +1,14 @@
-"""Carrying a plan out, as decisions: how far each partition is, what may start, what is cleaned up.
+"""Decides how a plan is carried out: the status of each move, what may start, what is cleaned up.
 
 Goal. A plan that was reviewed runs to its end, whatever happens on the way, and leaves nothing
 behind. This package decides; `apply` observes the cluster, acts and writes the journal.
 
 Rules.
 
-- A run is a state machine (`run_states`): one table says what each command does in each state.
+- A run is a state machine (`run_states`): one table has what each command does in each state.
 - The cluster is the truth. How far a partition is, is read from its replicas, reassignments and log
-  directories (`move_status`), never from memory: a run that was killed continues by looking.
-- Moves start as soon as both ends are free (`slots`); waves are an order of preference, no barrier.
+  directories (`move_status`), never from memory: a run that was killed continues by observing.
+- Moves start as soon as both ends are free (`slots`); waves give the sequence and are no barrier.
 - Throttles are leased (`leases`, `journal`): written down before they are set, removed by value, by
   the run itself or by a later command, and released only when the broker confirms. Throttles of
   others are never touched. Moves start only after every broker reports its throttle.

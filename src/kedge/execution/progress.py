@@ -1,4 +1,4 @@
-"""How much is done, how fast it goes and when it will be over.
+"""Computes how much of a run is done, its rate, and the time that is left.
 
 Bytes count when they are on the broker, or in the log directory, that they are for: a finished copy
 with the size of its partition, one under way with what has arrived. The rate is that of the last

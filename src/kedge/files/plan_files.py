@@ -16,8 +16,8 @@ from pathlib import Path
 from kedge.files import (
     read_bytes,
     read_snapshot,
-    said_of,
     sha256_of_snapshot,
+    with_path_context,
     write_snapshot,
 )
 from kedge.model import Snapshot
@@ -27,7 +27,7 @@ from kedge.plan import Plan, ReassignmentFile, is_plan, parse_execute, parse_pla
 def read_plan_file(path: str | os.PathLike[str]) -> Plan | ReassignmentFile:
     """The plan in a file, or the moves of a file that Kafka's tools take."""
     data = read_bytes(path)
-    with said_of(Path(path)):
+    with with_path_context(Path(path)):
         return parse_plan(data) if is_plan(data) else parse_execute(data.decode(errors="replace"))
 
 

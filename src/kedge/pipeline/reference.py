@@ -22,7 +22,7 @@ from kedge.files import (
     parquet,
     read_parquet,
     read_table,
-    said_of,
+    with_path_context,
     write_atomically,
 )
 from kedge.files.opening import read_at_most
@@ -53,9 +53,9 @@ class Reference:
 
 def read_reference(brokers: Path, assignment: Path) -> Reference:
     """The tables in two files; refused if they do not fit together."""
-    with said_of(brokers):
+    with with_path_context(brokers):
         broker_table = _checked_brokers(Reader(_read(brokers), "brokers"))
-    with said_of(assignment):
+    with with_path_context(assignment):
         placed = _checked_assignment(Reader(_read(assignment), "assignment"))
         replicas = _replicas(placed)
         _check_known(replicas, broker_table)

@@ -26,7 +26,7 @@ from typing import Any
 import orjson
 
 from kedge.errors import InvalidRequest, KedgeError, OutputInUse, OutputNotOurs
-from kedge.files import read_bytes, said_of, write_atomically
+from kedge.files import read_bytes, with_path_context, write_atomically
 from kedge.pipeline.manifest import MANIFEST, Manifest, read_manifest
 
 MARK = "kedge-pipeline.json"
@@ -122,7 +122,7 @@ class Warehouse:
 @contextmanager
 def owned(root: Path, run_id: str) -> Generator[Warehouse]:
     """The directory, ours alone for the time of the block; made if it is not there."""
-    with said_of(root):
+    with with_path_context(root):
         _claim(root)
         with _locked(root, run_id):
             warehouse = Warehouse(root, run_id)
@@ -132,7 +132,7 @@ def owned(root: Path, run_id: str) -> Generator[Warehouse]:
 
 def published(root: Path) -> Path:
     """The version to read; refused where there is none."""
-    with said_of(root):
+    with with_path_context(root):
         if not root.is_dir() or not (root / MARK).is_file():
             hint = "name the --output of `kedge pipeline ingest`"
             raise InvalidRequest(f"{root}: there are no tables of the pipeline here", hint=hint)
@@ -150,7 +150,7 @@ def current_version(root: Path) -> Path | None:
 
 def check_ours(root: Path) -> None:
     """Refuse a directory that holds something else."""
-    with said_of(root):
+    with with_path_context(root):
         if root.exists() and not root.is_dir():
             raise OutputNotOurs(f"{root}: this is a file", hint="--output names a directory")
         if root.is_dir() and not (root / MARK).exists() and any(root.iterdir()):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from kedge.balance import findings_of
 from kedge.errors import InvalidRequest, KedgeError
-from kedge.files import path_component, read_bytes, read_snapshot, said_of
+from kedge.files import path_component, read_bytes, read_snapshot, with_path_context
 from kedge.model.arrow import Table
 from kedge.pipeline.fanout.spread import Columns, Row, spread
 from kedge.pipeline.jobs.progress import Progress, Silent
@@ -78,7 +78,7 @@ def snapshots_in(directory: Path) -> dict[str, str]:
 
 
 def _entries(directory: Path) -> list[Path]:
-    with said_of(directory):
+    with with_path_context(directory):
         every = sorted(directory.resolve().iterdir())
     return [path for path in every if not path.name.startswith(".")]
 
@@ -112,7 +112,7 @@ def _verified(row: Row, *, snapshots: dict[str, str]) -> list[Row]:
 
 def _findings_of_file(path: Path, snapshots: dict[str, str], told: Row) -> list[Finding]:
     data = read_bytes(path)
-    with said_of(path):
+    with with_path_context(path):
         plan = parse_plan(data) if is_plan(data) else None
     names = [path.name.removesuffix(".gz").removesuffix(".json"), _bare(path.name)]
     if plan is not None and plan.cluster_id is not None:
@@ -122,7 +122,7 @@ def _findings_of_file(path: Path, snapshots: dict[str, str], told: Row) -> list[
         return [Finding("snapshot", "", "there is no snapshot to hold it against")]
     told["snapshot"] = Path(snapshots[name]).name
     snapshot = read_snapshot(snapshots[name])
-    with said_of(path):
+    with with_path_context(path):
         plan = plan or adopt(parse_execute(data.decode(errors="replace")), snapshot)
     told["partitions"] = len(plan.partitions)
     return findings_of(plan, snapshot)

@@ -20,7 +20,7 @@ from typing import Any
 import orjson
 
 from kedge.errors import InvalidRequest, KedgeError
-from kedge.files import read_bytes, said_of, write_atomically
+from kedge.files import read_bytes, with_path_context, write_atomically
 
 MARK = "kedge-stream.json"
 FORMAT = "kedge.stream/1"
@@ -68,7 +68,7 @@ class Checkpoint:
 
 def check_checkpoint(directory: Path, source: TopicIdentity, output: Path) -> None:
     """Refuse a directory that belongs to another stream or to something else; writes nothing."""
-    with said_of(directory):
+    with with_path_context(directory):
         if directory.exists() and not directory.is_dir():
             hint = "--checkpoint names a directory"
             raise InvalidRequest(f"{directory}: this is a file", hint=hint)
@@ -80,7 +80,7 @@ def check_checkpoint(directory: Path, source: TopicIdentity, output: Path) -> No
 def claimed(directory: Path, source: TopicIdentity, output: Path) -> Checkpoint:
     """The checkpoint for this stream; made if it is not there."""
     check_checkpoint(directory, source, output)
-    with said_of(directory):
+    with with_path_context(directory):
         directory.mkdir(parents=True, exist_ok=True)
         if not (directory / MARK).exists():
             made = {"format": FORMAT, "stream": secrets.token_hex(6), "output": _named(output)}

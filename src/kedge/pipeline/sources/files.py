@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from kedge.errors import InvalidRequest, MalformedInput
-from kedge.files import open_regular, parquet, said_of
+from kedge.files import open_regular, parquet, with_path_context
 from kedge.model.arrow import arrow
 
 SAMPLE_NAMES = (
@@ -76,7 +76,7 @@ def new_files(paths: Iterable[Path], form: Format, known: Iterable[str]) -> list
     seen = set(known)
     new: list[SampleFile] = []
     for path in paths:
-        with said_of(path):
+        with with_path_context(path):
             content = _content_id(path)
             if content not in seen:
                 seen.add(content)

@@ -1,4 +1,4 @@
-"""Asking, asking again, and when not to: against a scripted broker."""
+"""Requests, retries, and when there are none: against a scripted broker."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import pytest
 
 from jvm import free_port
 from kedge.cluster.access import Access
+from kedge.cluster.admin_session import parse_bootstrap
+from kedge.cluster.broker_connection import Address
 from kedge.cluster.kafka_admin import KafkaAdmin
 from kedge.cluster.port import TopicCreation, TopicDescription
-from kedge.cluster.session import parse_bootstrap
-from kedge.cluster.wire import Address
 from kedge.errors import (
     BrokerFailed,
     ClusterUnavailable,
