@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kedge.cli.amounts import parse_bytes
+from kedge.cli.parse_amounts import parse_bytes
 from kedge.cluster.memory import MemoryCluster
 from kedge.cluster.port import TopicCreation
 from kedge.errors import InvalidRequest

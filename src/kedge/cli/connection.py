@@ -1,4 +1,4 @@
-"""Which cluster a command is for, and how to reach it: options that all its commands share."""
+"""The options that name a cluster, the connection to it, and output that commands share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`kedge explain`: why a plan does what it does."""
+"""`kedge explain`: the reasons of a plan, of one partition or of one broker."""
 
 from __future__ import annotations
 
@@ -90,8 +90,8 @@ def _lines(plan: Plan, partition: str | None, broker: int | None) -> list[str]:
         return partition_lines(plan, _change(plan, partition))
     if broker is not None:
         return broker_lines(plan, BrokerId(broker))
-    told = [f"{count:>6}  {why}" for why, count in grounds(plan)]
-    return [*plan_lines(plan), *(["", "partitions, and why", *told] if told else [])]
+    counted = [f"{count:>6}  {why}" for why, count in grounds(plan)]
+    return [*plan_lines(plan), *(["", "partitions, and why", *counted] if counted else [])]
 
 
 def _rows(plan: Plan, partition: str | None, broker: int | None) -> object:

@@ -1,4 +1,4 @@
-"""`kedge lab`: a whole cluster in one process, to try everything on."""
+"""`kedge lab`: a whole cluster in one process, for trials."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kedge.cli.amounts import parse_bytes
 from kedge.cli.connection import echo_json, echo_lines
 from kedge.cli.lab_options import LabOptions
-from kedge.cli.option_group import taking
+from kedge.cli.option_group import with_option_group
 from kedge.cli.options import Output, OutputOption, echo, help_without_command, say
+from kedge.cli.parse_amounts import parse_bytes
 from kedge.errors import InvalidRequest
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def lab_group(context: typer.Context) -> None:
 
 
 @app.command("up")
-@taking(LabOptions)
+@with_option_group(LabOptions)
 def up_command(
     options: LabOptions,
     folder: DirOption,
@@ -49,19 +49,19 @@ def up_command(
 
     Example: kedge lab up --brokers 9 --racks 3 --dir lab --speed 60 --detach --output json
     """
-    place, asked = folder.absolute(), options.asked()
+    place, given = folder.absolute(), options.given()
     if detach:
         from kedge.lab.detached import start_detached
 
         log = place / "lab.log"
-        _show_start(start_detached(lambda ready: _serve(place, asked, ready, log=log), log), output)
+        _show_start(start_detached(lambda ready: _serve(place, given, ready, log=log), log), output)
         return
-    _serve(place, asked, lambda about: _show_start(about, output))
+    _serve(place, given, lambda about: _show_start(about, output))
 
 
 def _serve(
     place: Path,
-    asked: dict[str, Any],
+    given: dict[str, Any],
     ready: Callable[[dict[str, Any]], None],
     *,
     log: Path | None = None,
@@ -71,7 +71,7 @@ def _serve(
     from kedge.lab.folder import open_or_make
     from kedge.lab.process import LabProcess
 
-    kept = open_or_make(place, asked)
+    kept = open_or_make(place, given)
     if log is not None:
         say_into(log)
     process = LabProcess(kept)
@@ -145,11 +145,11 @@ def status_command(folder: DirOption, output: OutputOption = Output.TABLE) -> No
 
 @app.command("inject")
 def inject_command(
-    kind: Annotated[str, typer.Argument(help="What is to happen; see below")],
-    arguments: Annotated[list[str] | None, typer.Argument(help="What it happens to")] = None,
+    kind: Annotated[str, typer.Argument(help="The kind of fault; see below")],
+    arguments: Annotated[list[str] | None, typer.Argument(help="The broker or directory")] = None,
     folder: DirOption = Path(),
 ) -> None:
-    """Let something go wrong in a lab, or right again
+    """Inject a fault into a lab, or end one
 
     broker-crash ID · broker-start ID · broker-bounce ID · slow-disk ID FACTOR ·
     partition-network ID,ID · log-dir-failure ID DIR · controller-failover · heal
@@ -166,7 +166,7 @@ def fill_command(
     folder: DirOption = Path(),
     partition: Annotated[int | None, typer.Option(help="Only this one")] = None,
 ) -> None:
-    """Write data to a topic of a lab, so that there is something to move
+    """Write data to a topic of a lab
 
     Example: kedge lab fill --dir lab orders 10GB
     """

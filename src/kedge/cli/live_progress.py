@@ -40,14 +40,14 @@ def run_progress() -> Generator[Callable[[Progress], None]]:
         return
     shown = -1
 
-    def tell(progress: Progress) -> None:
+    def show(progress: Progress) -> None:
         nonlocal shown
         tenth = int(progress.share * 10)
         if tenth > shown:
             shown = tenth
             say(progress_line(progress))
 
-    yield tell
+    yield show
 
 
 @contextmanager

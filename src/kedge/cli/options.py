@@ -1,4 +1,4 @@
-"""Options that several commands share, and how the terminal is spoken to."""
+"""The form of the output, exit codes, and writing to stdout and stderr."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`kedge pipeline`: from metrics to loads, findings and snapshots."""
+"""`kedge pipeline`: ingest metrics, show findings, and write load models as snapshots."""
 
 from __future__ import annotations
 
@@ -80,10 +80,10 @@ def ingest_command(
     from kedge.pipeline.sources.files import Format
 
     settings = Settings(allowed_lateness_s=allowed_lateness, interval_s=interval)
-    order = IngestOrder(source, Format(form), brokers, assignment, tables, settings)
+    request = IngestOrder(source, Format(form), brokers, assignment, tables, settings)
     session = spark_settings(master, driver_memory, jars)
     with shown() as progress:
-        done = ingest(order, lambda: spark_session(session), progress=progress)
+        done = ingest(request, lambda: spark_session(session), progress=progress)
     _show_run(done, tables, output)
 
 

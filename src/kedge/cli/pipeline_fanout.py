@@ -1,4 +1,4 @@
-"""`kedge pipeline fleet`, `what-if` and `verify-plans`: the planner on many workers."""
+"""`kedge pipeline fleet`, `what-if` and `verify-plans`: the planner on Spark workers."""
 
 from __future__ import annotations
 
@@ -97,10 +97,10 @@ def fleet_command(
         weights=weights,
         limits=limits,
     )
-    order = FleetOrder(tables, out, options.goals(), seed)
+    request = FleetOrder(tables, out, options.goals(), seed)
     session = _sessions(master, driver_memory)
     with shown() as progress:
-        rows = rows_of(fleet(order, session, progress=progress))
+        rows = rows_of(fleet(request, session, progress=progress))
     made = sum(row["feasible"] for row in rows)
     if output is Output.JSON:
         echo_json(rows)
@@ -152,7 +152,7 @@ def what_if_command(
     limit: LimitOption = 50,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Ask what plans would come to if: more traffic, a rack lost, brokers added, other factors
+    """Plan for scenarios: more traffic, a rack lost, brokers added, other replication factors
 
     Axes of a grid: traffic, size, lose-rack, add-brokers, replication-factor, tolerance, seed. A
     scenario that no plan can serve is a row with its reason.
@@ -167,14 +167,14 @@ def what_if_command(
     from kedge.pipeline.fanout.spread import rows_of
     from kedge.pipeline.fanout.what_if import WhatIf, what_if
 
-    asked = _scenarios(scenarios, grid)
+    wanted = _scenarios(scenarios, grid)
     goals = GoalOptions(
         tolerance=tolerance, exclude_topics=exclude_topics, weights=weights, limits=limits
     ).goals()
     _check_places(out, html)
     session = _sessions(master, driver_memory)
     with shown() as progress:
-        table = what_if(WhatIf(snapshot, asked, goals), session, progress=progress)
+        table = what_if(WhatIf(snapshot, wanted, goals), session, progress=progress)
     rows = rows_of(table)
     _write_table(table, out)
     if html is not None:

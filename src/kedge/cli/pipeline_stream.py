@@ -76,7 +76,7 @@ def stream_command(
     client = read_properties(command_config)
     session = spark_settings(master, driver_memory, jars, kafka=not jars)
     check_connector(session)
-    order = StreamOrder(
+    request = StreamOrder(
         source=KafkaSource(bootstrap_server, topic, max_offsets, client),
         identity=_identity(bootstrap_server, command_config, topic),
         brokers=brokers,
@@ -87,7 +87,9 @@ def stream_command(
         interval_s=round(seconds(interval)),
     )
     with stop_event() as stop:
-        done = stream(order, lambda: spark_session(session), told=_tell_batch, stopped=stop.is_set)
+        done = stream(
+            request, lambda: spark_session(session), told=_tell_batch, stopped=stop.is_set
+        )
     _show(done, output)
 
 

@@ -10,7 +10,7 @@ import typer
 
 from kedge.cli.connection import echo_json, echo_lines
 from kedge.cli.goal_options import GoalOptions
-from kedge.cli.option_group import taking
+from kedge.cli.option_group import with_option_group
 from kedge.cli.options import (
     EXIT_FAILED,
     Output,
@@ -30,7 +30,7 @@ app = typer.Typer(name="plan")
 
 
 @app.callback(invoke_without_command=True)
-@taking(GoalOptions)
+@with_option_group(GoalOptions)
 def root(
     options: GoalOptions,
     context: typer.Context,
@@ -92,7 +92,7 @@ def _make(options: GoalOptions, out: Path | None, output: Output) -> int:
 
 
 @app.command("curve")
-@taking(GoalOptions)
+@with_option_group(GoalOptions)
 def curve_command(
     options: GoalOptions,
     html: Annotated[

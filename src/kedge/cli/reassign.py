@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kedge.cli.amounts import parse_rate
 from kedge.cli.connection import (
     BootstrapOption,
     CommandConfigOption,
@@ -28,6 +27,7 @@ from kedge.cli.options import (
     help_without_command,
     note,
 )
+from kedge.cli.parse_amounts import parse_rate
 
 if TYPE_CHECKING:
     from kedge.apply.kafka_reassign import Reporter

@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kedge.cli.amounts import parse_rate
 from kedge.cli.connection import connected
 from kedge.cli.options import note
+from kedge.cli.parse_amounts import parse_rate
 
 if TYPE_CHECKING:
     from kedge.apply import RunOptions, Runs
     from kedge.cluster.port import Cluster
 
 StateOption = Annotated[
-    Path | None, typer.Option("--state", help="Directory of runs, if not in your home")
+    Path | None,
+    typer.Option("--state", help="Directory of runs; ~/.local/state/kedge/runs by default"),
 ]
 RunOption = Annotated[
     str | None, typer.Option("--run", help="Id of a run (kedge runs lists them), if not the latest")
@@ -41,7 +42,7 @@ IgnoreHealthOption = Annotated[
     ),
 ]
 IntervalOption = Annotated[
-    float, typer.Option("--interval", min=0.05, help="Seconds between two looks at the cluster")
+    float, typer.Option("--interval", min=0.05, help="Seconds between two reads of the cluster")
 ]
 PlanArgument = Annotated[
     Path, typer.Argument(help="A plan, or a reassignment file of Kafka's tools")

@@ -73,7 +73,7 @@ def placement_lines(assignment: Replicas, racks: Mapping[BrokerId, str | None]) 
 
 
 def _by_rack(brokers: Sequence[Broker]) -> Iterator[tuple[str, bool, Broker]]:
-    """Brokers in order of rack and id, each with its rack's name and whether it opens the rack."""
+    """Brokers by rack and id, each with its rack's name and whether it opens the rack."""
 
     def rack_of(broker: Broker) -> str:
         return "-" if broker.rack is None else broker.rack

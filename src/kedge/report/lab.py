@@ -1,4 +1,4 @@
-"""A lab's status as people read it."""
+"""Lines of the status of a lab."""
 
 from __future__ import annotations
 

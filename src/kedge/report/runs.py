@@ -1,4 +1,4 @@
-"""Runs as people and programs read them: before, while and after."""
+"""Lines and rows of runs: before they start, while they run, and after their end."""
 
 from __future__ import annotations
 
@@ -230,7 +230,7 @@ def _time(seconds: float) -> str:
 
 
 def status_lines(row: Mapping[str, Any]) -> list[str]:
-    """The same for people."""
+    """The same as lines."""
     counts = ", ".join(f"{count} {name}" for name, count in row["partitions"].items() if count)
     what = f"run {row['undoes']}" if row["undoes"] else row["plan"]
     of = f" of {what}" if what else ""
@@ -270,7 +270,7 @@ def _run_row(cluster: Cluster, runs: Runs, run: RunFiles, now: float) -> dict[st
 
 
 def run_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The same for people."""
+    """The same as lines."""
     if not rows:
         return ["No runs"]
     shown = [

@@ -8,7 +8,7 @@ from kedge.errors import UnknownTopicOrPartition
 from kedge.model.topic_pattern import topic_pattern
 
 
-def chosen_topics(
+def select_topics(
     names: Iterable[str], pattern: str | None, *, must_exist: bool = True
 ) -> list[str]:
     """The names that match the pattern, in the given sequence; all of them without a pattern."""
