@@ -1,4 +1,4 @@
-"""Whose configs are meant: `--entity-type topics --entity-name orders`, or `--topic orders`.
+"""Parses the entity whose configs are meant: `--entity-type topics`, or `--topic orders` for short.
 
     topics  brokers  broker-loggers  client-metrics  groups     resources with configs
     users  clients  ips                                         clients with quotas

@@ -1,4 +1,4 @@
-"""An assignment for the eye: its rows, and the grid of brokers against partitions.
+"""Lays out an assignment as rows, and as a grid of brokers against partitions.
 
 The grid has one line per broker, grouped by rack, and one column per partition:
 

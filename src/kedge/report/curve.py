@@ -1,4 +1,4 @@
-"""Balance against bytes: what the operator picks the knee of."""
+"""Computes and draws the curve of balance against bytes moved."""
 
 from __future__ import annotations
 
