@@ -27,7 +27,7 @@ from kedge.errors import InvalidRequest
 from kedge.model.printable import printable
 
 if TYPE_CHECKING:
-    from kedge.pipeline.jobs.ingest import Ingested
+    from kedge.pipeline.jobs.ingest import IngestResult
 
 app = typer.Typer(name="pipeline", help="Make load models and findings of metrics, on Spark")
 pipeline_stream.register(app)
@@ -74,20 +74,22 @@ def ingest_command(
     --assignment assignment.parquet --tables history/
     """
     from kedge.cli.pipeline_progress import shown
-    from kedge.pipeline.jobs.ingest import IngestOrder, ingest
+    from kedge.pipeline.jobs.ingest import IngestRequest, ingest
     from kedge.pipeline.manifest import Settings
     from kedge.pipeline.session import spark_session
-    from kedge.pipeline.sources.files import Format
+    from kedge.pipeline.sources.sample_files import Format
 
     settings = Settings(allowed_lateness_s=allowed_lateness, interval_s=interval)
-    request = IngestOrder(source, Format(form), brokers, assignment, tables, settings)
+    request = IngestRequest(source, Format(form), brokers, assignment, tables, settings)
     session = spark_settings(master, driver_memory, jars)
     with shown() as progress:
-        done = ingest(request, lambda: spark_session(session), progress=progress)
+        done = ingest(
+            request, lambda rows: spark_session(session.for_rows(rows)), progress=progress
+        )
     _show_run(done, tables, output)
 
 
-def _show_run(done: Ingested, tables: Path, output: Output) -> None:
+def _show_run(done: IngestResult, tables: Path, output: Output) -> None:
     if output is Output.JSON:
         echo_json(asdict(done))
         return
@@ -117,13 +119,13 @@ def findings_command(
 
     Example: kedge pipeline findings --tables history/
     """
-    from kedge.pipeline.reading import KINDS, read_findings, with_courses
+    from kedge.pipeline.findings_reader import KINDS, read_findings, with_time_series
     from kedge.report.findings import finding_row, sparkline
 
     if kind and kind not in KINDS:
         raise InvalidRequest(f"no kind {kind!r}", hint=f"there are {', '.join(KINDS)}")
     found = read_findings(tables, kind=kind or None, cluster=cluster or None)
-    drawn = with_courses(tables, found[:limit])
+    drawn = with_time_series(tables, found[:limit])
     if output is Output.JSON:
         echo_json([finding_row(one) for one in drawn])
         return
@@ -155,9 +157,9 @@ def loads_command(
     Example: kedge pipeline loads --tables history/ --cluster c00 --at p95 --out c00.snapshot/
     """
     from kedge.files import write_snapshot
-    from kedge.pipeline.snapshots import parse_at, snapshot_at
+    from kedge.pipeline.load_snapshots import parse_load_statistic, snapshot_at
 
-    snapshot = snapshot_at(tables, cluster, parse_at(at))
+    snapshot = snapshot_at(tables, cluster, parse_load_statistic(at))
     write_snapshot(snapshot, out)
     say(f"{out}: {len(snapshot)} partitions of {cluster} at {at}")
 
@@ -174,7 +176,7 @@ def compact_command(
 
     Example: kedge pipeline compact --tables history/ --keep 30d
     """
-    from kedge.pipeline.history import compact
+    from kedge.pipeline.compaction import compact
     from kedge.pipeline.jobs.ingest import new_run_id
     from kedge.pipeline.session import spark_session
 

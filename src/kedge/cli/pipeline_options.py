@@ -68,10 +68,10 @@ def spark_settings(
     master: str, driver_memory: str, jars: str = "", *, kafka: bool = False
 ) -> SessionSettings:
     """The settings of a Spark session, from the options as typed."""
-    from kedge.pipeline.session import SessionSettings, jars_from
+    from kedge.pipeline.session import SessionSettings, parse_jars
 
     if not re.fullmatch(r"\d+[kmgt]", driver_memory, re.IGNORECASE):
         raise InvalidRequest(f"a heap of {driver_memory!r}", hint="write it like 2g")
     return SessionSettings(
-        master=master, driver_memory=driver_memory, jars=jars_from(jars), kafka=kafka
+        master=master, driver_memory=driver_memory, jars=parse_jars(jars), kafka=kafka
     )

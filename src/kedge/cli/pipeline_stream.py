@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kedge.cluster.port import Cluster
-    from kedge.pipeline.jobs.stream import Streamed, StreamedBatch
+    from kedge.pipeline.jobs.stream import BatchResult, StreamResult
     from kedge.pipeline.sources.checkpoint import TopicIdentity
 
 TOPIC = "kedge.metrics"
@@ -69,26 +69,26 @@ def stream_command(
     Example: kedge pipeline stream --bootstrap-server localhost:9092 --brokers brokers.parquet
     --assignment assignment.parquet --checkpoint checkpoint/ --tables history/ --once
     """
-    from kedge.pipeline.jobs.stream import StreamOrder, stream
+    from kedge.pipeline.jobs.stream import StreamRequest, stream
     from kedge.pipeline.session import spark_session
-    from kedge.pipeline.sources.kafka import KafkaSource, check_connector
+    from kedge.pipeline.sources.kafka_reader import KafkaSource, check_kafka_connector
 
     client = read_properties(command_config)
     session = spark_settings(master, driver_memory, jars, kafka=not jars)
-    check_connector(session)
-    request = StreamOrder(
+    check_kafka_connector(session)
+    request = StreamRequest(
         source=KafkaSource(bootstrap_server, topic, max_offsets, client),
         identity=_identity(bootstrap_server, command_config, topic),
         brokers=brokers,
         assignment=assignment,
-        output=tables,
+        tables=tables,
         checkpoint=checkpoint,
         once=once,
         interval_s=round(seconds(interval)),
     )
     with stop_event() as stop:
         done = stream(
-            request, lambda: spark_session(session), told=_tell_batch, stopped=stop.is_set
+            request, lambda: spark_session(session), on_batch=_show_batch, stopped=stop.is_set
         )
     _show(done, output)
 
@@ -124,13 +124,13 @@ def produce_command(
 
     Example: kedge pipeline produce --bootstrap-server localhost:9092 --interval 60s --count 10
     """
-    from kedge.pipeline.jobs.producing import sending
+    from kedge.pipeline.jobs.kafka_producer import kafka_sender
 
     client = read_properties(command_config)
     pause = seconds(interval)
     with connected(bootstrap_server, command_config) as cluster:
         _check_topic(cluster, topic)
-        with sending(bootstrap_server, topic, client) as sender:
+        with kafka_sender(bootstrap_server, topic, client) as sender:
             if replayed is not None:
                 from kedge.pipeline.jobs.produce import replay
 
@@ -147,11 +147,11 @@ def produce_command(
 
 
 def _sample(cluster: Cluster, send: Any, pause: float, count: int | None, internal: bool) -> None:
-    from kedge.pipeline.jobs.produce import sample_on
-    from kedge.pipeline.jobs.sampling import Sampler
+    from kedge.pipeline.jobs.cluster_sampler import Sampler
+    from kedge.pipeline.jobs.produce import sample_periodically
 
     with stop_event() as stop:
-        sample_on(
+        sample_periodically(
             Sampler(cluster, internal=internal),
             send,
             interval_s=pause,
@@ -180,14 +180,14 @@ def seconds(text: str) -> float:
     return value
 
 
-def _tell_batch(batch: StreamedBatch) -> None:
-    if batch.again:
+def _show_batch(batch: BatchResult) -> None:
+    if batch.skipped:
         say(f"batch {batch.number}: in the tables already")
     else:
         say(f"batch {batch.number}: {batch.rows} rows")
 
 
-def _show(done: Streamed, output: Output) -> None:
+def _show(done: StreamResult, output: Output) -> None:
     from dataclasses import asdict
 
     if output is Output.JSON:

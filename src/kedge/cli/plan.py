@@ -155,16 +155,16 @@ def _findings(plan: Plan, cluster: Snapshot | None) -> list[Finding]:
         from kedge.plan import verify_plan
 
         return verify_plan(plan)
-    from kedge.balance import findings_of
+    from kedge.balance import verify_against
 
-    return findings_of(plan, cluster)
+    return verify_against(plan, cluster)
 
 
 def _inputs(file: Path, snapshot: Path | None) -> tuple[Plan, Snapshot | None]:
     """The plan, and the cluster to check it against."""
     from kedge.files import read_snapshot
     from kedge.files.plan_files import read_plan_file
-    from kedge.plan import Plan, adopt
+    from kedge.plan import Plan, from_kafka_file
 
     found = read_plan_file(file)
     cluster = None if snapshot is None else read_snapshot(snapshot)
@@ -175,7 +175,7 @@ def _inputs(file: Path, snapshot: Path | None) -> tuple[Plan, Snapshot | None]:
             f"{file}: this is a reassignment file of Kafka's tool, not a plan",
             hint="add --snapshot FILE to check it against a cluster",
         )
-    return adopt(found, cluster), cluster
+    return from_kafka_file(found, cluster), cluster
 
 
 def snapshot_beside(file: Path, plan: Plan) -> Snapshot | None:

@@ -46,7 +46,7 @@ from kedge.controller.states import PartitionState, ReplicaState
 from kedge.errors import StateChangeFailed
 from kedge.model import BrokerId, Leadership, ReplicaAssignment, TopicPartition
 from kedge.model.error_codes import ErrorCode
-from kedge.model.leadership import NO_LEADER
+from kedge.model.partition import NO_LEADER
 from kedge.plan.reassignment import cancel, reassign_to, unneeded_replicas
 
 Outcomes = dict[TopicPartition, ErrorCode]

@@ -24,11 +24,10 @@ from kedge.controller.effects import (
     WriteLeaderships,
 )
 from kedge.controller.elections import succeed, without_replica
-from kedge.controller.order import in_kafkas_order
 from kedge.controller.requests import RequestBatch
 from kedge.controller.states import REPLICA_MAY_COME_FROM, ReplicaState
-from kedge.model import BrokerId, Leadership, ReplicaAssignment, TopicPartition
-from kedge.model.leadership import NO_LEADER
+from kedge.model import NO_LEADER, BrokerId, Leadership, ReplicaAssignment, TopicPartition
+from kedge.model.scala_map_order import immutable_map_order
 
 Replicas = Mapping[BrokerId, Iterable[TopicPartition]]  # partitions by the broker of the replica
 Refused = dict[TopicPartition, str]
@@ -37,7 +36,7 @@ Refused = dict[TopicPartition, str]
 def move_replicas(context: Context, replicas: Replicas, target: ReplicaState) -> Script[None]:
     """Move replicas to a state; illegal moves are noted and left undone."""
     batch = RequestBatch(context)
-    for broker in in_kafkas_order(replicas):
+    for broker in immutable_map_order(replicas):
         partitions = replicas[broker]
         valid, refused = sort_out(context, broker, partitions, target)
         if valid:
@@ -52,7 +51,7 @@ def tell_online(context: Context, brokers: list[BrokerId]) -> Script[None]:
     to the state that it has would do, in one pass."""
     batch = RequestBatch(context)
     batch.lead_all(sorted(context.assignments), brokers)
-    for broker in in_kafkas_order(brokers):
+    for broker in immutable_map_order(brokers):
         yield RecordReplicas(broker, ReplicaState.ONLINE, sorted(context.by_broker[broker]), {})
     yield from batch.send()
 

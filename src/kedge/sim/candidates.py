@@ -21,8 +21,7 @@ from kedge.sim.links import SimulatedLinks
 from kedge.sim.machines import reconnect
 from kedge.sim.seeds import Luck
 from kedge.store.memory import MemoryStore
-from kedge.store.port import Answer, Listener, Notice, Request, Session, SessionChanged
-from kedge.topics import new_topic_id
+from kedge.store.port import Answer, Listener, Request, Session, SessionChanged, StoreEvent
 
 if TYPE_CHECKING:
     from kedge.sim.world import World
@@ -224,14 +223,14 @@ class SimulatedLoop(Loop):
             SimulatedLinks(world, machine.id, machine.node),
             now_ms=lambda: world.clock.now_ms + machine.skew_ms,
             settings=world.settings,
-            new_topic_id=lambda: new_topic_id(machine.ids.bytes),
+            draw_bytes=machine.ids.bytes,
         )
 
     def put(self, event: e.Event, replied: Replied | None = None) -> None:
         super().put(event, replied)
         self.machine.wake()
 
-    def hear(self, notice: Notice) -> None:
+    def hear(self, notice: StoreEvent) -> None:
         super().hear(notice)
         if isinstance(notice, SessionChanged):
             self.is_connected = notice.state is not Session.SUSPENDED

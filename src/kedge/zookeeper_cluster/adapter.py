@@ -60,10 +60,10 @@ from kedge.topics import (
     NewTopic,
     Op,
     is_internal,
-    judge_alter,
-    judge_creates,
-    judge_deletes,
-    judge_expands,
+    validate_alter,
+    validate_creates,
+    validate_deletes,
+    validate_expands,
 )
 from kedge.zookeeper_cluster.reader import ZooKeeperReader, topic_entity
 
@@ -110,12 +110,12 @@ class ZooKeeperCluster:
             CreateRequest(t.name, t.partitions, t.replication_factor, t.assignment, dict(t.configs))
             for t in topics
         ]
-        judged = judge_creates(
+        results = validate_creates(
             requests, self._read.view(), draw=Random().randrange, validate_only=validate_only
         )
         answers: Answers[str] = {}
         accepted: dict[str, NewTopic] = {}
-        for topic, verdict in zip(topics, judged, strict=True):
+        for topic, verdict in zip(topics, results, strict=True):
             answers[topic.name] = verdict if isinstance(verdict, KedgeError) else DONE
             if not isinstance(verdict, KedgeError):
                 accepted[topic.name] = verdict
@@ -141,7 +141,9 @@ class ZooKeeperCluster:
         requests = [ExpandRequest(t.topic, t.total, t.added) for t in topics]
         answers: Answers[str] = {}
         accepted: dict[str, NewPartitions] = {}
-        for topic, verdict in zip(topics, judge_expands(requests, self._read.view()), strict=True):
+        for topic, verdict in zip(
+            topics, validate_expands(requests, self._read.view()), strict=True
+        ):
             answers[topic.topic] = verdict if isinstance(verdict, KedgeError) else DONE
             if not isinstance(verdict, KedgeError):
                 accepted[topic.topic] = verdict
@@ -162,10 +164,10 @@ class ZooKeeperCluster:
         return answers | dict(zip(writes, map(_refusal, written), strict=True))
 
     def delete_topics(self, names: Sequence[str]) -> Answers[str]:
-        judged = judge_deletes([DeleteRequest(name) for name in names], self._read.view())
+        results = validate_deletes([DeleteRequest(name) for name in names], self._read.view())
         answers: Answers[str] = {
             name: verdict if isinstance(verdict, KedgeError) else DONE
-            for name, verdict in zip(names, judged, strict=True)
+            for name, verdict in zip(names, results, strict=True)
         }
         self._batch(
             Create(znodes.delete_topic_path(name))
@@ -397,7 +399,7 @@ def _altered(
     """The configs of a resource after a change; raises what `kedge.topics` refuses."""
     if _is_topic(resource):
         wanted = [Alteration(s.name, Op(int(s.op)), s.value) for s in steps]
-        return dict(judge_alter(resource.name, wanted, view).configs)
+        return dict(validate_alter(resource.name, wanted, view).configs)
     result = dict(own[_entity(resource)])
     for step in steps:
         result.pop(step.name, None)
