@@ -107,6 +107,10 @@ def name(cluster: Cluster) -> Iterator[str]:
     """A name that no topic has; a topic that gets it is deleted afterwards."""
     chosen = f"contract-{uuid.uuid4().hex[:12]}"
     yield chosen
+    # A topic that is deleted while it moves would leave its move in progress for the next test.
+    eventually(
+        lambda: {tp.topic for tp in cluster.reassignments()}, lambda moving: chosen not in moving
+    )
     cluster.delete_topics([chosen])
 
 

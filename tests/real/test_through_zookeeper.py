@@ -94,7 +94,7 @@ def test_a_topic_lives_and_dies_by_its_nodes(
     until(lambda: replicas(admin, name), {})
 
 
-def test_a_move_and_an_election_are_orders_that_the_controller_takes(
+def test_a_move_and_an_election_are_requests_that_the_controller_takes(
     kedge: Callable[..., list[str]], admin: KafkaAdmin, name: str, tmp_path: Path
 ) -> None:
     kedge("topics", "create", "--topic", name, "--replica-assignment", "1:2")

@@ -40,14 +40,14 @@ def run_progress() -> Generator[Callable[[Progress], None]]:
         return
     shown = -1
 
-    def show(progress: Progress) -> None:
+    def show_tenth(progress: Progress) -> None:
         nonlocal shown
         tenth = int(progress.share * 10)
         if tenth > shown:
             shown = tenth
             say(progress_line(progress))
 
-    yield show
+    yield show_tenth
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand
@@ -33,7 +33,7 @@ LimitOption = Annotated[int, typer.Option(help="Rows to show at most", min=1)]
 class PipelineCommand(TyperCommand):
     """A command that also takes `--output DIR` and `--report FORM`, with a note on stderr."""
 
-    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Replace earlier spellings, then parse."""
         names = {name for parameter in self.params for name in parameter.opts}
         return super().parse_args(ctx, current_spellings(args, names))

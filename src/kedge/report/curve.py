@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kedge.balance import Solved
+from kedge.report.text_table import table_lines
 
 NAMES = ("disk", "in", "out", "cpu")
 WIDTH, HEIGHT = 60, 14
@@ -86,17 +87,18 @@ def curve_lines(rows: Sequence[Row]) -> list[str]:
 
 def _table(rows: Sequence[Row]) -> list[str]:
     marked = knee(rows)
-    lines = [f"{'moved':>10}  {'replicas':>8}  {'leaders':>7}  above the best level"]
-    for place, row in enumerate(rows):
-        above = "  ".join(
-            f"{name} {100 * share:.1f} %" for name, share in row["above_best"].items()
+    cells = [
+        (
+            amount(row["bytes_moved"]),
+            str(row["replicas_moved"]),
+            str(row["leaders_moved"]),
+            "  ".join(f"{name} {100 * share:.1f} %" for name, share in row["above_best"].items()),
+            "← knee" if place == marked else "",
         )
-        sign = "  ← knee" if place == marked else ""
-        moved = amount(row["bytes_moved"])
-        lines.append(
-            f"{moved:>10}  {row['replicas_moved']:>8}  {row['leaders_moved']:>7}  {above}{sign}"
-        )
-    return lines
+        for place, row in enumerate(rows)
+    ]
+    header = ("moved", "replicas", "leaders", "above the best level", "")
+    return table_lines(header, cells, right=(0, 1, 2))
 
 
 def amount(size: float) -> str:

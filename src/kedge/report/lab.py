@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kedge.report.amounts import bytes_text
+from kedge.report.text_table import table_lines
 
 
 def status_lines(status: Mapping[str, Any]) -> list[str]:
@@ -23,15 +24,21 @@ def _about(status: Mapping[str, Any]) -> Iterator[str]:
     yield f"--bootstrap-server {status['bootstrap_servers']}"
 
 
-def _brokers(status: Mapping[str, Any]) -> Iterator[str]:
-    yield "broker  rack  state   port  replicas  leaders       size"
-    for broker in status["brokers"]:
-        state = "up" if broker["up"] else "down"
-        yield (
-            f"{broker['id']:>6}  {broker['rack']:<4}  {state:<5}  {broker['port']:>5}  "
-            f"{broker['replicas']:>8}  {broker['leaders']:>7}  "
-            f"{bytes_text(broker['size_bytes']):>9}"
+def _brokers(status: Mapping[str, Any]) -> list[str]:
+    header = ("broker", "rack", "state", "port", "replicas", "leaders", "size")
+    rows = [
+        (
+            str(broker["id"]),
+            str(broker["rack"]),
+            "up" if broker["up"] else "down",
+            str(broker["port"]),
+            str(broker["replicas"]),
+            str(broker["leaders"]),
+            bytes_text(broker["size_bytes"]),
         )
+        for broker in status["brokers"]
+    ]
+    return table_lines(header, rows, right=(0, 3, 4, 5, 6))
 
 
 def _moves(status: Mapping[str, Any]) -> Iterator[str]:
