@@ -1,0 +1,151 @@
+"""The lines and rows of runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from kedge.apply import Cancelled, Outcome
+from kedge.errors import InvalidReplicaAssignment
+from kedge.execution import Lease, MoveStatus, Progress
+from kedge.model import TopicPartition
+from kedge.report.runs import (
+    cancelled_lines,
+    cancelled_row,
+    lease_rows,
+    outcome_lines,
+    outcome_row,
+    progress_line,
+    run_lines,
+    status_lines,
+    unreleased_lines,
+)
+
+T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
+LEASE = Lease({"4": {"leader.replication.throttled.rate": "1000"}}, {})
+DONE = Outcome(moved=2, left={})
+
+
+def test_a_complete_run_is_done_in_one_line() -> None:
+    assert outcome_lines(DONE, "r1") == ["2 moved; run r1 is done"]
+    assert outcome_row(DONE, "r1")["complete"] is True
+
+
+def test_a_stopped_run_names_what_is_left_and_the_next_commands() -> None:
+    stopped = Outcome(moved=1, left={T1: MoveStatus.WAITING}, stopped=True)
+    assert outcome_lines(stopped, "r1") == [
+        "1 moved, 1 not started; run r1 is stopped",
+        "Continue with kedge resume, or undo it with kedge rollback",
+    ]
+    assert outcome_row(stopped, "r1")["left"] == [
+        {"topic": "t", "partition": 1, "status": MoveStatus.WAITING.value}
+    ]
+
+
+def test_refused_and_skipped_partitions_are_told_apart() -> None:
+    refusal = InvalidReplicaAssignment("broker 9 is unknown")
+    outcome = Outcome(0, {T1: MoveStatus.WAITING}, {T0: MoveStatus.DRIFTED}, {T1: refusal})
+    first, second, *_ = outcome_lines(outcome, "r1")
+    assert first == "0 moved, 1 skipped (t-0: moved by someone else), 1 refused; run r1 is failed"
+    assert second == "  t-1: broker 9 is unknown"
+    assert outcome_row(outcome, "r1")["refused"] == [
+        {"topic": "t", "partition": 1, "why": "broker 9 is unknown"}
+    ]
+
+
+def test_throttles_that_are_left_are_named_with_their_place() -> None:
+    (line,) = unreleased_lines(LEASE)
+    assert line.startswith("1 throttle setting left on broker 4, which could not be reached")
+    assert unreleased_lines(Lease()) == []
+    assert outcome_lines(replace(DONE, unreleased=LEASE), "r1")[1] == line
+    assert lease_rows("r1", LEASE) == [
+        {
+            "run": "r1",
+            "of": "broker 4",
+            "config": "leader.replication.throttled.rate",
+            "value": "1000",
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    ("cancelled", "line"),
+    [
+        (Cancelled([T0]), "1 move of run r1 cancelled; its throttles are gone"),
+        (Cancelled(), "0 moves of run r1 cancelled; its throttles are gone"),
+        (Cancelled([T0], unreleased=LEASE), "1 move of run r1 cancelled"),
+    ],
+)
+def test_a_cancel_counts_its_moves(cancelled: Cancelled, line: str) -> None:
+    assert cancelled_lines(cancelled, "r1")[0] == line
+    assert cancelled_row(cancelled, "r1")["cancelled"] == [
+        tp._asdict() for tp in cancelled.cancelled
+    ]
+
+
+def test_moves_that_are_not_back_yet_ask_for_another_cancel() -> None:
+    (line,) = cancelled_lines(Cancelled([T0], [T0], LEASE), "r1")
+    assert line.startswith("1 move of run r1 not back yet (t-0)")
+    assert line.endswith("throttles stay meanwhile. Run kedge cancel again")
+
+
+def test_progress_shows_only_what_is_known() -> None:
+    start = Progress(3, 0, 0, 0, 0, 0.0, None)
+    assert progress_line(start) == "0/3 partitions, 0 moving"
+    later = Progress(3, 1, 2, 3_000_000, 1_500_000, 50_000.0, 30.0)
+    assert progress_line(later) == (
+        "1/3 partitions, 2 moving, 1.5 MB of 3.0 MB, 50.0 kB/s, 30 s left"
+    )
+
+
+def test_no_runs_are_one_line() -> None:
+    assert run_lines([]) == ["No runs"]
+
+
+def test_runs_are_a_table() -> None:
+    row = {
+        "run": "2026-11-16T01-30-00Z-3f9c",
+        "kind": "apply",
+        "state": "done",
+        "done": 2,
+        "partitions": 2,
+        "begun_at": "2026-11-16T01:30:00Z",
+        "elapsed_seconds": 61.0,
+        "undoes": None,
+        "plan": "plan.json",
+    }
+    header, line = run_lines([row])
+    assert header.startswith("RUN ")
+    assert header.endswith("STATE  IN PLACE  BEGUN                 ELAPSED     PLAN OR RUN UNDONE")
+    assert line.endswith("done   2/2       2026-11-16T01:30:00Z  1 min 01 s  plan.json")
+
+
+def test_a_status_names_moves_brokers_that_are_down_and_the_throttle() -> None:
+    lines = status_lines(
+        {
+            "run": "r2",
+            "kind": "rollback",
+            "undoes": "r1",
+            "plan": "",
+            "state": "moving",
+            "begun_at": "2026-11-16T01:30:00Z",
+            "elapsed_seconds": 5.0,
+            "partitions": {"done": 1, "waiting": 0, "moving": 1},
+            "bytes_done": 10,
+            "bytes_total": 20,
+            "moving": [{"topic": "t", "partition": 1}],
+            "brokers_down": [4],
+            "throttled": True,
+            "rate": 1000,
+        }
+    )
+    assert lines == [
+        "run r2 (rollback of run r1): moving",
+        "begun 2026-11-16T01:30:00Z, 5 s elapsed",
+        "partitions: 1 done, 1 moving",
+        "bytes: 10 B of 20 B",
+        "moving: t-1",
+        "down: broker 4",
+        "throttled to 1.0 kB/s in and out of each broker",
+    ]
