@@ -63,7 +63,7 @@ ONE, TWO = BrokerId(1), BrokerId(2)
 # ---- the store -----------------------------------------------------------------------------------
 
 
-def test_a_session_that_ended_is_begun_anew() -> None:
+def test_an_expired_session_is_renewed() -> None:
     with endpoint_cluster(brokers=1) as cluster, Client(cluster.ports[ONE]) as client:
         create(client, "t", [[1]])
         cluster.store.expire()
@@ -71,7 +71,7 @@ def test_a_session_that_ended_is_begun_anew() -> None:
         assert delete(client, "t") == [0]
 
 
-def test_a_store_that_is_away_is_the_servers_fault_and_passes() -> None:
+def test_an_unavailable_store_is_a_server_error_until_it_is_back() -> None:
     with endpoint_cluster(brokers=1) as cluster, Client(cluster.ports[ONE]) as client:
         create(client, "t", [[1]])
         cluster.store.disconnect()

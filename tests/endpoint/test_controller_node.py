@@ -124,9 +124,9 @@ def test_no_broker_to_pass_on_to_ends_the_connection(cluster: EndpointCluster) -
 
 
 def test_a_broker_that_is_gone_is_passed_over(cluster: EndpointCluster, other: OtherBroker) -> None:
-    nobody = socket.create_server(("127.0.0.1", 0))
-    at = Address("127.0.0.1", int(nobody.getsockname()[1]))
-    nobody.close()
+    closed = socket.create_server(("127.0.0.1", 0))
+    at = Address("127.0.0.1", int(closed.getsockname()[1]))
+    closed.close()
     unknown = struct.pack(">hhih", 999, 3, 17, 0)
     assert answer(node_of(cluster, at, other.at), unknown) == framed(b"echo" + unknown)
 

@@ -1,4 +1,4 @@
-"""Taking over while somebody else does: whoever loses tries again at once."""
+"""Take-overs of two controllers at the same time: the loser tries again at once."""
 
 from __future__ import annotations
 

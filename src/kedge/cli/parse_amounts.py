@@ -1,4 +1,4 @@
-"""Amounts as people type them: 50MB, 1.5GiB, 200kB/s, 1e9."""
+"""Parses amounts of bytes and rates: 50MB, 1.5GiB, 200kB/s, 1e9."""
 
 from __future__ import annotations
 

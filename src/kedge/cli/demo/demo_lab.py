@@ -1,4 +1,4 @@
-"""Where the story plays: a lab, a client of it, and a screen."""
+"""The lab of the demonstration, an admin client of it, and the output on the terminal."""
 
 from __future__ import annotations
 
@@ -25,44 +25,44 @@ PATIENCE_S = 60.0
 LOOK_S = 0.1
 
 
-class Stage:
-    """Tells, runs commands, draws and waits."""
+class Demo:
+    """Explains, runs commands, draws and waits."""
 
     def __init__(self, lab: Lab, cluster: Cluster, directory: Path) -> None:
         self.lab, self.cluster, self.directory = lab, cluster, directory
         self.screen = console()
-        self._acts = 0
+        self._sections = 0
         self._began = time.monotonic()
 
-    # ---- telling --------------------------------------------------------------------------------
+    # ---- output ---------------------------------------------------------------------------------
 
-    def act(self, title: str) -> None:
-        """A new part of the story."""
-        self._acts += 1
-        self.screen.print(f"\n[bold]{self._acts}. {title}[/]", markup=True)
+    def section(self, title: str) -> None:
+        """Begin a section."""
+        self._sections += 1
+        self.screen.print(f"\n[bold]{self._sections}. {title}[/]", markup=True)
 
-    def tell(self, text: str) -> None:
-        """A sentence of the story."""
+    def explain(self, text: str) -> None:
+        """Print a sentence."""
         self.screen.print(f"[italic]{text}[/]", markup=True)
 
     def close(self) -> None:
-        """The end."""
+        """Print the end."""
         took = time.monotonic() - self._began
-        self.screen.print(f"\n[bold]The end, after {took:.0f} s.[/] Play yourself:", markup=True)
+        self.screen.print(f"\n[bold]Done after {took:.0f} s.[/] Try it yourself:", markup=True)
         self.screen.print("  kedge lab up --brokers 9 --racks 3 --dir lab --detach")
 
-    # ---- doing ----------------------------------------------------------------------------------
+    # ---- commands -------------------------------------------------------------------------------
 
     def kedge(self, *words: str) -> None:
-        """Type a command for the lab."""
+        """Run a command on the lab."""
         self._typed(words, ("--bootstrap-server", self.lab.bootstrap_servers))
 
     def command(self, *words: str) -> None:
-        """Type a command that needs no cluster."""
+        """Run a command that needs no cluster."""
         self._typed(words, ())
 
     def _typed(self, words: Sequence[str], unsaid: Sequence[str]) -> None:
-        """A story whose commands fail must not go on."""
+        """Run a command; one that fails ends the demonstration."""
         from kedge.cli.app import run
 
         self.screen.print(f"$ kedge {shlex.join(words)}", style="cyan")
@@ -73,15 +73,15 @@ class Stage:
             raise KedgeError(f"kedge {shlex.join(words)} ended with {code}")
 
     def until(self, what: str, holds: Callable[[], bool]) -> None:
-        """Wait until something has come about in the lab."""
+        """Wait until a condition holds in the lab."""
         deadline = time.monotonic() + PATIENCE_S
         while not holds():
             if time.monotonic() > deadline:
-                raise RequestTimedOut(f"{what} has not come about within {PATIENCE_S:.0f} s")
+                raise RequestTimedOut(f"{what} did not happen within {PATIENCE_S:.0f} s")
             time.sleep(LOOK_S)
 
     def status(self) -> dict[str, Any]:
-        """How the lab is."""
+        """The status of the lab."""
         return self.lab.status()
 
     def at_rest(self) -> bool:
@@ -100,7 +100,7 @@ class Stage:
 
     def grid(self, name: str) -> None:
         """The rack grid of a topic."""
-        from kedge.cli.show import show_grid
+        from kedge.cli.draw_grid import show_grid
 
         brokers = [machine.broker for machine in self.lab.world.machines.values()]
         show_grid(self.topic(name).replicas(), brokers)
@@ -132,10 +132,10 @@ class Stage:
 
 
 @contextmanager
-def on_stage(seed: int) -> Generator[Stage]:
-    """A lab of nine brokers on three racks for the time of the story."""
-    from kedge.cluster.kafka_admin import KafkaAdmin
+def running_demo(seed: int) -> Generator[Demo]:
+    """A lab of nine brokers on three racks for the time of a `with` block."""
     from kedge.lab import Lab, LabSettings, Traffic
+    from kedge.wiring import open_cluster
 
     settings = LabSettings(
         brokers=BROKERS,
@@ -148,16 +148,16 @@ def on_stage(seed: int) -> Generator[Stage]:
         rate=TRAFFIC,
         disk_bytes=DISK,
     )
-    with tempfile.TemporaryDirectory(prefix="kedge-demo-") as scratch, Lab.running(settings) as lab:
-        cluster = KafkaAdmin(lab.bootstrap_servers)
-        try:
-            stage = Stage(lab, cluster, Path(scratch))
-            stage.act(f"A lab: {BROKERS} brokers on {RACKS} racks, in this process")
-            stage.tell(
-                f"It speaks Kafka's protocol on {lab.bootstrap_servers.split(',')[0]} and other "
-                f"ports; broker {lab.status()['controller']} is the controller, and time passes "
-                f"{SPEED:.0f} times as fast as here."
-            )
-            yield stage
-        finally:
-            cluster.close()
+    with (
+        tempfile.TemporaryDirectory(prefix="kedge-demo-") as scratch,
+        Lab.running(settings) as lab,
+        open_cluster(lab.bootstrap_servers, {}) as cluster,
+    ):
+        demo = Demo(lab, cluster, Path(scratch))
+        demo.section(f"A lab: {BROKERS} brokers on {RACKS} racks, in this process")
+        demo.explain(
+            f"It speaks Kafka's protocol on {lab.bootstrap_servers.split(',')[0]} and other "
+            f"ports; broker {lab.status()['controller']} is the controller, and time passes "
+            f"{SPEED:.0f} times as fast as here."
+        )
+        yield demo

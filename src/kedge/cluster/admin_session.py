@@ -1,9 +1,9 @@
-"""Connections to the brokers of a cluster, and the rules of asking again.
+"""Keeps connections to the brokers of a cluster, and retries requests where that is safe.
 
-Reads are asked again, of another broker where it does not matter which, until the deadline. A
-change is asked again only where nothing can have happened: the connection was not there, or the
-broker said that it is not the controller, or that we are too fast. Otherwise the fault is told.
-A wrong password or an untrusted certificate is told at once.
+Reads are retried until the deadline, on another broker where any will do. A change is retried only
+where nothing can have happened: the connection did not exist, the broker is not the controller, or
+the quota of changes is exceeded. Any other fault is raised. A wrong password or an untrusted
+certificate is raised at once.
 """
 
 from __future__ import annotations
@@ -12,11 +12,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from kedge.cluster.access import Access
+from kedge.cluster.broker_connection import Address, Connection, NothingSent
 from kedge.cluster.deadline import Deadline
-from kedge.cluster.messages import MetadataRequest, MetadataResponse
-from kedge.cluster.refusals import NOT_CONTROLLER, THROTTLING_QUOTA_EXCEEDED
+from kedge.cluster.error_mapping import NOT_CONTROLLER, THROTTLING_QUOTA_EXCEEDED
 from kedge.cluster.tls import tls_context
-from kedge.cluster.wire import Address, Connection, NothingSent
 from kedge.errors import (
     ClusterUnavailable,
     MalformedInput,
@@ -27,6 +26,7 @@ from kedge.errors import (
     UnknownBroker,
 )
 from kedge.model import Broker, BrokerId, Endpoint
+from kedge.protocol.messages import MetadataRequest, MetadataResponse
 
 PAUSE_S = 0.1
 PAUSE_MAX_S = 2.0
@@ -41,21 +41,21 @@ Codes = Callable[[Any], Iterable[int]]
 
 
 def no_codes(response: Any) -> Iterable[int]:
-    """For answers whose codes do not matter to the asking."""
+    """For responses whose error codes do not matter to retries."""
     return ()
 
 
-class _Waits:
-    """Ever longer waits between attempts; at the deadline the last fault is the answer."""
+class _Backoff:
+    """Exponential backoff between attempts; at the deadline the last fault is raised."""
 
     def __init__(self, deadline: Deadline) -> None:
         self._deadline = deadline
         self._pause_s = PAUSE_S
 
-    def before_asking_again(
+    def wait_or_raise(
         self, fault: Unavailable, *, change: bool = False, at_least_s: float = 0.0
     ) -> None:
-        """Wait, or raise the fault: a change that may have happened is not asked for again."""
+        """Wait, or raise the fault: a change that may have happened is not sent again."""
         if (change and not isinstance(fault, NothingSent)) or not fault.retriable:
             raise fault
         try:
@@ -67,7 +67,7 @@ class _Waits:
 
 
 class Session:
-    """The brokers of one cluster, connected to as they are needed."""
+    """The brokers of one cluster; connections are opened when they are needed."""
 
     def __init__(self, bootstrap: Sequence[Address], access: Access) -> None:
         self._bootstrap = tuple(bootstrap)
@@ -82,28 +82,28 @@ class Session:
         """The end of a call that begins now."""
         return Deadline(self._access.call_timeout_ms)
 
-    # ---- who is there ---------------------------------------------------------------------------
+    # ---- metadata -------------------------------------------------------------------------------
 
     def refresh(self, deadline: Deadline) -> tuple[Broker, ...]:
-        """Ask who is alive and in charge."""
+        """Read the live brokers and the controller."""
         request = MetadataRequest(topics=[], allow_auto_topic_creation=False)
-        self._learn(self.ask(request, MetadataResponse, deadline))
+        self._update(self.send(request, MetadataResponse, deadline))
         return tuple(self._brokers[b] for b in sorted(self._brokers))
 
     @property
     def controller(self) -> BrokerId | None:
-        """Who was in charge when last asked."""
+        """The controller at the last refresh."""
         return self._controller
 
-    def _learn(self, metadata: MetadataResponse) -> None:
+    def _update(self, metadata: MetadataResponse) -> None:
         self._brokers = {BrokerId(each.node_id): _broker(each) for each in metadata.brokers}
         known = BrokerId(metadata.controller_id)
         self._controller = known if known in self._brokers else None
         self.cluster_id = metadata.cluster_id or ""
 
-    # ---- asking ---------------------------------------------------------------------------------
+    # ---- requests -------------------------------------------------------------------------------
 
-    def ask(
+    def send(
         self,
         request: Any,
         kind: type[Response],
@@ -112,15 +112,15 @@ class Session:
         node: BrokerId | None = None,
         change: bool = False,
     ) -> Response:
-        """Ask any broker, or a certain one, until there is an answer."""
-        waits = self._waits(deadline)
+        """Send a request to any broker, or to a certain one, until it responds."""
+        backoff = self._backoff(deadline)
         while True:
             try:
-                return self._ask_once(request, kind, deadline, node)
+                return self._send_once(request, kind, deadline, node)
             except Unavailable as fault:
-                waits.before_asking_again(fault, change=change)
+                backoff.wait_or_raise(fault, change=change)
 
-    def ask_controller(
+    def send_to_controller(
         self,
         request: Any,
         kind: type[Response],
@@ -129,19 +129,19 @@ class Session:
         *,
         change: bool = True,
     ) -> Response:
-        """Ask the controller, looking for it anew as often as it has moved or died."""
-        self._in_charge(deadline)
-        waits = _Waits(deadline)
+        """Send a request to the controller; it is looked up again whenever it has moved or died."""
+        self._known_controller(deadline)
+        backoff = _Backoff(deadline)
         while True:
             try:
-                answer = self._ask_once(request, kind, deadline, self._in_charge(deadline))
+                answer = self._send_once(request, kind, deadline, self._known_controller(deadline))
             except UnknownBroker:
                 self._controller = None
-                waits.before_asking_again(_MOVING)
+                backoff.wait_or_raise(_MOVING)
                 continue
             except Unavailable as fault:
                 self._controller = None
-                waits.before_asking_again(fault, change=change)
+                backoff.wait_or_raise(fault, change=change)
                 continue
             found = set(codes(answer))
             if not found or not found <= {NOT_CONTROLLER, THROTTLING_QUOTA_EXCEEDED}:
@@ -149,15 +149,15 @@ class Session:
             self._controller = None
             slow_s = getattr(answer, "throttle_time_ms", 0) / 1000
             fault = _MOVING if NOT_CONTROLLER in found else _TOO_FAST
-            waits.before_asking_again(fault, at_least_s=slow_s)
+            backoff.wait_or_raise(fault, at_least_s=slow_s)
 
-    def _waits(self, deadline: Deadline) -> _Waits:
-        # Whom nobody has ever reached is told so soon; whom we knew may only be restarting.
-        return _Waits(deadline if self._brokers else deadline.within(FIRST_CONTACT_MS))
+    def _backoff(self, deadline: Deadline) -> _Backoff:
+        # A cluster that was never reached is reported soon; a known one may be restarting.
+        return _Backoff(deadline if self._brokers else deadline.within(FIRST_CONTACT_MS))
 
-    def knows(self, request: Any, deadline: Deadline) -> bool:
-        """Whether the brokers know such requests (one of them is asked)."""
-        return self._any_connection(deadline).knows(request)
+    def supports(self, request: Any, deadline: Deadline) -> bool:
+        """Whether the brokers support such requests, by the versions of one of them."""
+        return self._any_connection(deadline).supports(request)
 
     def close(self) -> None:
         """Close every connection."""
@@ -165,7 +165,7 @@ class Session:
             connection.close()
         self._connections.clear()
 
-    def _ask_once(
+    def _send_once(
         self, request: Any, kind: type[Response], deadline: Deadline, node: BrokerId | None
     ) -> Response:
         if node is None:
@@ -173,17 +173,17 @@ class Session:
         else:
             connection = self._connection_to(node, deadline)
         try:
-            return connection.ask(request, kind, deadline.within(self._access.request_timeout_ms))
+            return connection.send(request, kind, deadline.within(self._access.request_timeout_ms))
         except Unavailable:
             self._drop(connection)
             raise
 
-    def _in_charge(self, deadline: Deadline) -> BrokerId:
-        waits = _Waits(deadline)
+    def _known_controller(self, deadline: Deadline) -> BrokerId:
+        backoff = _Backoff(deadline)
         while self._controller is None:
             self.refresh(deadline)
             if self._controller is None:
-                waits.before_asking_again(NotController("the cluster has no controller"))
+                backoff.wait_or_raise(NotController("the cluster has no controller"))
         return self._controller
 
     # ---- connections ----------------------------------------------------------------------------
@@ -198,11 +198,11 @@ class Session:
         try:
             return self._connect(node, _address_of(self._brokers[node]), deadline)
         except ClusterUnavailable:
-            del self._brokers[node]  # it may be gone or elsewhere: the next attempt looks first
+            del self._brokers[node]  # it may have moved: the next attempt refreshes first
             raise
 
     def _any_connection(self, deadline: Deadline) -> Connection:
-        """One that is there, else to a known broker, else to the first that lets us in."""
+        """An open connection, else one to a known broker, else to the first bootstrap server."""
         if self._connections:
             return next(iter(self._connections.values()))
         known = {
@@ -218,7 +218,7 @@ class Session:
                 return self._connect(key, address, deadline)
             except ClusterUnavailable as fault:
                 faults.append(fault)
-        raise _nobody(faults)
+        raise _none_reached(faults)
 
     def _connect(self, key: BrokerId | Address, address: Address, deadline: Deadline) -> Connection:
         made = Connection(address, self._access, self._context, deadline.within(CONNECT_MS))
@@ -258,8 +258,8 @@ def _broker(each: MetadataResponse.MetadataResponseBroker) -> Broker:
     return Broker(BrokerId(each.node_id), each.rack, endpoints=(endpoint,))
 
 
-def _nobody(faults: Sequence[ClusterUnavailable]) -> ClusterUnavailable:
-    """One sentence for all that were tried; the last one's words stand for the others'."""
+def _none_reached(faults: Sequence[ClusterUnavailable]) -> ClusterUnavailable:
+    """One sentence for all addresses that were tried, with the fault of the last."""
     last = faults[-1]
     others = f" ({len(faults) - 1} more tried)" if len(faults) > 1 else ""
     return NothingSent(f"no broker reached: {last.what}{others}", hint=last.hint)

@@ -1,4 +1,4 @@
-"""Brokers as people write them: `0:rack1,1:rack1`, one per line in a file, or a snapshot."""
+"""Parses brokers: `0:rack1,1:rack1`, one per line in a file, or those of a snapshot."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Moves carried out on a cluster, step by step as Kafka's tool takes them.
+"""Carries out a reassignment file as kafka-reassign-partitions does: generate to cancel.
 
-Each function judges with `kedge.plan`, acts through the cluster port, and tells what happened as
-it happens: `tell` gets the lines that Kafka's tool would print.
+Each function validates with `kedge.plan` and acts through the cluster port. A `Reporter` gets each
+line that Kafka's tool prints, notes beside them, and the question before a change.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
+from kedge.apply.observe import described_topics
 from kedge.apply.throttles import CONFIRM_S, Waiting, until_confirmed
-from kedge.cli.options import say
 from kedge.cluster.port import (
     Cluster,
     ClusterDescription,
@@ -28,7 +28,6 @@ from kedge.errors import (
     ReplicaNotAvailable,
     RequestTimedOut,
     UnknownBroker,
-    UnknownTopicOrPartition,
 )
 from kedge.execution import Lease
 from kedge.model import Broker, BrokerId, TopicPartition
@@ -65,10 +64,26 @@ from kedge.plan import (
 
 RETRY_S = 0.1
 
-Tell = Callable[[str], None]
-Ask = Callable[[str], None]
 Replicas = tuple[BrokerId, ...]
 Present = dict[TopicPartition, Replicas]
+
+
+def _ignore(_text: str) -> None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Reporter:
+    """Where the text of a command goes; `confirm` raises where the operator declines."""
+
+    line: Callable[[str], None] = _ignore
+    note: Callable[[str], None] = _ignore
+    confirm: Callable[[str], None] = _ignore
+
+    def lines(self, lines: Iterable[str]) -> None:
+        """Report several lines."""
+        for line in lines:
+            self.line(line)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +100,7 @@ class Execution:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Rates in bytes per second, None to leave them alone; and how long directories may take."""
+    """Rates in bytes per second, None for no change; and how long moves of directories may take."""
 
     inter_broker: int | None = None
     log_dirs: int | None = None
@@ -93,17 +108,8 @@ class Limits:
 
 
 def present_replicas(cluster: Cluster, topics: Iterable[str]) -> dict[str, dict[int, Replicas]]:
-    """The replicas of topics by partition; unknown topics are left out."""
-    names = sorted(set(topics))
-    described = cluster.describe_topics(names) if names else {}
-    found: dict[str, dict[int, Replicas]] = {}
-    for name, topic in described.items():
-        if isinstance(topic, UnknownTopicOrPartition):
-            continue
-        if isinstance(topic, KedgeError):
-            raise topic
-        found[name] = topic.replicas()
-    return found
+    """The replicas of topics by partition; absent topics are left out."""
+    return {name: topic.replicas() for name, topic in described_topics(cluster, topics).items()}
 
 
 def _present(cluster: Cluster, file: ReassignmentFile) -> Present:
@@ -123,12 +129,12 @@ def generate(
     cluster: Cluster, topics: Sequence[str], brokers: Sequence[BrokerId], *, rack_aware: bool
 ) -> Proposal:
     """A fresh layout of topics on some of the brokers that are alive."""
-    luck = Random()
+    rng = Random()
 
     def placed(
         brokers: Sequence[Broker], *, partitions: int, replication_factor: int
     ) -> Mapping[int, Replicas]:
-        start = drawn(luck.randrange, max(1, len(brokers)))
+        start = drawn(rng.randrange, max(1, len(brokers)))
         return place(
             brokers, partitions=partitions, replication_factor=replication_factor, start=start
         ).as_mapping()
@@ -153,39 +159,40 @@ def execute(
     *,
     additional: bool,
     dry_run: bool,
-    ask: Ask,
-    tell: Tell,
+    report: Reporter,
 ) -> Execution:
-    """Start the moves of a file; partitions that the controller refuses are in the answer."""
+    """Start the moves of a file; partitions that the controller refuses are in the result."""
     active = cluster.reassignments()
     cluster_now = cluster.describe()
     alive = cluster_now.alive
     before = _present(cluster, file)
     judge_execute(file, active=active, alive=alive, current=before, additional=additional)
-    _tell_all(tell, rollback_lines(file, before))
+    report.lines(rollback_lines(file, before))
     if dry_run:
         return Execution(before)
-    ask(_execute_question(cluster_now, file))
+    report.confirm(_execute_question(cluster_now, file))
     moves = throttles_of(move_map(active, file.targets, before))
     if limits.inter_broker is not None or limits.log_dirs is not None:
-        say("note: throttles stay until verify removes them: run it until all moves are done")
+        report.note("throttles stay until verify removes them: run it until all moves are done")
     if limits.inter_broker is not None:
         lists = {t: (moves.leader[t], moves.follower[t]) for t in moves.leader}
-        _alter(cluster, {topic_resource(t): _set(TOPIC_THROTTLES, v) for t, v in lists.items()})
-        _set_rates(cluster, moves.brokers, broker_rates(limits.inter_broker), alive)
-        _tell_all(tell, throttle_lines(inter_broker=limits.inter_broker, log_dirs=None))
+        _alter_configs(
+            cluster, {topic_resource(t): _set_steps(TOPIC_THROTTLES, v) for t, v in lists.items()}
+        )
+        _set_rates(cluster, moves.brokers, broker_rates(limits.inter_broker), alive, report)
+        report.lines(throttle_lines(inter_broker=limits.inter_broker, log_dirs=None))
     wanted = file.log_dir_moves
     if limits.log_dirs is not None:
-        _set_rates(cluster, log_dir_brokers(wanted), log_dir_rates(limits.log_dirs), alive)
-        _tell_all(tell, throttle_lines(inter_broker=None, log_dirs=limits.log_dirs))
+        _set_rates(cluster, log_dir_brokers(wanted), log_dir_rates(limits.log_dirs), alive, report)
+        report.lines(throttle_lines(inter_broker=None, log_dirs=limits.log_dirs))
     refused = _refused(cluster.alter_reassignments(file.targets))
     started = tuple(sorted(tp for tp in file.targets if tp not in refused))
     if refused:
-        _tell_all(tell, failed_lines({tp: str(error) for tp, error in refused.items()}))
+        report.lines(failed_lines({tp: str(error) for tp, error in refused.items()}))
         return Execution(before, started, refused)
-    tell(started_line(started))
+    report.line(started_line(started))
     if wanted:
-        move_directories(cluster, wanted, timeout_ms=limits.timeout_ms, tell=tell)
+        move_directories(cluster, wanted, timeout_ms=limits.timeout_ms, report=report)
     return Execution(before, started, log_dirs=wanted)
 
 
@@ -204,9 +211,9 @@ def _refused(
 
 
 def move_directories(
-    cluster: Cluster, moves: Mapping[PartitionReplica, str], *, timeout_ms: int, tell: Tell
+    cluster: Cluster, moves: Mapping[PartitionReplica, str], *, timeout_ms: int, report: Reporter
 ) -> None:
-    """Order moves between directories, again and again for replicas that have yet to arrive."""
+    """Request moves between directories; repeat it for replicas that have not arrived yet."""
     pending = dict(moves)
     deadline = time.monotonic() + timeout_ms / 1000
     while True:
@@ -218,7 +225,7 @@ def move_directories(
                 late[replica] = path
             elif refusal is not None:
                 raise type(refusal)(f"{replica}: {refusal.what}", hint=refusal.hint)
-        _tell_all(tell, log_dir_lines({r: p for r, p in pending.items() if r not in late}))
+        report.lines(log_dir_lines({r: p for r, p in pending.items() if r not in late}))
         pending = late
         if not pending:
             return
@@ -234,11 +241,11 @@ def move_directories(
 # ---- throttles ----------------------------------------------------------------------------------
 
 
-def _set(names: Sequence[str], values: Sequence[str]) -> list[ConfigChange]:
+def _set_steps(names: Sequence[str], values: Sequence[str]) -> list[ConfigChange]:
     return [ConfigChange(n, ConfigOp.SET, v) for n, v in zip(names, values, strict=True)]
 
 
-def _unset(names: Iterable[str]) -> list[ConfigChange]:
+def _delete_steps(names: Iterable[str]) -> list[ConfigChange]:
     return [ConfigChange(name, ConfigOp.DELETE) for name in names]
 
 
@@ -247,47 +254,57 @@ def _set_rates(
     brokers: Sequence[BrokerId],
     rates: Mapping[str, str],
     alive: Iterable[BrokerId],
+    report: Reporter,
 ) -> None:
-    reachable = _only_alive(brokers, alive)
-    steps = _set(list(rates), list(rates.values()))
-    _alter(cluster, {broker_resource(broker): steps for broker in reachable})
+    reachable = _only_alive(brokers, alive, report)
+    steps = _set_steps(list(rates), list(rates.values()))
+    _alter_configs(cluster, {broker_resource(broker): steps for broker in reachable})
     lease = Lease({str(broker): dict(rates) for broker in reachable}, {})
     try:
         silent = until_confirmed(cluster, lease, Waiting())
-    except KedgeError as refusal:  # who may alter configs need not be one who may read them
-        say(f"note: could not check that brokers applied their throttles: {refusal.what}")
+    except KedgeError as refusal:  # altering and describing configs are two permissions
+        report.note(f"could not check that brokers applied their throttles: {refusal.what}")
     else:
         if silent:
-            say(f"note: broker {', '.join(silent)} did not apply its throttle in {CONFIRM_S:g} s")
+            report.note(f"broker {', '.join(silent)} did not apply its throttle in {CONFIRM_S:g} s")
 
 
-def _only_alive(brokers: Sequence[BrokerId], alive: Iterable[BrokerId]) -> list[BrokerId]:
-    """A dead broker keeps its configs to itself until it is back."""
+def _only_alive(
+    brokers: Sequence[BrokerId], alive: Iterable[BrokerId], report: Reporter
+) -> list[BrokerId]:
+    """The brokers that are alive: configs of a dead broker cannot be changed."""
     dead = sorted(set(brokers) - set(alive))
     if dead:
-        say(f"note: broker {', '.join(map(str, dead))} is down: its throttles stay as they are")
+        report.note(f"broker {', '.join(map(str, dead))} is down: its throttles stay as they are")
     return [broker for broker in brokers if broker not in dead]
 
 
-def _alter(cluster: Cluster, changes: Mapping[ConfigResource, Sequence[ConfigChange]]) -> None:
+def _alter_configs(
+    cluster: Cluster, changes: Mapping[ConfigResource, Sequence[ConfigChange]]
+) -> None:
     answers = cluster.alter_configs(changes) if changes else {}
     for refusal in answers.values():
         if refusal is not None and not isinstance(refusal, UnknownBroker):
             raise refusal
 
 
-def clear_throttles(cluster: Cluster, file: ReassignmentFile, tell: Tell) -> Clearing:
+def clear_throttles(cluster: Cluster, file: ReassignmentFile, report: Reporter) -> Clearing:
     """Delete the rates on all brokers and the lists on the topics of the file."""
     alive = cluster.describe().alive
     cleared = clearing(file, alive)
     brokers_line, topics_line = cleared.lines
-    tell(brokers_line)
-    _alter(
+    report.line(brokers_line)
+    _alter_configs(
         cluster,
-        {broker_resource(b): _unset(BROKER_THROTTLES) for b in _only_alive(cleared.brokers, alive)},
+        {
+            broker_resource(b): _delete_steps(BROKER_THROTTLES)
+            for b in _only_alive(cleared.brokers, alive, report)
+        },
     )
-    tell(topics_line)
-    _alter(cluster, {topic_resource(topic): _unset(TOPIC_THROTTLES) for topic in cleared.topics})
+    report.line(topics_line)
+    _alter_configs(
+        cluster, {topic_resource(topic): _delete_steps(TOPIC_THROTTLES) for topic in cleared.topics}
+    )
     return cleared
 
 
@@ -295,19 +312,19 @@ def clear_throttles(cluster: Cluster, file: ReassignmentFile, tell: Tell) -> Cle
 
 
 def verify(
-    cluster: Cluster, file: ReassignmentFile, *, preserve_throttles: bool, tell: Tell
+    cluster: Cluster, file: ReassignmentFile, *, preserve_throttles: bool, report: Reporter
 ) -> tuple[Verification, Clearing | None]:
-    """See what became of the moves, and clear throttles that are no longer needed."""
+    """Report the state of the moves, and clear throttles that are no longer needed."""
     judged = verification(
         file,
         current=_present(cluster, file),
         active=cluster.reassignments(),
         log_dirs=_directory_statuses(cluster, file),
     )
-    _tell_all(tell, judged.lines)
+    report.lines(judged.lines)
     if preserve_throttles or not judged.may_clear_throttles:
         return judged, None
-    return judged, clear_throttles(cluster, file, tell)
+    return judged, clear_throttles(cluster, file, report)
 
 
 def cancel(
@@ -316,23 +333,23 @@ def cancel(
     *,
     preserve_throttles: bool,
     timeout_ms: int,
-    tell: Tell,
+    report: Reporter,
 ) -> tuple[list[TopicPartition], dict[TopicPartition, KedgeError]]:
-    """Give up the moves of a file that are under way; those cancelled, and those refused."""
+    """Cancel the moves of a file that are in progress; the cancelled and the refused ones."""
     moving = cancellable(file, cluster.reassignments())
     refused = _refused(cluster.alter_reassignments(dict.fromkeys(moving)) if moving else {})
     if refused:
         lines = failed_lines({tp: str(error) for tp, error in refused.items()})
-        _tell_all(tell, [lines[0].replace("reassigning", "cancelling"), *lines[1:]])
+        report.lines([lines[0].replace("reassigning", "cancelling"), *lines[1:]])
         return [tp for tp in moving if tp not in refused], refused
-    tell(cancelled_line(moving))
+    report.line(cancelled_line(moving))
     back = cancelling_log_dir_moves(_directory_statuses(cluster, file))
     if back:
-        move_directories(cluster, back, timeout_ms=timeout_ms, tell=tell)
+        move_directories(cluster, back, timeout_ms=timeout_ms, report=report)
     else:
-        tell("None of the specified partition moves are active.")
+        report.line("None of the specified partition moves are active.")
     if not preserve_throttles:
-        clear_throttles(cluster, file, tell)
+        clear_throttles(cluster, file, report)
     return moving, {}
 
 
@@ -344,7 +361,7 @@ def _directory_statuses(cluster: Cluster, file: ReassignmentFile) -> list[LogDir
 def _directories(
     cluster: Cluster, wanted: Iterable[PartitionReplica]
 ) -> dict[PartitionReplica, Directories]:
-    """Where brokers keep these replicas; a broker that answers knows none that it does not list."""
+    """The log directories of these replicas; brokers that do not respond are left out."""
     replicas = list(wanted)
     answered = cluster.log_dirs(
         sorted({r.broker for r in replicas}), sorted({r.topic for r in replicas})
@@ -361,8 +378,3 @@ def _directories(
                 placed = {"future" if stored.future else "current": log_dir.path}
                 found[key] = known._replace(**placed)
     return found
-
-
-def _tell_all(tell: Tell, lines: Iterable[str]) -> None:
-    for line in lines:
-        tell(line)

@@ -1,4 +1,4 @@
-"""One page that tells what was found, what was planned and what came of it; nothing to fetch."""
+"""One self-contained HTML page: findings, a plan with its curve, and brokers before and after."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ tr:nth-child(even) { background: #f4f6f8 } h1, h2 { font-weight: 600 }
 """
 
 
-def story_html(
+def demo_page_html(
     title: str,
     *,
     findings: Sequence[Row],

@@ -1,6 +1,6 @@
-"""Kafka's error codes as errors of this project: the one place where they are translated.
+"""Maps Kafka's error codes to errors of this project, in one place.
 
-The broker's own message is kept where it has one, for it names what was wrong; else the meaning of
+The broker's own message is kept where it has one, for it names the fault; else the meaning of
 the code is given. Refusals by the authorizer name the permission that is missing instead: brokers
 send no text, or a dump of the request.
 """
@@ -8,7 +8,7 @@ send no text, or a dump of the request.
 from __future__ import annotations
 
 from kedge import errors
-from kedge.cluster.wire import one_line
+from kedge.cluster.broker_connection import one_line
 from kedge.errors import KedgeError
 
 UNKNOWN_TOPIC_OR_PARTITION = 3
@@ -61,7 +61,7 @@ _HINTS: dict[type[KedgeError], str] = {
 def refusal(
     code: int, message: str | None, subject: object = "", *, needs: str = ""
 ) -> KedgeError | None:
-    """The error that a code stands for, about a subject; None for success.
+    """The error of a code, about a subject; None for success.
 
     `needs` is the permission that the request needs: operation and resource, `Alter on Cluster`.
     """
@@ -70,6 +70,6 @@ def refusal(
     if needs and code in AUTHORIZATION_FAILED:
         return errors.Unauthorised(f"Missing permission: {needs}")
     kind, meaning = _MEANINGS.get(code, (errors.BrokerFailed, f"the broker failed (error {code})"))
-    said = one_line(message or "") or meaning
-    about = f"{subject}: " if str(subject) and str(subject) not in said else ""
-    return kind(f"{about}{said}", hint=_HINTS.get(kind, ""))
+    text = one_line(message or "") or meaning
+    about = f"{subject}: " if str(subject) and str(subject) not in text else ""
+    return kind(f"{about}{text}", hint=_HINTS.get(kind, ""))

@@ -1,4 +1,4 @@
-"""Asking, asking again, and when not to: against a scripted broker."""
+"""Requests, retries, and when there are none: against a scripted broker."""
 
 from __future__ import annotations
 
@@ -10,19 +10,10 @@ import pytest
 
 from jvm import free_port
 from kedge.cluster.access import Access
+from kedge.cluster.admin_session import parse_bootstrap
+from kedge.cluster.broker_connection import Address
 from kedge.cluster.kafka_admin import KafkaAdmin
-from kedge.cluster.messages import (
-    AlterPartitionReassignmentsRequest,
-    AlterPartitionReassignmentsResponse,
-    CreateTopicsRequest,
-    CreateTopicsResponse,
-    DescribeTopicPartitionsRequest,
-    DescribeTopicPartitionsResponse,
-    MetadataRequest,
-)
-from kedge.cluster.port import TopicDescription, TopicOrder
-from kedge.cluster.session import parse_bootstrap
-from kedge.cluster.wire import Address
+from kedge.cluster.port import TopicCreation, TopicDescription
 from kedge.errors import (
     BrokerFailed,
     ClusterUnavailable,
@@ -35,6 +26,15 @@ from kedge.errors import (
     UnsupportedByCluster,
 )
 from kedge.model import BrokerId, TopicPartition
+from kedge.protocol.messages import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    MetadataRequest,
+)
 from tests.cluster.broker import CLOSE, SILENCE, ScriptedBroker, scripted_broker
 
 NOT_CONTROLLER, QUOTA_EXCEEDED = 41, 89
@@ -101,7 +101,7 @@ def test_a_change_that_did_not_happen_is_asked_again(
 ) -> None:
     codes = iter([code, code, 0])
     broker.answers[CreateTopicsRequest] = lambda _: created(next(codes))
-    assert cluster.create_topics([TopicOrder("t")]) == {"t": None}
+    assert cluster.create_topics([TopicCreation("t")]) == {"t": None}
     assert len(broker.asked(CreateTopicsRequest)) == 3
 
 
@@ -111,7 +111,7 @@ def test_whom_the_cluster_throttles_waits_as_long_as_it_says(
     answers = iter([created(QUOTA_EXCEEDED, throttle_ms=400), created(0)])
     broker.answers[CreateTopicsRequest] = lambda _: next(answers)
     begin = time.monotonic()
-    assert cluster.create_topics([TopicOrder("t")]) == {"t": None}
+    assert cluster.create_topics([TopicCreation("t")]) == {"t": None}
     assert time.monotonic() - begin >= 0.4
 
 
@@ -124,7 +124,7 @@ def test_at_the_deadline_the_last_fault_is_told(
     broker.answers[CreateTopicsRequest] = lambda _: created(code)
     cluster = KafkaAdmin(broker.address, QUICK)
     with pytest.raises(fault):
-        cluster.create_topics([TopicOrder("t")])
+        cluster.create_topics([TopicCreation("t")])
     cluster.close()
 
 
@@ -141,7 +141,7 @@ def test_a_change_is_not_asked_again_when_the_broker_hangs_up(
 ) -> None:
     broker.answers[CreateTopicsRequest] = lambda _: CLOSE
     with pytest.raises(ClusterUnavailable, match="closed the connection"):
-        cluster.create_topics([TopicOrder("t")])
+        cluster.create_topics([TopicCreation("t")])
     assert len(broker.asked(CreateTopicsRequest)) == 1
 
 
@@ -151,7 +151,7 @@ def test_a_change_goes_over_a_new_connection_where_an_idle_one_was_closed(
     broker.answers[CreateTopicsRequest] = lambda _: created(0)
     cluster.describe()
     broker.hang_up()
-    assert cluster.create_topics([TopicOrder("t")]) == {"t": None}
+    assert cluster.create_topics([TopicCreation("t")]) == {"t": None}
 
 
 def test_after_a_fault_the_next_call_connects_anew(
@@ -160,8 +160,8 @@ def test_after_a_fault_the_next_call_connects_anew(
     answers = iter([CLOSE, created(0)])
     broker.answers[CreateTopicsRequest] = lambda _: next(answers)
     with pytest.raises(ClusterUnavailable):
-        cluster.create_topics([TopicOrder("t")])
-    assert cluster.create_topics([TopicOrder("t")]) == {"t": None}
+        cluster.create_topics([TopicCreation("t")])
+    assert cluster.create_topics([TopicCreation("t")]) == {"t": None}
 
 
 def test_silence_ends_at_the_deadline(broker: ScriptedBroker) -> None:
@@ -169,7 +169,7 @@ def test_silence_ends_at_the_deadline(broker: ScriptedBroker) -> None:
     cluster = KafkaAdmin(broker.address, QUICK)
     begin = time.monotonic()
     with pytest.raises(RequestTimedOut, match=broker.address):
-        cluster.create_topics([TopicOrder("t")])
+        cluster.create_topics([TopicCreation("t")])
     assert time.monotonic() - begin < 5
     cluster.close()
 
@@ -179,7 +179,7 @@ def test_a_request_that_the_brokers_do_not_know_is_told(
 ) -> None:
     assert CreateTopicsRequest not in broker.answers
     with pytest.raises(UnsupportedByCluster, match="do not support CreateTopics"):
-        cluster.create_topics([TopicOrder("t")])
+        cluster.create_topics([TopicCreation("t")])
 
 
 def test_an_answer_that_does_not_read_is_a_fault_of_the_broker(
@@ -187,7 +187,7 @@ def test_an_answer_that_does_not_read_is_a_fault_of_the_broker(
 ) -> None:
     broker.answers[CreateTopicsRequest] = lambda _: b"\0\0\0\7\0\0\0\3abc"
     with pytest.raises(BrokerFailed):
-        cluster.create_topics([TopicOrder("t")])
+        cluster.create_topics([TopicCreation("t")])
 
 
 def test_whoever_does_not_speak_kafka_is_told_apart(broker: ScriptedBroker) -> None:
@@ -225,7 +225,7 @@ def test_a_cluster_without_a_controller_is_waited_for(
 
     broker.answers[MetadataRequest] = look
     broker.answers[CreateTopicsRequest] = lambda _: created(0)
-    assert cluster.create_topics([TopicOrder("t")]) == {"t": None}
+    assert cluster.create_topics([TopicCreation("t")]) == {"t": None}
     assert looks == 3
 
 
@@ -243,7 +243,7 @@ def test_a_controller_that_died_is_looked_for_anew(
 
     broker.answers[MetadataRequest] = look
     broker.answers[CreateTopicsRequest] = lambda _: created(0)
-    assert cluster.create_topics([TopicOrder("t")]) == {"t": None}
+    assert cluster.create_topics([TopicCreation("t")]) == {"t": None}
 
 
 def test_a_broker_that_died_is_told_as_not_alive(

@@ -1,4 +1,4 @@
-"""Report values drawn with rich."""
+"""Draws the grid of racks, brokers and replicas in a terminal."""
 
 from __future__ import annotations
 

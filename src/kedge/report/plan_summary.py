@@ -1,50 +1,20 @@
-"""Plans as people read them in a terminal."""
+"""The text of plans in a terminal: summary, cost, and the progress of the search."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from types import TracebackType
-from typing import TYPE_CHECKING, TextIO
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from kedge.report.amounts import bytes_text, duration_text
+from kedge.report.text_table import table_lines
 
 if TYPE_CHECKING:
     from kedge.balance import Progress
     from kedge.plan import Plan, Summary
 
 
-class ProgressLine:
-    """A progress line on a terminal; elsewhere nothing is written."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream if stream.isatty() else None
-        self._width = 0
-
-    def __enter__(self) -> ProgressLine:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._stream is not None and self._width:
-            self._stream.write(f"\r{' ' * self._width}\r")
-            self._stream.flush()
-
-    def show(self, progress: Progress) -> None:
-        """Write the line anew."""
-        if self._stream is None:
-            return
-        line = progress_text(progress)
-        self._stream.write(f"\r{line:<{self._width}}")
-        self._stream.flush()
-        self._width = len(line)
-
-
 def progress_text(progress: Progress) -> str:
-    """Where the search is, in one line."""
+    """The state of a search, in one line."""
     least = progress.bytes_lower_bound
     gap = f" (bound {bytes_text(least)}, {_over(progress.bytes_moved, least)})" if least > 0 else ""
     return (
@@ -68,28 +38,15 @@ def plan_lines(plan: Plan) -> list[str]:
 
 def balance_lines(summary: Summary) -> list[str]:
     """Fullest broker over the mean, before and after, beside what is possible."""
-    header = ("fullest ÷ mean", "before", "after", "best possible")
     names = list(summary.imbalance_after) or list(summary.imbalance_before)
     columns = (summary.imbalance_before, summary.imbalance_after, summary.imbalance_lower_bound)
     rows = [(name, *(_ratio(column, name) for column in columns)) for name in names]
-    return table([header, *rows])
+    header = ("fullest ÷ mean", "before", "after", "best possible")
+    return table_lines(header, rows, right=(1, 2, 3))
 
 
 def _ratio(column: Mapping[str, float], name: str) -> str:
     return f"{column[name]:.3f}" if name in column else "-"
-
-
-def table(rows: Iterable[Sequence[str]]) -> list[str]:
-    """Columns side by side: the first to the left, figures to the right."""
-    listed = list(rows)
-    widths = [max(map(len, column)) for column in zip(*listed, strict=True)]
-    return [
-        "  ".join(
-            f"{cell:<{width}}" if place == 0 else f"{cell:>{width}}"
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in listed
-    ]
 
 
 def cost_lines(plan: Plan, summary: Summary) -> list[str]:

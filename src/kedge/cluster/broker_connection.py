@@ -1,8 +1,8 @@
-"""One connection to one broker: TCP, then TLS, then versions, then SASL; then requests.
+"""One connection to one broker: TCP, TLS, API versions, SASL, then requests.
 
-Messages are kafka-python's, and so are the SASL mechanisms. Its own client is not used: that one
-writes requests to its log, passwords among them, and keeps trying where the password is wrong.
-Here every wait has a deadline, the first refusal is told as it is, and nothing is logged.
+Messages and SASL mechanisms are kafka-python's. Its client is not used: it writes requests to its
+log, passwords among them, and retries with a wrong password. Here every wait has a deadline, the
+first refusal is raised as it is, and nothing is logged.
 """
 
 from __future__ import annotations
@@ -17,13 +17,8 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from kedge import __version__
 from kedge.cluster.access import Access
+from kedge.cluster.client_messages import sasl_mechanism
 from kedge.cluster.deadline import Deadline
-from kedge.cluster.messages import (
-    ApiVersionsRequest,
-    SaslAuthenticateRequest,
-    SaslHandshakeRequest,
-    sasl_mechanism,
-)
 from kedge.errors import (
     AuthenticationFailed,
     BrokerFailed,
@@ -31,6 +26,11 @@ from kedge.errors import (
     KedgeError,
     RequestTimedOut,
     UnsupportedByCluster,
+)
+from kedge.protocol.messages import (
+    ApiVersionsRequest,
+    SaslAuthenticateRequest,
+    SaslHandshakeRequest,
 )
 
 FRAME_MAX_BYTES = 200 * 1024 * 1024
@@ -51,11 +51,11 @@ class Address(NamedTuple):
 
 
 class NothingSent(ClusterUnavailable):
-    """The connection broke before the request was on its way: asking again is safe."""
+    """The connection broke before the request was sent: a retry is safe."""
 
 
 class Connection:
-    """A connection that is ready for requests; opening it may raise any border error."""
+    """A connection that is ready for requests; opening it may raise any `Unavailable`."""
 
     def __init__(
         self,
@@ -72,20 +72,20 @@ class Connection:
         try:
             if context is not None:
                 self._socket = self._encrypted(context, deadline)
-            self._learn_versions(deadline)
+            self._read_versions(deadline)
             if access.sasl:
                 self._authenticate(deadline)
         except BaseException:
             self.close()
             raise
 
-    def ask(self, request: Any, kind: type[Response], deadline: Deadline) -> Response:
-        """Send one request and wait for its answer."""
+    def send(self, request: Any, kind: type[Response], deadline: Deadline) -> Response:
+        """Send one request and wait for its response."""
         request.API_VERSION = self.version_of(request)
         return cast("Response", self._exchange(request, deadline))
 
     def version_of(self, request: Any) -> int:
-        """The newest version of a request that both sides know."""
+        """The newest version of a request that both sides support."""
         known = self._versions.get(request.API_KEY)
         if known is None or known[0] > request.max_version:
             raise UnsupportedByCluster(
@@ -93,8 +93,8 @@ class Connection:
             )
         return min(known[1], request.max_version)
 
-    def knows(self, request: Any) -> bool:
-        """Whether the broker knows such requests."""
+    def supports(self, request: Any) -> bool:
+        """Whether the broker supports such requests."""
         return request.API_KEY in self._versions
 
     def close(self) -> None:
@@ -131,8 +131,8 @@ class Connection:
                 hint="does this listener speak TLS?",
             ) from error
 
-    def _learn_versions(self, deadline: Deadline) -> None:
-        """Ask in the newest way; an old broker says which is the newest that it knows (KIP-511)."""
+    def _read_versions(self, deadline: Deadline) -> None:
+        """Send the newest version; an old broker responds with its own newest one (KIP-511)."""
         answer = self._versions_at(ApiVersionsRequest.max_version, deadline)
         if answer.error_code == UNSUPPORTED_VERSION:
             known = [e.max_version for e in answer.api_keys or () if e.api_key == API_VERSIONS]
@@ -159,7 +159,7 @@ class Connection:
 
     def _authenticate(self, deadline: Deadline) -> None:
         access = self._access
-        handshake: Any = self.ask(
+        handshake: Any = self.send(
             SaslHandshakeRequest(mechanism=access.mechanism, max_version=1), object, deadline
         )
         if handshake.error_code:
@@ -171,7 +171,7 @@ class Connection:
         mechanism = sasl_mechanism(
             access.mechanism,
             host=self.address.host,
-            security_protocol="SASL_SSL",  # else the mechanism warns, in a log, about the network
+            security_protocol="SASL_SSL",  # else the mechanism logs a warning about the network
             sasl_mechanism=access.mechanism,
             sasl_plain_username=access.username,
             sasl_plain_password=access.password.reveal(),
@@ -179,26 +179,26 @@ class Connection:
         while not mechanism.is_done():
             self._one_token(mechanism, deadline)
         if not mechanism.is_authenticated():
-            raise self._not_believed("")
+            raise self._authentication_failed("")
 
     def _one_token(self, mechanism: Any, deadline: Deadline) -> None:
         request = SaslAuthenticateRequest(mechanism.auth_bytes())
-        answer: Any = self.ask(request, object, deadline)
+        answer: Any = self.send(request, object, deadline)
         if answer.error_code:
-            raise self._not_believed(answer.error_message or "")
+            raise self._authentication_failed(answer.error_message or "")
         try:
             mechanism.receive(answer.auth_bytes)
         except (KedgeError, RecursionError):
             raise
         except Exception as error:
-            # The server could not prove that it knows the password (SCRAM): text stays inside.
-            raise self._not_believed("the broker's proof does not fit") from error
+            # The broker could not prove that it knows the password (SCRAM); no text is quoted.
+            raise self._authentication_failed("the broker's proof does not fit") from error
 
-    def _not_believed(self, message: str) -> AuthenticationFailed:
-        said = f": {one_line(message)}" if message else ""
+    def _authentication_failed(self, message: str) -> AuthenticationFailed:
+        reason = f": {one_line(message)}" if message else ""
         return AuthenticationFailed(
             f"{self.address}: SASL {self._access.mechanism} refused user "
-            f"{self._access.username!r}{said}",
+            f"{self._access.username!r}{reason}",
             hint="check username and password in sasl.jaas.config",
         )
 
@@ -223,14 +223,14 @@ class Connection:
         return answer
 
     def _is_closed(self) -> bool:
-        """Brokers close connections that are idle: better seen before a change is sent than after.
+        """Brokers close idle connections, which is better seen before a change is sent than after.
 
-        Below TLS, where its own messages may wait: those are no end.
+        The plain socket is read, below TLS, whose own messages may be waiting there.
         """
         self._socket.settimeout(0)
         try:
             return socket.socket.recv(self._socket, 1, socket.MSG_PEEK) == b""
-        except OSError:  # nothing to read, or a fault that sending will tell of
+        except OSError:  # nothing to read, or a fault that sending will raise
             return False
 
     def _frame(self, deadline: Deadline) -> bytes:
@@ -249,7 +249,7 @@ class Connection:
             if not piece:
                 raise ClusterUnavailable(
                     f"{self.address}: the broker closed the connection",
-                    hint="" if self._access.sasl else "does the listener want SASL or TLS?",
+                    hint="" if self._access.sasl else "does the listener need SASL or TLS?",
                 )
             buffer += piece
         return bytes(buffer)
@@ -267,7 +267,7 @@ class Connection:
 
 
 def one_line(text: str) -> str:
-    """A broker's words as part of a sentence."""
+    """A broker's message as part of a sentence."""
     return " ".join(text.split()).rstrip(".")
 
 
@@ -294,7 +294,7 @@ def _no_tls(address: Address, error: ssl.SSLError) -> KedgeError:
         return NothingSent(f"{address}: this listener does not speak TLS")
     return AuthenticationFailed(
         f"{address}: TLS failed: {reason}",
-        hint="does the broker want a client certificate (ssl.keystore.location)?"
+        hint="does the broker need a client certificate (ssl.keystore.location)?"
         if "alert" in reason or "certificate" in reason
         else "",
     )

@@ -1,4 +1,4 @@
-"""A snapshot of a live cluster.
+"""Takes a snapshot of a live cluster from its metadata and its log directories.
 
 Metadata gives replicas, leaders and racks; the log directories give sizes and, since Kafka 3.3
 (KIP-827), how large each directory is. A replica's size is that of its leader's copy, or the
@@ -6,7 +6,7 @@ largest copy where the leader's is unknown. A broker that holds replicas and is 
 a listed node that is a controller only is left out.
 
 The capacity of a broker's disk is known only when that of each of its directories is. Rates of
-network and cpu are in no admin answer: the snapshot has none.
+network and cpu are in no admin response: the snapshot has none.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from kedge.model.columns import ragged_of_lists
 Dirs = Mapping[BrokerId, tuple[LogDirDescription, ...]]
 
 
-def snapshot_of(cluster: Cluster, *, taken_at: datetime) -> Snapshot:
+def take_snapshot(cluster: Cluster, *, taken_at: datetime) -> Snapshot:
     """The cluster as it is now."""
     described = cluster.describe()
     topics = _topics(cluster)
@@ -48,7 +48,7 @@ def snapshot_of(cluster: Cluster, *, taken_at: datetime) -> Snapshot:
     held = {broker for each in rows.values() for broker in each.replicas}
     hosts = replica_hosts(cluster, described.brokers, held)
     dirs = _log_dirs(cluster, [broker.id for broker in hosts])
-    brokers = [*hosts, *(_gone(b) for b in sorted(held - described.alive))]
+    brokers = [*hosts, *(_dead(b) for b in sorted(held - described.alive))]
     paths = sorted({one.path for each in dirs.values() for one in each})
     size, log_dir = _stored(keys, assignment, dirs, paths, {tp: rows[tp].leader for tp in keys})
     none = ReplicaAssignment(())
@@ -70,7 +70,7 @@ def snapshot_of(cluster: Cluster, *, taken_at: datetime) -> Snapshot:
 
 def _topics(cluster: Cluster) -> list[TopicDescription]:
     found = cluster.describe_topics(list(cluster.topic_names()))
-    # a topic that was deleted since its name was told is no part of the cluster
+    # A topic that was deleted since the names were read is no part of the cluster.
     return [topic for topic in found.values() if not isinstance(topic, KedgeError)]
 
 
@@ -86,7 +86,7 @@ def _log_dirs(cluster: Cluster, brokers: list[BrokerId]) -> Dirs:
     }
 
 
-def _gone(broker: BrokerId) -> Broker:
+def _dead(broker: BrokerId) -> Broker:
     return Broker(broker, state=BrokerState.DEAD)
 
 
@@ -96,8 +96,8 @@ def _factor(replicas: Iterable[BrokerId], move: ReplicaAssignment) -> int:
 
 def _with_dirs(broker: Broker, dirs: tuple[LogDirDescription, ...]) -> Broker:
     sizes = [one.total_bytes for one in dirs]
-    told = [float(size) for size in sizes if size]
-    whole = sum(told) if told and len(told) == len(sizes) else None
+    known = [float(size) for size in sizes if size]
+    whole = sum(known) if known and len(known) == len(sizes) else None
     listed = tuple(LogDir(d.path, float(d.total_bytes) if d.total_bytes else None) for d in dirs)
     return replace(broker, endpoints=(), capacity=Capacity(disk=whole), log_dirs=listed)
 
