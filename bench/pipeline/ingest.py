@@ -92,6 +92,7 @@ def _measure(
             printed, cost = run_measured(command, timeout_s=TIMEOUT_S)
             each.check(printed, output, expected)
             costs[each.title].append(cost)
+            print(_note(str(expected["size"]), each.title, [cost]), file=sys.stderr, flush=True)
     return costs
 
 
