@@ -1,4 +1,4 @@
-"""The places that the contract of the store is tried in."""
+"""The fixtures of the contract suites: a lab, ZooKeeper, and the stores."""
 
 from __future__ import annotations
 
@@ -9,7 +9,12 @@ import pytest
 
 from jvm.zookeeper import zookeeper
 from kedge.lab import Lab, LabSettings
-from tests.contract.places import JournalPlace, MemoryPlace, StorePlace, ZooKeeperPlace
+from tests.contract.store_backends import (
+    JournalBackend,
+    MemoryBackend,
+    StoreBackend,
+    ZooKeeperBackend,
+)
 
 
 @pytest.fixture(scope="session")
@@ -26,12 +31,12 @@ def lab() -> Iterator[Lab]:
 
 
 @pytest.fixture(params=["memory", "journal", pytest.param("zookeeper", marks=pytest.mark.real)])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StorePlace]:
+def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StoreBackend]:
     if request.param == "memory":
-        made: StorePlace = MemoryPlace()
+        made: StoreBackend = MemoryBackend()
     elif request.param == "journal":
-        made = JournalPlace(tmp_path / "journal")
+        made = JournalBackend(tmp_path / "journal")
     else:
-        made = ZooKeeperPlace(request.getfixturevalue("zookeeper_address"))
+        made = ZooKeeperBackend(request.getfixturevalue("zookeeper_address"))
     yield made
     made.close()

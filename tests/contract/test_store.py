@@ -40,14 +40,14 @@ from kedge.store.port import (
     WatchFired,
     Written,
 )
-from tests.contract.places import Ears, StorePlace
+from tests.contract.store_backends import NoticeLog, StoreBackend
 
 T = TypeVar("T")
 
 
 @pytest.fixture
-def store(place: StorePlace) -> Store:
-    return place.open()
+def store(backend: StoreBackend) -> Store:
+    return backend.open()
 
 
 def ask(store: Store, request: Request, kind: type[T]) -> T:
@@ -195,20 +195,20 @@ def test_an_ephemeral_node_can_have_no_children(store: Store) -> None:
     ask(store, Create("/e/x"), NodeEphemeral)
 
 
-def test_ephemeral_nodes_go_with_their_session(place: StorePlace) -> None:
-    owner, other = place.open(), place.open()
+def test_ephemeral_nodes_go_with_their_session(backend: StoreBackend) -> None:
+    owner, other = backend.open(), backend.open()
     owner.batch([Create("/p"), Create("/p/e", ephemeral=True)])
-    ears = Ears(other)
+    notices = NoticeLog(other)
     other.batch([GetData("/p/e", watch=True), GetChildren("/p", watch=True)])
     owner.close()
-    assert ears.next() == WatchFired("/p/e", Change.DELETED)
-    assert ears.next() == WatchFired("/p", Change.CHILDREN)
+    assert notices.next() == WatchFired("/p/e", Change.DELETED)
+    assert notices.next() == WatchFired("/p", Change.CHILDREN)
     assert ask(other, GetChildren("/p"), Children).names == ()
     assert ask(other, Exists("/p"), Presence).stat is not None
 
 
-def test_another_session_may_delete_an_ephemeral_node(place: StorePlace) -> None:
-    owner, other = place.open(), place.open()
+def test_another_session_may_delete_an_ephemeral_node(backend: StoreBackend) -> None:
+    owner, other = backend.open(), backend.open()
     ask(owner, Create("/e", b"mine", ephemeral=True), Created)
     take_over = Multi((Delete("/e"), Create("/e", b"yours", ephemeral=True)))
     ask(other, take_over, Committed)
@@ -280,120 +280,123 @@ def test_a_large_batch_is_answered_in_order(store: Store) -> None:
 
 
 def test_a_watch_fires_once(store: Store) -> None:
-    ears = Ears(store)
+    notices = NoticeLog(store)
     store.batch([Create("/a"), GetData("/a", watch=True), SetData("/a", b"1"), SetData("/a", b"2")])
-    assert ears.heard() == [WatchFired("/a", Change.DATA)]
+    assert notices.received() == [WatchFired("/a", Change.DATA)]
 
 
 def test_a_watch_left_twice_fires_once(store: Store) -> None:
-    ears = Ears(store)
+    notices = NoticeLog(store)
     store.batch([Create("/a"), GetData("/a", watch=True), Exists("/a", watch=True)])
     store.batch([GetData("/a", watch=True), SetData("/a", b"1")])
-    assert ears.heard() == [WatchFired("/a", Change.DATA)]
+    assert notices.received() == [WatchFired("/a", Change.DATA)]
 
 
 def test_a_watch_of_existence_sees_creation(store: Store) -> None:
-    ears = Ears(store)
+    notices = NoticeLog(store)
     store.batch([Exists("/a", watch=True), Create("/a")])
-    assert ears.heard() == [WatchFired("/a", Change.CREATED)]
+    assert notices.received() == [WatchFired("/a", Change.CREATED)]
 
 
 def test_a_read_of_a_missing_node_leaves_no_watch(store: Store) -> None:
-    ears = Ears(store)
+    notices = NoticeLog(store)
     store.batch([GetData("/a", watch=True), GetChildren("/a", watch=True)])
     store.batch([Create("/a"), Create("/a/b"), SetData("/a", b"")])
-    assert ears.heard() == []
+    assert notices.received() == []
 
 
 def test_a_child_watch_sees_children_come_and_go_but_not_their_data(store: Store) -> None:
-    ears = Ears(store)
+    notices = NoticeLog(store)
     store.batch([Create("/p"), Create("/p/c"), GetChildren("/p", watch=True)])
     store.batch([SetData("/p/c", b"1"), SetData("/p", b"1"), Create("/p/c/deeper")])
-    assert ears.heard() == []
+    assert notices.received() == []
     ask(store, Create("/p/d"), Created)
-    assert ears.heard() == [WatchFired("/p", Change.CHILDREN)]
+    assert notices.received() == [WatchFired("/p", Change.CHILDREN)]
     store.batch([GetChildren("/p", watch=True), Delete("/p/d")])
-    assert ears.heard() == [WatchFired("/p", Change.CHILDREN)]
+    assert notices.received() == [WatchFired("/p", Change.CHILDREN)]
 
 
 def test_a_data_watch_does_not_see_children(store: Store) -> None:
-    ears = Ears(store)
+    notices = NoticeLog(store)
     store.batch([Create("/p"), GetData("/p", watch=True), Create("/p/c"), Delete("/p/c")])
-    assert ears.heard() == []
+    assert notices.received() == []
 
 
 def test_a_deletion_is_told_once_to_a_session_with_both_watches(store: Store) -> None:
-    ears = Ears(store)
+    notices = NoticeLog(store)
     store.batch([Create("/p"), Create("/p/c"), GetChildren("/p", watch=True)])
     store.batch([GetData("/p/c", watch=True), GetChildren("/p/c", watch=True), Delete("/p/c")])
-    assert ears.heard() == [WatchFired("/p/c", Change.DELETED), WatchFired("/p", Change.CHILDREN)]
+    assert notices.received() == [
+        WatchFired("/p/c", Change.DELETED),
+        WatchFired("/p", Change.CHILDREN),
+    ]
 
 
 def test_a_refused_write_fires_nothing(store: Store) -> None:
-    ears = Ears(store)
+    notices = NoticeLog(store)
     store.batch([Create("/a"), GetData("/a", watch=True)])
     store.batch([SetData("/a", b"", version=7), Multi((SetData("/a", b"1"), Check("/none")))])
-    assert ears.heard() == []
+    assert notices.received() == []
     ask(store, SetData("/a", b""), Written)
-    assert ears.heard() == [WatchFired("/a", Change.DATA)]
+    assert notices.received() == [WatchFired("/a", Change.DATA)]
 
 
 def test_a_multi_fires_in_the_order_of_its_writes(store: Store) -> None:
-    ears = Ears(store)
+    notices = NoticeLog(store)
     store.batch([Create("/a"), Create("/b"), GetData("/a", watch=True), GetData("/b", watch=True)])
     store.batch([Exists("/c", watch=True), Multi((SetData("/b", b""), Create("/c"), Delete("/a")))])
-    assert ears.heard() == [
+    assert notices.received() == [
         WatchFired("/b", Change.DATA),
         WatchFired("/c", Change.CREATED),
         WatchFired("/a", Change.DELETED),
     ]
 
 
-def test_each_session_has_its_own_watches(place: StorePlace) -> None:
-    first, second = place.open(), place.open()
-    first_ears, second_ears = Ears(first), Ears(second)
+def test_each_session_has_its_own_watches(backend: StoreBackend) -> None:
+    first, second = backend.open(), backend.open()
+    first_notices, second_notices = NoticeLog(first), NoticeLog(second)
     first.batch([Create("/a"), GetData("/a", watch=True)])
     second.batch([SetData("/a", b"1"), GetData("/a", watch=True)])
-    assert first_ears.next() == WatchFired("/a", Change.DATA)
-    assert second_ears.heard() == []
+    assert first_notices.next() == WatchFired("/a", Change.DATA)
+    assert second_notices.received() == []
     first.batch([SetData("/a", b"2")])
-    assert second_ears.next() == WatchFired("/a", Change.DATA)
-    assert first_ears.heard() == []
+    assert second_notices.next() == WatchFired("/a", Change.DATA)
+    assert first_notices.received() == []
 
 
 # ---- sessions ----
 
 
-def test_an_expired_session_stays_expired_until_it_is_renewed(place: StorePlace) -> None:
-    store, witness = place.open(), place.open()
-    ears = Ears(store)
+def test_an_expired_session_stays_expired_until_it_is_renewed(backend: StoreBackend) -> None:
+    store, witness = backend.open(), backend.open()
+    notices = NoticeLog(store)
     store.batch([Create("/e", ephemeral=True), Create("/w"), GetData("/w", watch=True)])
-    place.expire(store)
-    while (notice := ears.next()) != SessionChanged(Session.EXPIRED):
+    backend.expire(store)
+    while (notice := notices.next()) != SessionChanged(Session.EXPIRED):
         assert notice == SessionChanged(Session.SUSPENDED)
     for _ in range(2):
         with pytest.raises(SessionExpired):
             store.batch([GetData("/w")])
     assert ask(witness, Exists("/e"), Presence).stat is None
     store.renew_session()
-    assert ears.next() == SessionChanged(Session.CONNECTED)
+    assert notices.next() == SessionChanged(Session.CONNECTED)
     store.batch([SetData("/w", b"unwatched"), Create("/e", ephemeral=True)])
-    assert ears.heard() == []
+    assert notices.received() == []
 
 
-def test_renewing_a_living_session_ends_it(place: StorePlace) -> None:
-    store, witness = place.open(), place.open()
-    ears = Ears(store)
+def test_renewing_a_living_session_ends_it(backend: StoreBackend) -> None:
+    store, witness = backend.open(), backend.open()
+    notices = NoticeLog(store)
     store.batch([Create("/e", ephemeral=True), Create("/w"), GetData("/w", watch=True)])
     store.renew_session()
-    assert ears.next() == SessionChanged(Session.CONNECTED)
+    assert notices.next() == SessionChanged(Session.CONNECTED)
     assert ask(witness, Exists("/e"), Presence).stat is None
     ask(witness, SetData("/w", b""), Written)
-    assert ears.heard() == []
+    assert notices.received() == []
 
 
-def test_a_closed_store_is_unavailable_and_may_be_closed_again(place: StorePlace) -> None:
-    store = place.open()
+def test_a_closed_store_is_unavailable_and_may_be_closed_again(backend: StoreBackend) -> None:
+    store = backend.open()
     store.close()
     store.close()
     with pytest.raises(StoreUnavailable):
@@ -403,8 +406,8 @@ def test_a_closed_store_is_unavailable_and_may_be_closed_again(place: StorePlace
 
 
 def test_a_second_listener_replaces_the_first(store: Store) -> None:
-    first = Ears(store)
-    second = Ears(store)
+    first = NoticeLog(store)
+    second = NoticeLog(store)
     store.batch([Create("/a"), GetData("/a", watch=True), SetData("/a", b"")])
-    assert second.heard() == [WatchFired("/a", Change.DATA)]
+    assert second.received() == [WatchFired("/a", Change.DATA)]
     assert first._notices.empty()

@@ -45,7 +45,7 @@ from kedge.store.port import (
     Written,
 )
 from kedge.store.zookeeper import ZooKeeperStore
-from tests.contract.places import PATIENCE_S, Ears
+from tests.contract.store_backends import PATIENCE_S, NoticeLog
 from tests.real.relay import Relay
 
 pytestmark = pytest.mark.real
@@ -96,7 +96,7 @@ def break_connection(store: ZooKeeperStore) -> None:
 
 
 def test_watches_survive_a_broken_connection(server: Server, store: ZooKeeperStore) -> None:
-    ears = Ears(store)
+    notices = NoticeLog(store)
     root = store._root
     store.batch([Create(p) for p in ("/same", "/data", "/gone", "/parent", "/calm", "/calm/x")])
     store.batch([GetData(p, watch=True) for p in ("/same", "/data", "/gone")])
@@ -111,54 +111,54 @@ def test_watches_survive_a_broken_connection(server: Server, store: ZooKeeperSto
     other.delete(f"{root}/gone")
     other.create(f"{root}/parent/child")
     other.create(f"{root}/born")
-    assert ears.next() == SessionChanged(Session.SUSPENDED)
-    assert ears.next() == SessionChanged(Session.CONNECTED)
+    assert notices.next() == SessionChanged(Session.SUSPENDED)
+    assert notices.next() == SessionChanged(Session.CONNECTED)
     expected = {
         WatchFired("/data", Change.DATA),
         WatchFired("/gone", Change.DELETED),
         WatchFired("/parent", Change.CHILDREN),
         WatchFired("/born", Change.CREATED),
     }
-    assert {ears.next() for _ in expected} == expected
-    assert ears.heard() == []
+    assert {notices.next() for _ in expected} == expected
+    assert notices.received() == []
     # what did not change is still watched
     other.set(f"{root}/same", b"new")
-    assert ears.next() == WatchFired("/same", Change.DATA)
+    assert notices.next() == WatchFired("/same", Change.DATA)
     other.create(f"{root}/never")
-    assert ears.next() == WatchFired("/never", Change.CREATED)
+    assert notices.next() == WatchFired("/never", Change.CREATED)
     other.delete(f"{root}/calm/x")
-    assert ears.next() == WatchFired("/calm", Change.CHILDREN)
+    assert notices.next() == WatchFired("/calm", Change.CHILDREN)
     assert store.batch([Exists("/mine")]) != [Presence(None)]
     other.stop()
     other.close()
 
 
 def test_a_stopped_server_is_told_and_waited_for(server: Server, store: ZooKeeperStore) -> None:
-    ears = Ears(store)
+    notices = NoticeLog(store)
     store.batch([Create("/a", b"kept"), Create("/e", ephemeral=True), GetData("/a", watch=True)])
     server.stop()
-    assert ears.next() == SessionChanged(Session.SUSPENDED)
+    assert notices.next() == SessionChanged(Session.SUSPENDED)
     with pytest.raises(StoreUnavailable, match="no connection"):
         store.batch([GetData("/a")])
     server.start()
-    assert ears.next() == SessionChanged(Session.CONNECTED)
+    assert notices.next() == SessionChanged(Session.CONNECTED)
     node, mine = store.batch([GetData("/a"), Exists("/e")])
     assert isinstance(node, Node)
     assert node.data == b"kept"
     assert mine != Presence(None)
     store.batch([SetData("/a", b"changed")])
-    assert ears.next() == WatchFired("/a", Change.DATA)
+    assert notices.next() == WatchFired("/a", Change.DATA)
 
 
 def test_a_lost_reply_is_an_unknown_outcome_and_nothing_is_sent_twice(server: Server) -> None:
     with closing(Relay(server.address)) as relay, closing(opened(relay)) as store:
-        ears = Ears(store)
+        notices = NoticeLog(store)
         store.batch([Create("/n", b"")])
         relay.swallow_next_reply = True
         with pytest.raises(StoreUnavailable, match="unknown"):
             store.batch([SetData("/n", b"written"), GetData("/n")])
-        assert ears.next() == SessionChanged(Session.SUSPENDED)
-        assert ears.next() == SessionChanged(Session.CONNECTED)
+        assert notices.next() == SessionChanged(Session.SUSPENDED)
+        assert notices.next() == SessionChanged(Session.CONNECTED)
         (node,) = store.batch([GetData("/n")])
         assert isinstance(node, Node)
         assert (node.data, node.stat.version) == (b"written", 1)
@@ -272,11 +272,11 @@ def comparable(answer: Answer) -> object:
 @given(batches=st.lists(st.lists(requests, min_size=1, max_size=12), min_size=1, max_size=5))
 def test_memory_answers_as_zookeeper_does(server: Server, batches: list[list[Request]]) -> None:
     real, memory = opened(server), MemoryStore()
-    real_ears, memory_ears = Ears(real), Ears(memory)
+    real_ears, memory_ears = NoticeLog(real), NoticeLog(memory)
     try:
         for batch in batches:
             expected = [comparable(answer) for answer in real.batch(batch)]
             assert [comparable(answer) for answer in memory.batch(batch)] == expected
-        assert memory_ears.heard() == real_ears.heard()
+        assert memory_ears.received() == real_ears.received()
     finally:
         real.close()

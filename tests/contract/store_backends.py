@@ -1,4 +1,4 @@
-"""Stores to try the contract on, and ears to hear their notices with."""
+"""Stores to try the contract on, and notices to hear their notices with."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from kedge.store.zookeeper import ZooKeeperStore
 PATIENCE_S = 30.0
 
 
-class StorePlace(Protocol):
-    """Somewhere with one tree that sessions can be opened to."""
+class StoreBackend(Protocol):
+    """A tree that sessions can be opened to."""
 
     def open(self) -> Store: ...
 
     def expire(self, store: Store) -> None:
-        """Let the store end this session."""
+        """End this session from the side of the store."""
         ...
 
     def close(self) -> None: ...
 
 
-class MemoryPlace:
+class MemoryBackend:
     def __init__(self, journal: Journal | None = None) -> None:
         self.ensemble = MemoryEnsemble(journal=journal)
 
@@ -45,12 +45,12 @@ class MemoryPlace:
         self.ensemble.close()
 
 
-class JournalPlace(MemoryPlace):
+class JournalBackend(MemoryBackend):
     def __init__(self, path: Path) -> None:
         super().__init__(Journal(path, fsync="never"))
 
 
-class ZooKeeperPlace:
+class ZooKeeperBackend:
     def __init__(self, address: str) -> None:
         self.address = address
         self.hosts = f"{address}/{uuid.uuid4().hex}"
@@ -62,20 +62,20 @@ class ZooKeeperPlace:
         return store
 
     def expire(self, store: Store) -> None:
-        """Whoever has a session's id and password can end it: a second client does."""
+        """A second client with the id and password of a session can end it."""
         assert isinstance(store, ZooKeeperStore)
-        thief = KazooClient(self.address, client_id=store._client.client_id)
-        thief.start()
-        thief.stop()
-        thief.close()
+        other = KazooClient(self.address, client_id=store._client.client_id)
+        other.start()
+        other.stop()
+        other.close()
 
     def close(self) -> None:
         for store in self._stores:
             store.close()
 
 
-class Ears:
-    """Listens to a store. What it heard so far is known once a marker of its own has arrived."""
+class NoticeLog:
+    """The notices of a store. All that came before are in it once a marker of its own arrives."""
 
     _markers = itertools.count()
 
@@ -87,7 +87,7 @@ class Ears:
     def next(self) -> StoreEvent:
         return self._notices.get(timeout=PATIENCE_S)
 
-    def heard(self) -> list[StoreEvent]:
+    def received(self) -> list[StoreEvent]:
         marker = f"/marker-{next(self._markers)}"
         self._store.batch([Exists(marker, watch=True), Create(marker)])
         return list(iter(self.next, WatchFired(marker, Change.CREATED)))
