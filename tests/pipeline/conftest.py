@@ -1,4 +1,4 @@
-"""One Spark session for the whole test run, and metrics with known answers."""
+"""Fixtures: one Spark session for the whole test run, and generated metrics."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kedge.pipeline.generator import generate
-from kedge.pipeline.jobs.ingest import Ingested, IngestOrder, ingest
-from kedge.pipeline.session import SessionSettings, make_session
-from kedge.pipeline.sources.files import Format
+from kedge.pipeline.jobs.ingest import IngestRequest, IngestResult, ingest
+from kedge.pipeline.session import SessionSettings, create_session
+from kedge.pipeline.sources.sample_files import Format
 
-# Frames here are so small that compiling code for them costs more than running it.
+# The frames are so small that code generation costs more than interpretation.
 SMALL = {
     "spark.default.parallelism": "2",
     "spark.sql.adaptive.enabled": "false",
@@ -38,33 +38,33 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Generator[SparkSession]:
         more={**SMALL, "spark.sql.warehouse.dir": str(warehouse)},
     )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Spark's Python warns of its own future
-        session = make_session(settings)
+        warnings.simplefilter("ignore")  # pyspark emits deprecation warnings
+        session = create_session(settings)
     yield session
     session.stop()
 
 
 @pytest.fixture(scope="session")
 def opened(spark: SparkSession) -> Callable[[], AbstractContextManager[SparkSession]]:
-    """What a job is given to open its session with: the shared one, which stays open."""
+    """A session factory for jobs: the shared session, which stays open."""
     return lambda: nullcontext(spark)
 
 
 @dataclass(frozen=True)
 class Metrics:
-    """Generated metrics and what must come out of them."""
+    """Generated metrics and the expected results."""
 
     directory: Path
     expected: dict[str, Any]
 
-    def order(self, form: Format, output: Path, source: Path | None = None) -> IngestOrder:
-        """An order to ingest them, or the files in another directory."""
-        return IngestOrder(
+    def request(self, form: Format, tables: Path, source: Path | None = None) -> IngestRequest:
+        """A request to ingest them, or the files in another directory."""
+        return IngestRequest(
             source or self.directory / f"raw_{form}",
             form,
             self.directory / "brokers.parquet",
             self.directory / "assignment.parquet",
-            output,
+            tables,
         )
 
 
@@ -85,13 +85,13 @@ def metrics(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, int], Me
     return of
 
 
-Ingesting = Callable[..., Ingested]
+Ingesting = Callable[..., IngestResult]
 
 
 @pytest.fixture(scope="session")
 def ingesting(opened: Callable[[], AbstractContextManager[SparkSession]]) -> Ingesting:
     """Run an ingest in the shared session."""
-    return lambda order: ingest(order, opened)
+    return lambda request: ingest(request, lambda rows: opened())
 
 
 @pytest.fixture(scope="session")
@@ -102,5 +102,5 @@ def tables(
 ) -> Path:
     """The tables of XS, for tests that only read them."""
     output = tmp_path_factory.mktemp("tables") / "history"
-    ingesting(metrics("XS", 7).order(Format.PARQUET, output))
+    ingesting(metrics("XS", 7).request(Format.PARQUET, output))
     return output

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,8 +21,10 @@ from jvm.clusters import RealCluster, kraft_cluster
 from kedge.cluster.port import TopicOrder
 from kedge.wiring import open_cluster
 from tests.pipeline.conftest import SMALL, Metrics
+from tests.pipeline.oracle import accounts, expected_accounts, rows
 
 TOPIC = "kedge.metrics"
+POSITION = "kafka_topic, kafka_partition, kafka_offset"
 PARTITIONS = 4
 FINISH_S = 800.0  # a busy machine is no failure
 
@@ -45,12 +47,12 @@ def create_topic(bootstrap: str, topic: str) -> None:
 
 def send_shuffled(bootstrap: str, topic: str, lines: Sequence[bytes], seed: int) -> None:
     """Send lines in random order, to random partitions."""
-    luck = random.Random(seed)
+    rng = random.Random(seed)
     producer = Producer(
         {"bootstrap.servers": bootstrap, "enable.idempotence": True, "log_level": 0}
     )
-    for line in luck.sample(lines, len(lines)):
-        producer.produce(topic, line, partition=luck.randrange(PARTITIONS))
+    for line in rng.sample(lines, len(lines)):
+        producer.produce(topic, line, partition=rng.randrange(PARTITIONS))
         producer.poll(0)
     assert producer.flush(60) == 0
 
@@ -63,7 +65,7 @@ def lines_of(metrics: Metrics) -> list[bytes]:
 
 @dataclass(frozen=True)
 class StreamCommand:
-    """`kedge pipeline stream --once` with small batches, as a process of its own."""
+    """`kedge pipeline stream --once` with small batches, in its own process."""
 
     bootstrap: str
     metrics: Metrics
@@ -100,7 +102,7 @@ class StreamCommand:
         ]
 
     def start(self) -> StreamProcess:
-        """Start it in a process group of its own."""
+        """Start it in its own process group."""
         return StreamProcess(self.arguments(), quick_spark(self.directory))
 
 
@@ -139,7 +141,7 @@ class StreamProcess:
             self._lines.put(line)
 
     def wait_for_batch(self, timeout: float = FINISH_S) -> bool:
-        """Whether another batch has been told of before the process ended."""
+        """Whether another batch was reported before the process ended."""
         deadline = time.monotonic() + timeout
         while time.monotonic() < deadline:
             try:
@@ -157,16 +159,16 @@ class StreamProcess:
         self._close()
 
     def finish(self) -> str:
-        """Wait for the end; everything that it said."""
+        """Wait for the end; return the output."""
         try:
             code = self.process.wait(FINISH_S)
         except subprocess.TimeoutExpired:
             self.kill()
             raise
         self._close()
-        said = "\n".join(self.seen)
-        assert code == 0, said
-        return said
+        output = "\n".join(self.seen)
+        assert code == 0, output
+        return output
 
     def _close(self) -> None:
         self._reader.join(10)
@@ -174,25 +176,31 @@ class StreamProcess:
         self.process.stdout.close()
 
 
-def kill_somewhere(command: StreamCommand, luck: random.Random) -> str:
-    """Start the stream, kill it at a random moment; where that was, in words.
+def kill_somewhere(command: StreamCommand, rng: random.Random) -> str:
+    """Start the stream, kill it at a random moment, and describe when.
 
     One time in four before the first batch is done, else some seconds after one of the next.
     """
     started = time.monotonic()
     running = command.start()
-    awaited = luck.choice((0, 1, 1, 2))
+    awaited = rng.choice((0, 1, 1, 2))
     for _ in range(awaited):
         if not running.wait_for_batch():
             running.finish()
             return "not at all: it had finished"
-    time.sleep(luck.uniform(0, 4) if awaited else luck.uniform(1, 15))
+    time.sleep(rng.uniform(0, 4) if awaited else rng.uniform(1, 15))
     running.kill()
     batches = sum(line.startswith("batch ") for line in running.seen)
-    return f"after {time.monotonic() - started:.1f} s, {batches} batches told"
+    return f"after {time.monotonic() - started:.1f} s, {batches} batches reported"
 
 
-def places(rows: Iterable[tuple[object, ...]]) -> tuple[int, int]:
-    """How many places in the topic there are, and how many of them are distinct."""
-    every = list(rows)
-    return len(every), len(set(every))
+def check_rows_and_accounts(command: StreamCommand, made: Metrics) -> None:
+    """Every row of the topic is in bronze once, and the accounts are those expected."""
+    found = rows(command.output, "bronze", POSITION)
+    sent = made.expected["rows_total"] + made.expected["text_broken"]["jsonl"]
+    assert (len(found), len(set(found))) == (sent, sent)
+    wanted = expected_accounts(made.expected, "jsonl")
+    assert {name: accounts(command.output)[name] for name in wanted} == {
+        **wanted,
+        "quarantined_by_reason": {k: v for k, v in wanted["quarantined_by_reason"].items() if v},
+    }

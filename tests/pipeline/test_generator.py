@@ -1,4 +1,4 @@
-"""The generator keeps its word: what it says is planted is found by others in what it wrote."""
+"""The expected results of the generator, compared by DuckDB with the files that it wrote."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pytest
 
 from kedge.errors import InvalidRequest
 from kedge.pipeline.generator import SIZES, generate
+from kedge.pipeline.generator.__main__ import main
 
 RULES = """
     ts is not null and m.broker is not null and topic <> '' and size_bytes >= 0
@@ -73,7 +74,9 @@ def test_every_row_is_of_one_kind(generated: Generated) -> None:
     assert generated.one("select count(*) from silver") == expected["clean_unique"]
 
 
-def test_as_many_rows_are_malformed_late_and_doubled_as_it_says(generated: Generated) -> None:
+def test_malformed_late_and_duplicate_rows_are_as_many_as_expected(
+    generated: Generated,
+) -> None:
     expected = generated.expected
     malformed = (
         f"from raw m left join brokers b using (cluster, broker) where ({RULES}) is not true"
@@ -106,7 +109,7 @@ def test_as_many_rows_are_malformed_late_and_doubled_as_it_says(generated: Gener
         ("empty_topic", "topic = ''"),
     ],
 )
-def test_each_kind_of_broken_field_is_there_as_often_as_it_says(
+def test_the_counts_of_malformed_fields_are_those_expected(
     generated: Generated, kind: str, condition: str
 ) -> None:
     found = generated.one(f"select count(*) from raw where {condition}")
@@ -160,7 +163,7 @@ def test_planted_partitions_flap_and_grow_and_no_others_do(generated: Generated)
         assert [list(row) for row in found] == sorted(named)
 
 
-def test_text_tells_the_same_rows_and_the_broken_lines_it_says(tmp_path: Path) -> None:
+def test_text_files_have_the_same_rows_and_the_expected_malformed_lines(tmp_path: Path) -> None:
     expected = generate(tmp_path, size="XS", seed=3, formats=("parquet", "jsonl", "csv"))
     lines = sum(len(f.read_bytes().splitlines()) for f in tmp_path.rglob("*.jsonl"))
     assert lines == expected["rows_total"] + expected["text_broken"]["jsonl"]
@@ -168,9 +171,9 @@ def test_text_tells_the_same_rows_and_the_broken_lines_it_says(tmp_path: Path) -
     assert csv == expected["rows_total"] + expected["text_broken"]["csv"]
     first = sorted(tmp_path.rglob("*.jsonl"))[0].read_bytes().splitlines()[0]
     row = pq.read_table(sorted(tmp_path.rglob("part-00000.parquet"))[0]).slice(0, 1).to_pylist()[0]
-    told = orjson.loads(first)
-    assert {**told, "ts": 0, "ingest_ts": 0} == {**row, "ts": 0, "ingest_ts": 0}
-    assert told["ts"] == row["ts"].strftime("%Y-%m-%dT%H:%M:%SZ")
+    reported = orjson.loads(first)
+    assert {**reported, "ts": 0, "ingest_ts": 0} == {**row, "ts": 0, "ingest_ts": 0}
+    assert reported["ts"] == row["ts"].strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def test_the_same_seed_gives_the_same_files_and_another_seed_others(tmp_path: Path) -> None:
@@ -184,7 +187,7 @@ def test_the_same_seed_gives_the_same_files_and_another_seed_others(tmp_path: Pa
     assert a != c
 
 
-def test_rows_come_in_order_of_arrival(generated: Generated) -> None:
+def test_rows_are_in_the_order_of_arrival(generated: Generated) -> None:
     last = 0
     for file in sorted(generated.directory.rglob("part-*.parquet"), key=lambda f: f.name):
         arrivals = pq.read_table(file)["ingest_ts"].cast("int64").to_numpy()
@@ -195,9 +198,22 @@ def test_rows_come_in_order_of_arrival(generated: Generated) -> None:
 
 
 def test_an_unknown_size_or_format_is_refused_and_nothing_is_written(tmp_path: Path) -> None:
-    with pytest.raises(InvalidRequest, match="no size 'XXL'"):
+    with pytest.raises(InvalidRequest, match="unknown size 'XXL'"):
         generate(tmp_path / "x", size="XXL")
-    with pytest.raises(InvalidRequest, match="no format 'xml'"):
+    with pytest.raises(InvalidRequest, match="unknown format 'xml'"):
         generate(tmp_path / "x", size="XS", formats=("xml",))
     assert not (tmp_path / "x").exists()
     assert set(SIZES) == {"XS", "S", "M", "L"}
+
+
+def test_the_program_writes_metrics_and_reports_an_error_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = ["generator", "--size", "XS", "--out", str(tmp_path / "m")]
+    monkeypatch.setattr("sys.argv", options)
+    assert main() == 0
+    assert capsys.readouterr().out.startswith("12")
+    assert (tmp_path / "m" / "expected.json").is_file()
+    monkeypatch.setattr("sys.argv", [*options, "--formats", "xml"])
+    assert main() == 2
+    assert capsys.readouterr().err.startswith("kedge: unknown format 'xml'")

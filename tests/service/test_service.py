@@ -13,7 +13,15 @@ from kedge.controller.settings import Ibp, Settings
 from kedge.errors import BrokerFailed, InvalidConfiguration, InvalidRequest
 from kedge.model import BrokerId
 from kedge.runtime import LogEntry
-from kedge.service import BrokerSettings, JsonLines, ask_broker, parse_address, parse_protocol
+from kedge.service import (
+    BrokerSettings,
+    JsonLines,
+    Options,
+    ask_broker,
+    parse_address,
+    parse_protocol,
+)
+from kedge.service.process import initial_settings
 
 
 @pytest.mark.parametrize(
@@ -35,6 +43,16 @@ def test_protocols_from_2_6_on_are_spoken() -> None:
     assert parse_protocol("2.6-IV0") == Ibp((2, 6), 0)
     with pytest.raises(InvalidConfiguration, match="is older than"):
         parse_protocol("2.5")
+
+
+def test_a_protocol_learned_from_a_broker_is_refused_below_the_oldest_that_is_spoken() -> None:
+    options = Options("127.0.0.1:2181", Address("127.0.0.1", 0), take_over=True)
+    old = BrokerSettings({"inter.broker.protocol.version": "2.5-IV0"})
+    with pytest.raises(InvalidConfiguration, match=r"inter-broker protocol 2\.5-IV0 is older than"):
+        initial_settings(options, old)
+    learned = BrokerSettings({"inter.broker.protocol.version": "2.6-IV0"})
+    assert initial_settings(options, learned).ibp == Ibp((2, 6), 0)
+    assert initial_settings(options, None) == Settings(take_over=True)
 
 
 def test_the_log_is_one_json_object_a_line_and_long_lists_are_cut() -> None:
@@ -77,3 +95,26 @@ def test_what_is_set_on_brokers_is_heeded_and_what_is_not_is_kafkas_default() ->
 def test_a_broker_that_does_not_answer_is_told_so() -> None:
     with pytest.raises(BrokerFailed, match=r"broker 3 at 127\.0\.0\.1:1 does not answer"):
         ask_broker(BrokerId(3), Address("127.0.0.1", 1))
+
+
+def test_a_protocol_that_cannot_be_read_is_unknown() -> None:
+    assert BrokerSettings({"inter.broker.protocol.version": "newest"}).protocol is None
+    assert BrokerSettings({}).protocol is None
+
+
+def test_errors_and_messages_are_logged_with_their_details() -> None:
+    stream = io.StringIO()
+    lines = JsonLines(stream)
+    try:
+        raise ValueError("odd")
+    except ValueError as error:
+        trace = (ValueError, error, error.__traceback__)
+    lines.handle(logging.LogRecord("kedge.x", logging.ERROR, "f", 1, "failed", (), trace))
+    lines.note("listening", port=9090)
+    first, second = map(json.loads, stream.getvalue().splitlines())
+    assert (first["severity"], first["what"], first["error"]) == (
+        "error",
+        "failed",
+        "ValueError('odd')",
+    )
+    assert (second["severity"], second["what"], second["port"]) == ("info", "listening", 9090)

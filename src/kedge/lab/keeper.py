@@ -110,6 +110,6 @@ class Keeper:
         pause_s = EVERY_S
         while not self._stopping.wait(pause_s):
             began_s = time.monotonic()
-            self._world.ensemble.failure()  # a journal that could not be written is tried again
+            self._world.ensemble.journal_failure()  # retries a failed journal write
             self.save_if_possible()
             pause_s = max(EVERY_S, SHARE_OF_TIME * (time.monotonic() - began_s))

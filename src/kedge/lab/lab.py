@@ -10,10 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from kedge.endpoint import ControllerBackend, EndpointThread, Images
+from kedge.endpoint import BackendDeps, ControllerBackend, EndpointThread, MetadataCaches, Rng
 from kedge.endpoint import Endpoint as Server
-from kedge.endpoint import Luck as EndpointLuck
-from kedge.endpoint import Surroundings as EndpointSurroundings
 from kedge.errors import (
     InvalidRequest,
     JournalDamaged,
@@ -77,7 +75,7 @@ class Lab:
         self.dropped_bytes = world.ledger.dropped_bytes
         self.traffic = Traffic(world)
         self.directories = Directories(world, self.traffic.size_of)
-        self.images = Images()
+        self.images = MetadataCaches()
         self.seats: dict[BrokerId, Seat] = {}
         self.faults = Faults(world, self.seats, self.directories, self.traffic)
         self.sampler = Sampler(world, self.traffic, folder.cluster_id, folder.epoch_ms)
@@ -90,16 +88,16 @@ class Lab:
         self._store = MemoryStore(world.ensemble)
         prepare(self._store)
         self.backend = ControllerBackend(
-            EndpointSurroundings(
+            BackendDeps(
                 self._store,
                 self.images,
                 self.seats,
                 AskedDirectories(world, self.directories),
                 folder.cluster_id,
-                world.ensemble.failure,
+                world.ensemble.journal_failure,
             ),
             settings=cluster_settings(folder.settings),
-            luck=_luck(folder.settings.seed),
+            rng=_luck(folder.settings.seed),
         )
         self.endpoint = EndpointThread(lambda: Server(self.backend, users=users))
 
@@ -161,7 +159,7 @@ class Lab:
             capacity=capacity,
             log_dirs=tuple(LogDir(path) for path in machine.disks.logs),
         )
-        self.seats[broker] = Seat(self.world, broker, self.images.around, self.world.settings)
+        self.seats[broker] = Seat(self.world, broker, self.images.wrap, self.world.settings)
 
     def _listen(self, broker: BrokerId, port: int) -> int:
         host = self.settings.host
@@ -187,8 +185,8 @@ class Lab:
 
     def _is_ready(self) -> bool:
         everybody = set(self.world.machines)
-        known = [self.images.image(broker).brokers.keys() >= everybody for broker in everybody]
-        return all(known) and any(seat.context.active for seat in self.seats.values())
+        known = [self.images.cache(broker).brokers.keys() >= everybody for broker in everybody]
+        return all(known) and any(seat.view.active for seat in self.seats.values())
 
     def stop(self) -> None:
         """End everything, as suddenly as brokers end; what is on disk stays."""
@@ -217,7 +215,7 @@ class Lab:
         about = {
             "cluster_id": self.cluster_id,
             "bootstrap_servers": self.bootstrap_servers,
-            "storage_fault": self.world.ensemble.failure() or self.keeper.fault,
+            "storage_fault": self.world.ensemble.journal_failure() or self.keeper.fault,
         }
         return {"dir": str(self.folder.path), **about, **seen}
 
@@ -319,9 +317,9 @@ def _opened(folder: LabFolder, now_ms: int) -> LabWorld:
             time.sleep(LOOK_S)
 
 
-def _luck(seed: int) -> EndpointLuck:
+def _luck(seed: int) -> Rng:
     luck = Luck(seed, "placement")
     # ids must differ from lab to lab and from start to start: they are not drawn from the seed
     import secrets
 
-    return EndpointLuck(luck.draw, secrets.token_bytes)
+    return Rng(luck.draw, secrets.token_bytes)

@@ -10,17 +10,17 @@ from collections.abc import Callable
 from typing import Any
 
 from kedge.brokers.port import Brokers
-from kedge.controller.context import Context
 from kedge.controller.events import Event, Started
 from kedge.controller.settings import Settings
 from kedge.errors import NotController
 from kedge.lab.world import LabWorld
 from kedge.model import BrokerId
+from kedge.runtime import ControllerView
 from kedge.runtime.loop import Loop, Replied
 from kedge.sim.links import SimulatedLinks
 from kedge.sim.machines import broker_node
 from kedge.store.memory import MemoryStore
-from kedge.store.port import Notice
+from kedge.store.port import StoreEvent
 
 LOOK_MS = 2_000  # how often a candidate looks after what nobody tells it: timers, a store come back
 
@@ -40,7 +40,7 @@ class CandidateLoop(Loop):
         super().put(event, replied)
         self.rouse()
 
-    def hear(self, notice: Notice) -> None:
+    def hear(self, notice: StoreEvent) -> None:
         """Take a notice of the store."""
         super().hear(notice)
         self.rouse()
@@ -70,17 +70,17 @@ class Seat:
         self.id = broker
         self._world = world
         self._ports = ports
-        self._nobody = Context(broker, settings)
+        self._no_view = ControllerView(settings)
         self.loop: CandidateLoop | None = None
         self.store: MemoryStore | None = None
         self.is_cut_off = False  # from the store
         world.ask_candidate[broker] = self.put
 
     @property
-    def context(self) -> Context:
-        """The candidate's tables; those of nobody while it is not there."""
+    def view(self) -> ControllerView:
+        """What the candidate knows; nothing while it is not there."""
         loop = self.loop
-        return self._nobody if loop is None else loop.context
+        return self._no_view if loop is None else loop.view
 
     def put(self, event: Event, replied: Callable[[Any], None] | None = None) -> None:
         """Queue an event, from any thread."""
@@ -126,5 +126,5 @@ class Seat:
         self._world.clock.after(LOOK_MS, look)
 
 
-def _ignore(_notice: Notice) -> None:
+def _ignore(_notice: StoreEvent) -> None:
     """Nobody is left to hear it."""

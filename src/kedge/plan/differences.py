@@ -1,4 +1,4 @@
-"""What lies between two assignments: replicas added and removed, leaders moved, bytes copied.
+"""Differences between two assignments: replicas added and removed, leaders moved, bytes copied.
 
     before   after     added  removed  leader moved   why
     1,2,3    4,2,3     4      1        no             the new leader is a new copy: counted there
@@ -25,7 +25,7 @@ from kedge.errors import UnknownTopicOrPartition
 from kedge.model import BrokerId, TopicPartition
 from kedge.model.assignment import Assignment
 from kedge.model.columns import PAD, Bools, Int32s, Int64s, widened
-from kedge.model.replicas import without
+from kedge.model.partition import without
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The arithmetic of one partition's move (KIP-455).
+"""Replicas, adding and removing of one partition's reassignment (KIP-455).
 
 A move is always computed from the *origin*: the replicas that were there before anything was
 being added. Overriding a move therefore forgets the half-added replicas of the first target, and
@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kedge.model import BrokerId, ReplicaAssignment
-from kedge.model.replicas import without
+from kedge.model.partition import without
 
 
 def reassign_to(current: ReplicaAssignment, target: Sequence[BrokerId]) -> ReplicaAssignment:

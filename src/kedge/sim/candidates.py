@@ -7,7 +7,7 @@ may be killed, before its effect was carried out or after it; a new one starts s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kedge.controller import effects as f
@@ -15,13 +15,13 @@ from kedge.controller import events as e
 from kedge.controller.effects import Script
 from kedge.model import BrokerId
 from kedge.runtime.loop import Loop, Replied
+from kedge.runtime.queue import Waiting
 from kedge.sim.broken import BROKEN_RULES
 from kedge.sim.links import SimulatedLinks
 from kedge.sim.machines import reconnect
 from kedge.sim.seeds import Luck
 from kedge.store.memory import MemoryStore
-from kedge.store.port import Answer, Listener, Notice, Request, Session, SessionChanged
-from kedge.topics import new_topic_id
+from kedge.store.port import Answer, Listener, Request, Session, SessionChanged, StoreEvent
 
 if TYPE_CHECKING:
     from kedge.sim.world import World
@@ -39,6 +39,17 @@ def controller_node(controller: BrokerId) -> str:
 
 class Crashed(BaseException):
     """The process is gone. Not an Exception, so that nobody on the way handles it."""
+
+
+class ObservedReply:
+    """The reply to a request, and what to call when a controller begins to process the request."""
+
+    def __init__(self, reply: Replied, begun: Callable[[], None]) -> None:
+        self.reply = reply
+        self.begun = begun
+
+    def __call__(self, answer: Any) -> None:
+        self.reply(answer)
 
 
 class NamedStore:
@@ -212,14 +223,14 @@ class SimulatedLoop(Loop):
             SimulatedLinks(world, machine.id, machine.node),
             now_ms=lambda: world.clock.now_ms + machine.skew_ms,
             settings=world.settings,
-            new_topic_id=lambda: new_topic_id(machine.ids.bytes),
+            draw_bytes=machine.ids.bytes,
         )
 
     def put(self, event: e.Event, replied: Replied | None = None) -> None:
         super().put(event, replied)
         self.machine.wake()
 
-    def hear(self, notice: Notice) -> None:
+    def hear(self, notice: StoreEvent) -> None:
         super().hear(notice)
         if isinstance(notice, SessionChanged):
             self.is_connected = notice.state is not Session.SUSPENDED
@@ -233,6 +244,11 @@ class SimulatedLoop(Loop):
             inner = inner.gi_yieldfrom
         name = getattr(script, "__name__", "script")
         return f"{name} › {inner.__name__}:{inner.gi_frame.f_lineno if inner.gi_frame else 0}"
+
+    def _process(self, waiting: Waiting) -> None:
+        if self.context.active and isinstance(waiting.replied, ObservedReply):
+            waiting.replied.begun()
+        super()._process(waiting)
 
     def _run(self, name: str, script: Script[Any], reply: Replied) -> Any:
         self.event_name = name

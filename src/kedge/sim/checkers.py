@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from kedge.errors import InvariantViolated
 from kedge.model import BrokerId, Leadership, ReplicaAssignment, TopicPartition
 from kedge.model.broker_requests import BrokerRequest
-from kedge.model.leadership import NO_LEADER
+from kedge.model.partition import NO_LEADER
 from kedge.sim.expectations import Expectations
 from kedge.sim.records import Acked
 from kedge.sim.truth import Observer

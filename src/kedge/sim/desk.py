@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kedge.errors import KedgeError
 from kedge.model import BrokerId, TopicPartition
 from kedge.sim.seeds import Luck
-from kedge.store.port import Create, GetData, Node, Request, SetData
+from kedge.store.port import Answer, GetData, Node, Request
 from kedge.store.znodes import (
     DEFAULT_ENTITY,
-    NEW_CONFIG_CHANGE,
     REASSIGN_PARTITIONS,
-    config_path,
     decode_reassignments,
-    encode_config,
-    encode_config_change,
 )
-from kedge.topics import Alteration, ClusterView, Op, judge_alter
+from kedge.topic_changes import change_configs
+from kedge.topics import Alteration, ClusterView, Op, validate_alter
 
 if TYPE_CHECKING:
     from kedge.sim.world import World
@@ -62,13 +59,17 @@ class Desk:
 
     def write(self, *requests: Request) -> None:
         """Write to the store; the first refusal is raised."""
-        for answer in self.world.batch(OPERATOR, self.store, list(requests)):
+        for answer in self.batch(requests):
             if isinstance(answer, KedgeError):
                 raise answer
 
+    def batch(self, requests: Sequence[Request]) -> list[Answer]:
+        """The store's answers to the operator's requests."""
+        return self.world.batch(OPERATOR, self.store, requests)
+
     def plan(self) -> dict[TopicPartition, tuple[BrokerId, ...]]:
         """The moves that are left in the store, as old tools did."""
-        answer = self.world.batch(OPERATOR, self.store, [GetData(REASSIGN_PARTITIONS)])[0]
+        answer = self.batch([GetData(REASSIGN_PARTITIONS)])[0]
         return decode_reassignments(answer.data) if isinstance(answer, Node) else {}
 
     # ---- configs ----
@@ -87,13 +88,8 @@ class Desk:
     def set_topic(self, topic: str, settings: dict[str, str]) -> None:
         """Set configs of a topic."""
         steps = [Alteration(name, Op.SET, value) for name, value in settings.items()]
-        self.configure(f"topics/{topic}", judge_alter(topic, steps, self.view()).configs)
+        self.configure(f"topics/{topic}", validate_alter(topic, steps, self.view()).configs)
 
     def configure(self, entity: str, settings: Mapping[str, str]) -> None:
         """Store configs, then leave the note that tells of it."""
-        path, data = config_path(entity), encode_config(settings)
-        known = path in self.world.truth.configs
-        self.write(
-            SetData(path, data) if known else Create(path, data),
-            Create(NEW_CONFIG_CHANGE, encode_config_change(entity), sequential=True),
-        )
+        change_configs(self.batch, entity, settings)

@@ -21,10 +21,10 @@ from kedge.store.port import (
     Created,
     GetData,
     Node,
-    Notice,
     Session,
     SessionChanged,
     SetData,
+    StoreEvent,
     Written,
 )
 from kedge.store.znodes import (
@@ -157,7 +157,7 @@ class BrokerMachine:
         else:
             self.world.clock.after(REGISTER_AGAIN_MS, lambda: self._register(process))
 
-    def _on_notice(self, process: SimulatedBroker, notice: Notice) -> None:
+    def _on_notice(self, process: SimulatedBroker, notice: StoreEvent) -> None:
         if notice == SessionChanged(Session.EXPIRED) and self.process is process:
             self.world.clock.after(REGISTER_AGAIN_MS, lambda: self._renew(process))
 

@@ -2,27 +2,12 @@
 
 from __future__ import annotations
 
-from kedge.model import ReplicaAssignment
+from kedge.errors import KedgeError
 from kedge.sim.desk import Desk
-from kedge.store.port import Create, SetData
-from kedge.store.znodes import (
-    NEW_CONFIG_CHANGE,
-    TopicAssignment,
-    delete_topic_path,
-    encode_config,
-    encode_topic,
-    topic_config_path,
-    topic_path,
-)
-from kedge.topics import (
-    CreateRequest,
-    DeleteRequest,
-    ExpandRequest,
-    judge_create,
-    judge_delete,
-    judge_expand,
-    new_topic_id,
-)
+from kedge.store.port import Create
+from kedge.store.znodes import NEW_CONFIG_CHANGE
+from kedge.topic_changes import TopicChanges
+from kedge.topics import CreateRequest, DeleteRequest, ExpandRequest, new_topic_id
 
 UNCLEAN = "unclean.leader.election.enable"
 
@@ -33,6 +18,9 @@ class TopicWork:
     def __init__(self, desk: Desk) -> None:
         self.desk, self.world, self.luck = desk, desk.world, desk.luck
         self._made = 0
+        self._changes = TopicChanges(
+            desk.batch, lambda _: desk.view(), draw=desk.luck.draw, new_id=self._topic_id
+        )
 
     def create(self) -> None:
         """Make a topic; now and then with the name of one that is gone."""
@@ -54,17 +42,10 @@ class TopicWork:
     def create_topic(self, request: CreateRequest) -> None:
         """Judge a request and write what it comes to."""
         world, name = self.world, request.name
-        made = judge_create(request, self.desk.view(), draw=self.luck.draw)
-        topic = TopicAssignment(
-            {number: ReplicaAssignment(ids) for number, ids in made.assignment.items()},
-            self._topic_id(),
-        )
-        path, config = topic_config_path(name), encode_config(made.configs)
-        known = path in world.truth.configs
-        self.desk.write(
-            SetData(path, config) if known else Create(path, config),
-            Create(topic_path(name), encode_topic(topic)),
-        )
+        (written,) = self._changes.create([request])
+        if isinstance(written, KedgeError):
+            raise written
+        made = written.topic
         if made.configs.get(UNCLEAN) == "true":
             world.checkers.exempt_topic(name)
         world.checkers.expectations.created(name, made.assignment, self.desk.plan())
@@ -89,15 +70,14 @@ class TopicWork:
         if name is None or len(self.world.truth.topics[name].partitions) >= 4:
             return
         now = self.world.truth.topics[name]
-        total = len(now.partitions) + 1
-        added = judge_expand(ExpandRequest(name, total), self.desk.view()).added
-        grown = {
-            **now.partitions,
-            **{number: ReplicaAssignment(ids) for number, ids in added.items()},
+        (after,) = self._changes.expand([ExpandRequest(name, len(now.partitions) + 1)])
+        if isinstance(after, KedgeError):
+            raise after
+        added = {
+            number: assignment.replicas
+            for number, assignment in after.partitions.items()
+            if number not in now.partitions
         }
-        self.desk.write(
-            SetData(topic_path(name), encode_topic(TopicAssignment(grown, now.topic_id)))
-        )
         self.world.checkers.expectations.created(name, added, self.desk.plan())
 
     def configure(self) -> None:
@@ -135,7 +115,8 @@ class TopicWork:
 
     def delete(self, name: str) -> None:
         """Mark a topic for deletion."""
-        judge_delete(DeleteRequest(name), self.desk.view())
-        self.desk.write(Create(delete_topic_path(name)))
+        (marked,) = self._changes.delete([DeleteRequest(name)])
+        if isinstance(marked, KedgeError):
+            raise marked
         self.world.checkers.exempt_topic(name)
         self.world.checkers.expectations.ordered_deletion(name)

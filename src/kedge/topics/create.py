@@ -1,12 +1,12 @@
-"""Judging CreateTopics: every way to make a topic ends here.
+"""Validates CreateTopics, and places the replicas of new topics.
 
-The order, in which the first failure is the answer (KIP-4, KIP-464, KIP-525):
+The checks in sequence, of which the first failure is the answer (KIP-4, KIP-464, KIP-525):
 
-    reserved name · named twice · known already · config without a value · counts and lists both
+    reserved name · repeated · known already · config without a value · counts and lists both
     · placement · name, deletion, existence, collision, replicas, configs · policy
 
-Placement comes before the name is judged, so a bad name with too many replicas is told about the
-replicas.
+Placement precedes the check of the name, so for an invalid name with too many replicas the error is
+about the replicas.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from kedge.errors import DuplicateInRequest, InvalidConfiguration, InvalidPartit
 from kedge.model import BrokerId
 from kedge.placement import Draw, Placement, drawn, place, place_striped
 from kedge.topics.configs import validate_configs
+from kedge.topics.layout import Flavour, refuse_existing, validate_layout, validate_shape_kraft
 from kedge.topics.names import TopicNames, refuse_reserved
 from kedge.topics.policy import CreateProposal, Policy, allow
-from kedge.topics.tiered import judge_tiered
-from kedge.topics.validation import Flavour, judge_shape_kraft, refuse_existing, validate_layout
+from kedge.topics.tiered import validate_tiered
 from kedge.topics.view import BY_DEFAULT, ClusterView, Replicas
 
 
 @dataclass(frozen=True, slots=True)
 class CreateRequest:
-    """A topic that somebody wants: counts (or -1 for the cluster's), or replica lists."""
+    """A topic to create: counts (or -1 for the cluster's defaults), or replica lists."""
 
     name: str
     partitions: int = BY_DEFAULT
@@ -58,7 +58,7 @@ class NewTopic:
         return len(next(iter(self.assignment.values())))
 
 
-def judge_create(
+def validate_create(
     request: CreateRequest,
     view: ClusterView,
     *,
@@ -69,10 +69,10 @@ def judge_create(
     """The topic to write, or the first refusal, raised."""
     refuse_reserved(request.name)
     batch = CreateBatch([request], view, draw=draw, policy=policy, flavour=flavour)
-    return batch.judge_one(request)
+    return batch.validate_one(request)
 
 
-def judge_creates(
+def validate_creates(
     requests: Sequence[CreateRequest],
     view: ClusterView,
     *,
@@ -83,20 +83,20 @@ def judge_creates(
 ) -> list[NewTopic | KedgeError]:
     """One answer for each request, in order; a refusal stands beside the successes.
 
-    A topic accepted earlier in the batch is there for those after it: they may collide with it.
-    Nothing is written when only validating, so then they may not.
+    A topic accepted earlier in the batch exists for those after it: they may collide with it. When
+    only validating nothing is written, so they do not.
     """
     batch = CreateBatch(
         requests, view, draw=draw, policy=policy, flavour=flavour, validate_only=validate_only
     )
-    return batch.judge(requests)
+    return batch.validate(requests)
 
 
 class CreateBatch:
-    """The judgement of one request for many topics, all at once or piece by piece.
+    """The validation of one request for many topics, all at once or in chunks.
 
-    The cost is linear in the number of topics: names are indexed, and configs are judged once for
-    all topics that have the same.
+    The cost is linear in the number of topics: names are indexed, and configs are validated once
+    for all topics that have the same.
     """
 
     def __init__(
@@ -117,21 +117,21 @@ class CreateBatch:
         self._times = Counter(request.name for request in requests)
         self._names = TopicNames(view.topics)
         self._config_defaults = view.config_defaults()
-        self._judged_configs: dict[frozenset[tuple[str, str]], KedgeError | None] = {}
+        self._validated_configs: dict[frozenset[tuple[str, str]], KedgeError | None] = {}
 
-    def judge(self, requests: Iterable[CreateRequest]) -> list[NewTopic | KedgeError]:
+    def validate(self, requests: Iterable[CreateRequest]) -> list[NewTopic | KedgeError]:
         """One answer for each of these requests of the batch, in order."""
         answers: list[NewTopic | KedgeError] = []
         for request in requests:
             try:
                 refuse_reserved(request.name)
-                _refuse_twice(request.name, self._times)
-                answers.append(self.judge_one(request))
+                _refuse_repeated(request.name, self._times)
+                answers.append(self.validate_one(request))
             except KedgeError as refusal:
                 answers.append(refusal)
         return answers
 
-    def judge_one(self, request: CreateRequest) -> NewTopic:
+    def validate_one(self, request: CreateRequest) -> NewTopic:
         """The topic to write, or the first refusal, raised."""
         view, flavour = self._view, self._flavour
         if request.name in self._names and request.name not in view.unseen:
@@ -150,7 +150,7 @@ class CreateBatch:
         view = self._view
         if by_hand and self._flavour is Flavour.KRAFT:
             known = {broker.id for broker in view.brokers}
-            judge_shape_kraft(topic.assignment, registered=known, active=known - view.fenced)
+            validate_shape_kraft(topic.assignment, registered=known, active=known - view.fenced)
         validate_layout(topic.name, topic.assignment, existing=self._names, marked=view.marked)
         refusal = self._config_refusal(topic.configs)
         if refusal is not None:
@@ -158,24 +158,24 @@ class CreateBatch:
 
     def _config_refusal(self, configs: Mapping[str, str]) -> KedgeError | None:
         key = frozenset(configs.items())
-        if key not in self._judged_configs:
-            self._judged_configs[key] = self._judge_configs(configs)
-        return self._judged_configs[key]
+        if key not in self._validated_configs:
+            self._validated_configs[key] = self._validate_configs(configs)
+        return self._validated_configs[key]
 
-    def _judge_configs(self, configs: Mapping[str, str]) -> KedgeError | None:
+    def _validate_configs(self, configs: Mapping[str, str]) -> KedgeError | None:
         view = self._view
         try:
             values = validate_configs(
                 configs, release=view.release, underneath=self._config_defaults
             )
             if view.tiered:
-                judge_tiered(values, view.tiered)
+                validate_tiered(values, view.tiered)
         except KedgeError as refusal:
             return refusal
         return None
 
 
-def _refuse_twice(name: str, times: Mapping[str, int]) -> None:
+def _refuse_repeated(name: str, times: Mapping[str, int]) -> None:
     if times[name] > 1:
         raise DuplicateInRequest(f"the request creates topic {name!r} more than once")
 

@@ -1,4 +1,4 @@
-"""Judging DeleteTopics: a topic is only marked here; the controller does the rest."""
+"""Validates DeleteTopics: accepted topics are marked, and the controller deletes them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Marked:
     name: str
 
 
-def judge_delete(request: DeleteRequest, view: ClusterView) -> Marked:
+def validate_delete(request: DeleteRequest, view: ClusterView) -> Marked:
     """The topic to mark, or the first refusal, raised."""
     _refuse_disabled(view)
     name = _name_of(request, view)
@@ -41,10 +41,11 @@ def judge_delete(request: DeleteRequest, view: ClusterView) -> Marked:
     return Marked(name)
 
 
-def judge_deletes(
+def validate_deletes(
     requests: Sequence[DeleteRequest], view: ClusterView
 ) -> list[Marked | KedgeError]:
-    """One answer for each request, in order. Switched off, or misspoken, means none at all."""
+    """One answer for each request, in order. Disabled deletion, or a request with both a name and
+    an id, is raised for all."""
     _refuse_disabled(view)
     for request in requests:
         _refuse_name_and_id(request)
@@ -52,8 +53,8 @@ def judge_deletes(
     answers: list[Marked | KedgeError] = []
     for request in requests:
         try:
-            _refuse_twice(request, times[_target(request, view)])
-            answers.append(judge_delete(request, view))
+            _refuse_repeated(request, times[_target(request, view)])
+            answers.append(validate_delete(request, view))
         except KedgeError as refusal:
             answers.append(refusal)
     return answers
@@ -73,7 +74,7 @@ def _refuse_name_and_id(request: DeleteRequest) -> None:
         )
 
 
-def _refuse_twice(request: DeleteRequest, times: int) -> None:
+def _refuse_repeated(request: DeleteRequest, times: int) -> None:
     if times > 1:
         named = request.name or request.topic_id
         raise DuplicateInRequest(f"the request deletes topic {named!r} more than once")

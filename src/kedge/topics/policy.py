@@ -1,10 +1,10 @@
-"""The operator's own rules: hooks that see a change before it happens and may refuse it.
+"""Policies of the operator: functions that check a change last and may refuse it.
 
 Kafka has the same hooks as classes that brokers load (KIP-108, KIP-133). A policy here is any
 function that takes a proposal and raises PolicyViolation; `all_of` makes one of several, and
 `Limits` is a ready one.
 
-    judge_create(request, view, draw=draw, policy=all_of(Limits(partitions_max=100), no_compact))
+    validate_create(request, view, draw=draw, policy=all_of(Limits(partitions_max=100), no_compact))
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class CreateProposal:
 
     @property
     def partition_count(self) -> int:
-        """How many partitions, however they were asked for."""
+        """The number of partitions, given by count or by replica lists."""
         return len(self.assignments) if self.assignments is not None else self.partitions or 0
 
     @property
@@ -57,7 +57,7 @@ P = TypeVar("P", contravariant=True)
 
 
 class Policy(Protocol[P]):
-    """Says no to a proposal by raising PolicyViolation."""
+    """Refuses a proposal by raising PolicyViolation."""
 
     def __call__(self, proposal: P, /) -> None: ...
 
@@ -71,11 +71,11 @@ class AlterPolicy(Policy[AlterProposal], Protocol):
 
 
 def allow(proposal: object, /) -> None:
-    """The policy that never says no."""
+    """The policy that refuses nothing."""
 
 
 def all_of(*policies: Policy[P]) -> Policy[P]:
-    """A policy that asks several in turn; the first no counts."""
+    """A policy of several others; the first refusal is raised."""
 
     def ask(proposal: P, /) -> None:
         for policy in policies:
@@ -101,9 +101,9 @@ class Limits:
             raise PolicyViolation(
                 f"topic {topic} has {count} partitions", hint=f"at most {self.partitions_max}"
             )
-        self._judge_replicas(topic, proposal)
+        self._validate_replicas(topic, proposal)
 
-    def _judge_replicas(self, topic: str, proposal: CreateProposal) -> None:
+    def _validate_replicas(self, topic: str, proposal: CreateProposal) -> None:
         least, low, high = (
             proposal.replicas_least,
             self.replication_factor_min,
@@ -122,7 +122,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class FrozenConfigs:
-    """Configs that nobody may change or delete."""
+    """A policy that refuses changes of certain configs."""
 
     names: frozenset[str]
 
