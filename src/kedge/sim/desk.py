@@ -92,4 +92,4 @@ class Desk:
 
     def configure(self, entity: str, settings: Mapping[str, str]) -> None:
         """Store configs, then leave the note that tells of it."""
-        change_configs(self.batch, entity, settings)
+        change_configs(self.batch, {entity: settings})
