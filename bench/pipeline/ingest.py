@@ -106,7 +106,7 @@ def _kedge(directory: Path, output: Path) -> list[str]:
         "--format": "parquet",
         "--brokers": directory / "brokers.parquet",
         "--assignment": directory / "assignment.parquet",
-        "--output": output,
+        "--tables": output,
         "--driver-memory": HEAP,
     }
     program = str(Path(sys.executable).with_name("kedge"))

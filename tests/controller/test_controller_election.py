@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 
 from kedge.controller.context import Context
@@ -32,7 +34,7 @@ def test_a_failover_that_fails_leaves_nothing_in_the_context(holder: BrokerId | 
     assert isinstance(script.throw(StateChangeFailed("a record cannot be read")), RecordMessage)
     assert script.send(None) == ReadController()
     rest = [script.send(holder)]
-    with pytest.raises(StopIteration):
+    with contextlib.suppress(StopIteration):
         while True:
             rest.append(script.send(None))
     assert (ReleaseRole() in rest, LeaveRole() in rest) == (holder == ME, True)
