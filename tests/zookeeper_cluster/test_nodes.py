@@ -33,6 +33,7 @@ from kedge.store.port import (
     GetData,
     Node,
     Request,
+    SetData,
 )
 from kedge.zookeeper_cluster import ZooKeeperCluster
 
@@ -195,3 +196,21 @@ def test_moves_that_cannot_be_are_refused_beside_those_that_start(
     assert answers[T0] is None
     assert isinstance(answers[TopicPartition("t", 7)], UnknownTopicOrPartition)
     assert b'"partition":7' not in (data(store, "/admin/reassign_partitions") or b"")
+
+
+def test_an_expansion_is_validated_and_tried_again_when_another_client_has_written(
+    store: MemoryStore, cluster: ZooKeeperCluster
+) -> None:
+    path, batch, contested = znodes.topic_path("t"), store.batch, [True]
+
+    def written_before(requests: Sequence[Request]) -> list[Answer]:
+        if contested and any(isinstance(each, SetData) for each in requests):
+            contested.pop()
+            batch([SetData(path, data(store, path))])
+        return batch(requests)
+
+    store.batch = written_before  # type: ignore[method-assign]
+    assert ZooKeeperCluster(store).expand_topics([TopicExpansion("t", 2)]) == {"t": None}
+    assert not contested
+    node = data(store, path)
+    assert list(znodes.decode_topic("t", node).partitions) == [0, 1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from random import Random
 from typing import NoReturn
 
@@ -37,33 +38,27 @@ from kedge.errors import (
     KedgeError,
     LeaderNotAvailable,
     NodeExists,
-    NodeMissing,
     NoReassignmentInProgress,
     ReassignmentInProgress,
     RequestTimedOut,
     StaleVersion,
-    TopicExists,
     UnknownTopicOrPartition,
     UnsupportedByCluster,
 )
 from kedge.model import NO_LEADER, BrokerId, Leadership, ReplicaAssignment, TopicPartition
 from kedge.plan import reassign_to
 from kedge.store import znodes
-from kedge.store.port import Answer, Create, SetData, Store
+from kedge.store.port import Answer, Create, Store
+from kedge.topic_changes import TopicChanges, change_configs
 from kedge.topics import (
     Alteration,
     ClusterView,
     CreateRequest,
     DeleteRequest,
     ExpandRequest,
-    NewPartitions,
-    NewTopic,
     Op,
     is_internal,
     validate_alter,
-    validate_creates,
-    validate_deletes,
-    validate_expands,
 )
 from kedge.zookeeper_cluster.reader import ZooKeeperReader, topic_entity
 
@@ -110,71 +105,29 @@ class ZooKeeperCluster:
             CreateRequest(t.name, t.partitions, t.replication_factor, t.assignment, dict(t.configs))
             for t in topics
         ]
-        results = validate_creates(
-            requests, self._read.view(), draw=Random().randrange, validate_only=validate_only
-        )
-        answers: Answers[str] = {}
-        accepted: dict[str, NewTopic] = {}
-        for topic, verdict in zip(topics, results, strict=True):
-            answers[topic.name] = verdict if isinstance(verdict, KedgeError) else DONE
-            if not isinstance(verdict, KedgeError):
-                accepted[topic.name] = verdict
-        return answers if validate_only else answers | self._write_topics(accepted)
-
-    def _write_topics(self, topics: Mapping[str, NewTopic]) -> Answers[str]:
-        """Configs first: the controller reads them as soon as it sees the topic."""
-        self._write_configs({topic_entity(name): topic.configs for name, topic in topics.items()})
-        written = self._batch(
-            Create(znodes.topic_path(name), _topic_data(topic.assignment))
-            for name, topic in topics.items()
-        )
-        return {
-            name: TopicExists(f"Topic {name!r} already exists")
-            if isinstance(answer, NodeExists)
-            else _refusal(answer)
-            for name, answer in zip(topics, written, strict=True)
-        }
+        written = self._changes().create(requests, validate_only=validate_only)
+        return _answers([topic.name for topic in topics], written)
 
     def expand_topics(
         self, topics: Sequence[TopicExpansion], *, validate_only: bool = False
     ) -> Answers[str]:
         requests = [ExpandRequest(t.topic, t.total, t.added) for t in topics]
-        answers: Answers[str] = {}
-        accepted: dict[str, NewPartitions] = {}
-        for topic, verdict in zip(
-            topics, validate_expands(requests, self._read.view()), strict=True
-        ):
-            answers[topic.topic] = verdict if isinstance(verdict, KedgeError) else DONE
-            if not isinstance(verdict, KedgeError):
-                accepted[topic.topic] = verdict
-        return answers if validate_only else answers | self._write_partitions(accepted)
-
-    def _write_partitions(self, topics: Mapping[str, NewPartitions]) -> Answers[str]:
-        """Add partitions to topic nodes, unless a node has changed since it was read."""
-        paths = {name: znodes.topic_path(name) for name in topics}
-        nodes = dict(zip(topics, self._read.nodes(paths.values()), strict=True))
-        answers: Answers[str] = {name: _no_topic(name) for name, node in nodes.items() if not node}
-        writes: dict[str, SetData] = {}
-        for name, node in nodes.items():
-            if node is not None:
-                topic = znodes.decode_topic(name, node.data)
-                data = _topic_data(topics[name].added, topic.partitions, topic.topic_id)
-                writes[name] = SetData(paths[name], data, node.stat.version)
-        written = self._batch(writes.values())
-        return answers | dict(zip(writes, map(_refusal, written), strict=True))
+        expanded = self._changes().expand(requests, validate_only=validate_only)
+        return _answers([topic.topic for topic in topics], expanded)
 
     def delete_topics(self, names: Sequence[str]) -> Answers[str]:
-        results = validate_deletes([DeleteRequest(name) for name in names], self._read.view())
-        answers: Answers[str] = {
-            name: verdict if isinstance(verdict, KedgeError) else DONE
-            for name, verdict in zip(names, results, strict=True)
-        }
-        self._batch(
-            Create(znodes.delete_topic_path(name))
-            for name, refusal in answers.items()
-            if refusal is DONE
+        marked = self._changes().delete([DeleteRequest(name) for name in names])
+        return _answers(names, marked)
+
+    def _changes(self) -> TopicChanges:
+        """Changes of topics; the controller gives new topics their ids."""
+        return TopicChanges(
+            self._store.batch, self._view, draw=Random().randrange, new_id=lambda: None
         )
-        return answers
+
+    def _view(self, partitions: Mapping[str, Mapping[int, ReplicaAssignment]]) -> ClusterView:
+        view = self._read.view()
+        return replace(view, topics={**view.topics, **partitions})
 
     # ---- configs --------------------------------------------------------------------------------
 
@@ -208,8 +161,7 @@ class ZooKeeperCluster:
             except KedgeError as refusal:
                 answers[resource] = refusal
         if not validate_only:
-            self._write_configs(results)
-            self._announce_configs(results)
+            change_configs(self._store.batch, results)
         return answers
 
     def _refused_resources(
@@ -225,21 +177,6 @@ class ZooKeeperCluster:
             elif not _is_topic(each) and each.kind is not ResourceKind.BROKER:
                 refused[each] = _unsupported_error(f"configs of {each} are not kept")
         return refused
-
-    def _write_configs(self, configs: Mapping[str, Mapping[str, str]]) -> None:
-        """Replace the configs of entities; a node that is absent is created."""
-        paths = {entity: znodes.config_path(entity) for entity in configs}
-        data = {entity: znodes.encode_config(own) for entity, own in configs.items()}
-        written = self._batch(SetData(paths[entity], data[entity]) for entity in configs)
-        absent = [e for e, a in zip(configs, written, strict=True) if isinstance(a, NodeMissing)]
-        self._batch(Create(paths[entity], data[entity]) for entity in absent)
-
-    def _announce_configs(self, entities: Iterable[str]) -> None:
-        """Brokers read the configs of an entity again when a change notification names it."""
-        self._batch(
-            Create(znodes.NEW_CONFIG_CHANGE, znodes.encode_config_change(entity), sequential=True)
-            for entity in entities
-        )
 
     # ---- moves and elections --------------------------------------------------------------------
 
@@ -352,10 +289,6 @@ class ZooKeeperCluster:
 
     # ---- shared ---------------------------------------------------------------------------------
 
-    def _batch(self, writes: Iterable[Create | SetData]) -> list[Answer]:
-        requests = list(writes)
-        return self._store.batch(requests) if requests else []
-
 
 def _unsupported_error(what: str) -> UnsupportedByCluster:
     return UnsupportedByCluster(f"{what} through ZooKeeper", hint="use --bootstrap-server")
@@ -367,6 +300,13 @@ def _unsupported(what: str) -> NoReturn:
 
 def _no_topic(name: str) -> KedgeError:
     return UnknownTopicOrPartition(f"Topic {name!r} not found")
+
+
+def _answers(names: Iterable[str], results: Iterable[object]) -> Answers[str]:
+    return {
+        name: result if isinstance(result, KedgeError) else DONE
+        for name, result in zip(names, results, strict=True)
+    }
 
 
 def _refusal(answer: Answer) -> Outcome:
@@ -421,15 +361,6 @@ def _refused_move(
     if not target or len(set(target)) < len(target) or not registered.issuperset(target):
         return InvalidReplicaAssignment(f"{tp} cannot be on {list(target)}")
     return DONE
-
-
-def _topic_data(
-    added: Mapping[int, Sequence[BrokerId]],
-    present: Mapping[int, ReplicaAssignment] | None = None,
-    topic_id: str | None = None,
-) -> bytes:
-    lists = {number: ReplicaAssignment(tuple(ids)) for number, ids in added.items()}
-    return znodes.encode_topic(znodes.TopicAssignment({**(present or {}), **lists}, topic_id))
 
 
 def _topic(
