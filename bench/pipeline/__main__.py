@@ -23,7 +23,8 @@ def main() -> int:
     options.add_argument("--ingest", default="", help="measure `ingest` on these sizes instead")
     parsed = options.parse_args()
     if parsed.ingest:
-        print(as_text(ingest.run(dict.fromkeys(parsed.ingest.split(","), parsed.rounds))))
+        rounds = {str(size): int(parsed.rounds) for size in parsed.ingest.split(",")}
+        print(as_text(ingest.run(rounds)))
         return 0
     with tempfile.TemporaryDirectory(prefix="kedge-bench-") as scratch:
         for size in parsed.sizes.split(","):
