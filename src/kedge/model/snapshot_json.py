@@ -11,10 +11,7 @@ Rows are in order, what was not told is left out, and there is no white space.
 
 from __future__ import annotations
 
-import gc
 import hashlib
-from collections.abc import Generator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 
 import numpy as np
@@ -22,6 +19,7 @@ import numpy as np
 from kedge.errors import MalformedInput, MalformedJson
 from kedge.model.broker import Broker, BrokerState, Capacity, LogDir
 from kedge.model.cursor import Cursor, parse_document
+from kedge.model.gc_pause import gc_pause
 from kedge.model.partition import BrokerId
 from kedge.model.partition_table import Header, snapshot_of_table
 from kedge.model.snapshot import CpuModel, Snapshot
@@ -51,7 +49,7 @@ TOPIC_FIELDS = {"topic": "name", "replication_factor": "replication_factor"}
 
 def parse_snapshot(data: bytes) -> Snapshot:
     """The snapshot that JSON bytes hold; a fault is refused with its place."""
-    with _collector_paused():
+    with gc_pause():
         return _snapshot_of(parse_document(data))  # which is gone before the collector is back
 
 
@@ -68,7 +66,7 @@ def _snapshot_of(document: Cursor) -> Snapshot:
 
 def snapshot_to_json(snapshot: Snapshot) -> bytes:
     """The canonical JSON of a snapshot."""
-    with _collector_paused():
+    with gc_pause():
         return json_of_snapshot(snapshot, f"{FORMAT}/{VERSION}")
 
 
@@ -78,22 +76,6 @@ def sha256_of_snapshot(snapshot: Snapshot) -> str:
     It is also what `sha256sum` says of a `.json` file that Kedge has written.
     """
     return hashlib.sha256(snapshot_to_json(snapshot)).hexdigest()
-
-
-@contextmanager
-def _collector_paused() -> Generator[None]:
-    """No cyclic garbage collection meanwhile.
-
-    A document of a million lists and dicts has no cycles, but as it grows the collector walks it
-    over and over: reading 200,000 partitions takes twice as long with it.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def check_format(document: Cursor) -> None:

@@ -33,8 +33,8 @@ from kedge.controller.election import on_controller_changed
 from kedge.controller.settings import Settings
 from kedge.errors import ControllerMoved, SessionExpired, Unavailable
 from kedge.model import BrokerId
+from kedge.model.gc_pause import freeze_after_takeover, gc_pause
 from kedge.runtime.carrier import Carrier, new_topic_id
-from kedge.runtime.collector import collector_paused, keep_for_good
 from kedge.runtime.links import Links
 from kedge.runtime.metrics import Metrics
 from kedge.runtime.notices import event_of
@@ -195,11 +195,11 @@ class Loop:
         reply = self._once(waiting.replied, name)
         failed = True
         try:
-            with collector_paused():
+            with gc_pause():
                 was_active = self.context.active
                 reply(self._run(name, script_for(self.context, waiting.event), reply))
                 if self.context.active and not was_active:
-                    keep_for_good(len(self.context.assignments))
+                    freeze_after_takeover(len(self.context.assignments))
             failed = False
         except ControllerMoved as moved:
             self._note(name, moved)

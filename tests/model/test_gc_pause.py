@@ -1,0 +1,25 @@
+"""The cyclic collector is off in the block and afterwards as it was before."""
+
+from __future__ import annotations
+
+import gc
+
+import pytest
+
+from kedge.model.gc_pause import gc_pause
+
+
+def test_the_collector_is_off_in_the_block_and_on_after_an_exception() -> None:
+    assert gc.isenabled()
+    with pytest.raises(ZeroDivisionError), gc_pause():
+        assert not gc.isenabled()
+        raise ZeroDivisionError
+    assert gc.isenabled()
+
+
+def test_a_nested_pause_does_not_end_the_outer_one() -> None:
+    with gc_pause():
+        with gc_pause():
+            pass
+        assert not gc.isenabled()
+    assert gc.isenabled()
