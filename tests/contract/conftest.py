@@ -22,7 +22,7 @@ def zookeeper_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]
 def lab_bootstrap() -> Iterator[str]:
     with Lab.running(LabSettings(brokers=3, racks=3, first_id=1, speed=10)) as lab:
         yield lab.bootstrap_servers
-        assert lab.world.engine.failures == []
+        assert lab.cluster.thread.failures == []
 
 
 @pytest.fixture(params=["memory", "journal", pytest.param("zookeeper", marks=pytest.mark.real)])

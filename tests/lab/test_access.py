@@ -16,7 +16,7 @@ from kedge.cluster.access import access_from
 from kedge.cluster.kafka_admin import KafkaAdmin
 from kedge.errors import AuthenticationFailed, InvalidRequest, MalformedInput
 from kedge.lab import Lab, LabSettings
-from kedge.lab.users import exposure, read_users
+from kedge.lab.sasl_users import exposure, read_users
 from kedge.protocol.messages import (
     ApiVersionsRequest,
     ApiVersionsResponse,
@@ -49,7 +49,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 
 def port(lab: Lab) -> int:
-    return lab.folder.ports[0]
+    return lab.lab_dir.ports[0]
 
 
 def handshake(client: Client, mechanism: str = "PLAIN", version: int = 1) -> int:
@@ -195,7 +195,7 @@ def test_a_damaged_users_file_is_refused_without_being_quoted(tmp_path: Path, te
 def test_a_users_file_that_others_can_read_is_refused(tmp_path: Path) -> None:
     path = users_file(tmp_path)
     path.chmod(0o644)
-    with pytest.raises(InvalidRequest, match="others can read"):
+    with pytest.raises(InvalidRequest, match="other users can read"):
         read_users(path)
 
 
@@ -206,10 +206,10 @@ def test_a_users_file_that_others_can_read_is_refused(tmp_path: Path) -> None:
         ("127.9.9.9", "", ""),
         ("::1", "", ""),
         ("localhost", "", ""),
-        ("0.0.0.0", "", "asks for no password"),
-        ("192.0.2.7", "", "asks for no password"),
+        ("0.0.0.0", "", "without authentication"),
+        ("192.0.2.7", "", "without authentication"),
         ("0.0.0.0", "users", "unencrypted"),
-        ("lab.example", "", "asks for no password"),
+        ("lab.example", "", "without authentication"),
     ],
 )
 def test_a_lab_that_other_machines_reach_is_warned_of(host: str, users: str, warns: str) -> None:

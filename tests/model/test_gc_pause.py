@@ -11,9 +11,16 @@ from kedge.model.gc_pause import gc_pause
 
 def test_the_collector_is_off_in_the_block_and_on_after_an_exception() -> None:
     assert gc.isenabled()
-    with pytest.raises(ZeroDivisionError), gc_pause():
-        assert not gc.isenabled()
-        raise ZeroDivisionError
+    seen: list[bool] = []
+
+    def fail() -> None:
+        with gc_pause():
+            seen.append(gc.isenabled())
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert seen == [False]
     assert gc.isenabled()
 
 

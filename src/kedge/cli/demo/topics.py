@@ -66,7 +66,7 @@ def _by_writing(stage: Stage, name: str) -> None:
     from kedge.cluster.port import TopicOrder
     from kedge.store.memory import MemoryStore
 
-    through_store = ZooKeeperCluster(MemoryStore(stage.lab.world.ensemble))
+    through_store = ZooKeeperCluster(MemoryStore(stage.lab.cluster.ensemble))
     try:
         refusal = through_store.create_topics([TopicOrder(name, 3, 2)])[name]
     finally:

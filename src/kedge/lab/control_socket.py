@@ -1,9 +1,9 @@
-"""Orders to a lab that runs in another process: one line of JSON each way, over a Unix socket.
+"""The Unix socket for commands to a lab in another process: one line of JSON each way.
 
     {"do": "inject", "kind": "broker-crash", "arguments": ["2"]}
-    {"ok": "broker 2 is gone"}          or     {"error": "…", "hint": "…", "whose": "caller"}
+    {"ok": "broker 2 has crashed"}          or     {"error": "…", "hint": "…", "whose": "caller"}
 
-The socket lies in the lab's directory and only its owner may connect; there is no port for it.
+The socket is in the lab's directory, and only the owner of the directory can connect.
 """
 
 from __future__ import annotations
@@ -21,43 +21,43 @@ from typing import Any
 from kedge.errors import BrokerFailed, InvalidRequest, KedgeError, Unavailable, Unsatisfiable
 
 LINE_BYTES_MAX = 1 << 20
-ANSWER_BYTES_MAX = 256 << 20
+RESPONSE_BYTES_MAX = 256 << 20
 LINE_S_MAX = 10.0
 CALLERS_MAX = 8
-RETRY_S = 0.1  # after a connection could not be accepted
-PATH_BYTES_MAX = 100  # the system takes 107
+RETRY_S = 0.1  # after a failed accept
+PATH_BYTES_MAX = 100  # Linux allows 107
 
 Handler = Callable[[dict[str, Any]], object]
 
 
 @contextmanager
 def _address(path: Path) -> Generator[str]:
-    """A socket's path, by a shorter way where it is too long for the system."""
+    """The address of a socket; a path too long for Linux is shortened through /proc."""
     if len(os.fsencode(path)) <= PATH_BYTES_MAX:
         yield str(path)
         return
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    parent = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        yield f"/proc/self/fd/{folder}/{path.name}"
+        yield f"/proc/self/fd/{parent}/{path.name}"
     finally:
-        os.close(folder)
+        os.close(parent)
 
 
-# ---- the lab's side -----------------------------------------------------------------------------
+# ---- server side --------------------------------------------------------------------------------
 
 
 class ControlServer:
-    """Takes orders until it is stopped."""
+    """Serves commands until it is stopped."""
 
     def __init__(self, path: Path, handle: Handler) -> None:
         self._path = path
         self._handle = handle
-        self._room = threading.BoundedSemaphore(CALLERS_MAX)
+        self._free_slots = threading.BoundedSemaphore(CALLERS_MAX)
         self._callers: set[threading.Thread] = set()
         self._is_stopping = False
         self._stopped = threading.Event()
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        path.unlink(missing_ok=True)  # of a process that was killed: the lock says it is gone
+        path.unlink(missing_ok=True)  # left by a killed process: this process holds the lock
         before = os.umask(0o177)
         try:
             with _address(path) as address:
@@ -69,7 +69,7 @@ class ControlServer:
         self._thread.start()
 
     def stop(self) -> None:
-        """Take no more orders; those under way are finished."""
+        """Accept no more commands; running commands are finished."""
         self._is_stopping = True
         self._stopped.set()
         with contextlib.suppress(OSError):
@@ -86,10 +86,10 @@ class ControlServer:
             try:
                 connection, _ = self._socket.accept()
             except OSError:
-                # without a free descriptor the caller stays in the queue until there is one
+                # out of file descriptors: the connection stays in the backlog until one is free
                 self._stopped.wait(RETRY_S)
                 continue
-            self._room.acquire()
+            self._free_slots.acquire()
             caller = threading.Thread(
                 target=self._serve, args=(connection,), name="lab-caller", daemon=True
             )
@@ -101,27 +101,27 @@ class ControlServer:
             with connection:
                 connection.settimeout(LINE_S_MAX)
                 line = _read_line(connection, LINE_BYTES_MAX)
-                connection.sendall(json.dumps(self._answer(line)).encode() + b"\n")
+                connection.sendall(json.dumps(self._response(line)).encode() + b"\n")
         except OSError:
-            pass  # the caller has gone
+            pass  # the client has disconnected
         finally:
             self._callers.discard(threading.current_thread())
-            self._room.release()
+            self._free_slots.release()
 
-    def _answer(self, line: bytes) -> dict[str, Any]:
+    def _response(self, line: bytes) -> dict[str, Any]:
         try:
-            order: Any = json.loads(line)
-            if not isinstance(order, dict):
+            command: Any = json.loads(line)
+            if not isinstance(command, dict):
                 raise InvalidRequest("a command is a JSON object")
-            return {"ok": self._handle(order)}  # pyright: ignore[reportUnknownArgumentType]
+            return {"ok": self._handle(command)}  # pyright: ignore[reportUnknownArgumentType]
         except KedgeError as refusal:
-            mine = isinstance(refusal, InvalidRequest | Unsatisfiable)
-            whose = "caller" if mine else "lab"
+            is_callers_fault = isinstance(refusal, InvalidRequest | Unsatisfiable)
+            whose = "caller" if is_callers_fault else "lab"
             return {"error": refusal.what, "hint": refusal.hint, "whose": whose}
         except (ValueError, TypeError, KeyError) as fault:
-            return {"error": f"not an order: {fault}", "hint": "", "whose": "caller"}
+            return {"error": f"malformed command: {fault}", "hint": "", "whose": "caller"}
         except Exception as fault:
-            return {"error": f"the lab stumbled: {fault}", "hint": "", "whose": "lab"}
+            return {"error": f"internal error of the lab: {fault}", "hint": "", "whose": "lab"}
 
 
 def _read_line(connection: socket.socket, bytes_max: int) -> bytes:
@@ -134,28 +134,28 @@ def _read_line(connection: socket.socket, bytes_max: int) -> bytes:
     return bytes(line)
 
 
-# ---- the caller's side --------------------------------------------------------------------------
+# ---- client side --------------------------------------------------------------------------------
 
 
-def order(path: Path, what: str, *, timeout_s: float = 60.0, **details: object) -> Any:
-    """Give an order to the lab at a socket; its refusal is raised here."""
+def send_command(path: Path, name: str, *, timeout_s: float = 60.0, **details: object) -> Any:
+    """Send a command to the lab at a socket; its error is raised here."""
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     with connection:
         connection.settimeout(timeout_s)
         try:
             with _address(path) as address:
                 connection.connect(address)
-            connection.sendall(json.dumps({"do": what, **details}).encode() + b"\n")
-            line = _read_line(connection, ANSWER_BYTES_MAX)
-            answer: Any = json.loads(line)
+            connection.sendall(json.dumps({"do": name, **details}).encode() + b"\n")
+            line = _read_line(connection, RESPONSE_BYTES_MAX)
+            response: Any = json.loads(line)
         except (OSError, ValueError) as error:
             raise Unavailable(
-                f"the lab in {path.parent} does not answer", hint="is it running?"
+                f"the lab in {path.parent} does not respond", hint="is it running?"
             ) from error
-    if "ok" in answer:
-        return answer["ok"]
-    refusal = InvalidRequest if answer.get("whose") == "caller" else BrokerFailed
+    if "ok" in response:
+        return response["ok"]
+    refusal = InvalidRequest if response.get("whose") == "caller" else BrokerFailed
     raise refusal(
-        answer.get("error", "the lab sent an answer that cannot be read"),
-        hint=answer.get("hint", ""),
+        response.get("error", "the lab sent a malformed response"),
+        hint=response.get("hint", ""),
     )

@@ -1,4 +1,4 @@
-"""The brokers' settings of a lab, as its endpoint tells and follows them."""
+"""The broker settings of a lab, in the form that its endpoint reports and applies."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from kedge.topics import AutoCreate, Defaults
 
 
 def cluster_settings(lab: LabSettings) -> ClusterSettings:
-    """What the brokers' files would say. Internal topics cannot have more replicas than there are
-    brokers, so a small lab has fewer."""
+    """What the brokers' `server.properties` would contain.
+
+    The replication factor of internal topics is limited to the number of brokers.
+    """
     auto = AutoCreate(enabled=lab.auto_create)
     fits = min(auto.offsets.replication_factor, lab.brokers)
     auto = replace(

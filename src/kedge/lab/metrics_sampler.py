@@ -1,8 +1,8 @@
-"""Metrics: one row per replica and minute of lab time, as pipelines take them in.
+"""Samples metrics: one row per replica and minute of lab time, in the pipeline's input format.
 
 Columns: cluster, broker, topic, partition, ts, ingest_ts, seq, is_leader, size_bytes, bytes_in,
-bytes_out, isr, rf. Bytes are counts over the minute that ends at `ts`; what consumers read is the
-leader's `bytes_out`, replication is not in it. Brokers that are down have no rows.
+bytes_out, isr, rf. Bytes are counts over the minute that ends at `ts`; `bytes_out` counts consumer
+reads from the leader, without replication. Brokers that are down have no rows.
 """
 
 from __future__ import annotations
@@ -14,49 +14,51 @@ from pathlib import Path
 from typing import Any
 
 from kedge.files import parquet, said_of
-from kedge.lab.shares import chance
-from kedge.lab.traffic import MINUTE_MS, Traffic
-from kedge.lab.world import LabWorld
+from kedge.lab.lab_cluster import LabCluster
+from kedge.lab.traffic_generator import MINUTE_MS, TrafficGenerator
+from kedge.lab.traffic_model import hash_fraction
 from kedge.model import BrokerId, TopicPartition
 
 Row = dict[str, Any]
 Sink = Callable[[list[Row]], None]
 
 INGEST_DELAY_MS_MAX = 5_000
-SETTLED_MS = 1_000  # after a minute's end, when followers have it
+SAMPLE_DELAY_MS = 1_000  # after the end of a minute, when followers have its records
 
 
-def instant(lab_epoch_ms: int, now_ms: int) -> str:
-    """A moment of lab time, written as UTC."""
+def utc_text(lab_epoch_ms: int, now_ms: int) -> str:
+    """A time of the lab clock as ISO 8601 text in UTC."""
     moment = datetime.fromtimestamp((lab_epoch_ms + now_ms) / 1000, UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-class Sampler:
-    """Takes the minutes' samples. For the lab's thread."""
+class MetricsSampler:
+    """Takes a sample at the end of each minute. For the lab's thread."""
 
-    def __init__(self, world: LabWorld, traffic: Traffic, cluster: str, epoch_ms: int) -> None:
+    def __init__(
+        self, cluster: LabCluster, traffic: TrafficGenerator, cluster_id: str, epoch_ms: int
+    ) -> None:
         self.sinks: list[Sink] = []
-        self.each_minute: list[Callable[[], None]] = []  # what else is due then
-        self._world = world
-        self._traffic = traffic
+        self.each_minute: list[Callable[[], None]] = []  # other work at the end of each minute
         self._cluster = cluster
+        self._traffic = traffic
+        self._cluster_id = cluster_id
         self._epoch_ms = epoch_ms
         self._sizes: dict[tuple[BrokerId, TopicPartition], int] = {}
 
     def start(self) -> None:
-        """Let minutes pass, from the next full one on."""
-        self._plan(self._world.clock.now_ms // MINUTE_MS + 1)
+        """Start with the next full minute."""
+        self._schedule(self._cluster.clock.now_ms // MINUTE_MS + 1)
 
-    def _plan(self, minute: int) -> None:
+    def _schedule(self, minute: int) -> None:
         def end_minute() -> None:
-            self._plan(minute + 1)
-            self._traffic.minute(minute)
-            for chore in self.each_minute:
-                chore()
-            self._world.clock.after(SETTLED_MS, lambda: self._sample(minute))
+            self._schedule(minute + 1)
+            self._traffic.end_minute(minute)
+            for job in self.each_minute:
+                job()
+            self._cluster.clock.after(SAMPLE_DELAY_MS, lambda: self._sample(minute))
 
-        self._world.clock.at(minute * MINUTE_MS, end_minute)
+        self._cluster.clock.at(minute * MINUTE_MS, end_minute)
 
     def _sample(self, minute: int) -> None:
         if self.sinks:
@@ -67,34 +69,34 @@ class Sampler:
             self._sizes.clear()
 
     def _rows(self, minute: int) -> Iterator[Row]:
-        truth, sizes = self._world.truth, self._sizes
+        truth, sizes = self._cluster.truth, self._sizes
         self._sizes = {}
-        ts = instant(self._epoch_ms, minute * MINUTE_MS)
+        ts = utc_text(self._epoch_ms, minute * MINUTE_MS)
         for tp in truth.partitions():
             now, state = truth.assignment(tp), truth.states.get(tp)
             if now is None or state is None:
                 continue
             for broker in now.replicas:
-                if not self._world.machines[broker].is_up:
+                if not self._cluster.machines[broker].is_up:
                     continue
                 size = self._sizes[broker, tp] = self._traffic.size_of(broker, tp)
-                came = self._traffic.produced.get(tp, 0)
+                written = self._traffic.produced.get(tp, 0)
                 if broker not in state.isr:
-                    came = max(size - sizes.get((broker, tp), size), 0)
-                leads = broker == state.leader
-                delay_ms = int(chance(broker, minute) * INGEST_DELAY_MS_MAX)
+                    written = max(size - sizes.get((broker, tp), size), 0)
+                is_leader = broker == state.leader
+                delay_ms = int(hash_fraction(broker, minute) * INGEST_DELAY_MS_MAX)
                 yield {
-                    "cluster": self._cluster,
+                    "cluster": self._cluster_id,
                     "broker": broker,
                     "topic": tp.topic,
                     "partition": tp.partition,
                     "ts": ts,
-                    "ingest_ts": instant(self._epoch_ms, minute * MINUTE_MS + delay_ms),
+                    "ingest_ts": utc_text(self._epoch_ms, minute * MINUTE_MS + delay_ms),
                     "seq": minute,
-                    "is_leader": leads,
+                    "is_leader": is_leader,
                     "size_bytes": size,
-                    "bytes_in": came,
-                    "bytes_out": self._traffic.consumed.get(tp, 0) if leads else 0,
+                    "bytes_in": written,
+                    "bytes_out": self._traffic.consumed.get(tp, 0) if is_leader else 0,
                     "isr": sum(member in now.replicas for member in state.isr),
                     "rf": len(now.replicas),
                 }
@@ -108,8 +110,8 @@ def jsonl(rows: Sequence[Row]) -> bytes:
     return b"".join(json.dumps(row, separators=(",", ":")).encode() + b"\n" for row in rows)
 
 
-def write_tables(folder: Path, brokers: Sequence[Row], partitions: Sequence[Row]) -> None:
-    """`brokers.parquet` and `assignment.parquet`: what the rows are about."""
+def write_tables(directory: Path, brokers: Sequence[Row], partitions: Sequence[Row]) -> None:
+    """Write `brokers.parquet` and `assignment.parquet` for the sampled cluster."""
     import pyarrow as pa
 
     broker_fields: list[tuple[str, Any]] = [
@@ -131,5 +133,5 @@ def write_tables(folder: Path, brokers: Sequence[Row], partitions: Sequence[Row]
     ):
         arrow: Any = pa
         table = arrow.Table.from_pylist(list(rows), schema=pa.schema(fields))
-        with said_of(folder / name):
-            parquet().write_table(table, folder / name)
+        with said_of(directory / name):
+            parquet().write_table(table, directory / name)

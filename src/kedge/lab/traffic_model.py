@@ -1,10 +1,10 @@
-"""How much each partition gets of what producers write: by rule and seed, never by the clock.
+"""Computes how many bytes producers write to each partition, from the seed alone.
 
-    even      every partition alike
+    even      every partition gets the same share
     skewed    topics by Zipf's law (the n-th gets 1/n), partitions of a topic by the keys' skew
-              (the n-th gets 1/n^0.6); which topic and which partition is the n-th, the seed says
+              (the n-th gets 1/n^0.6); the seed decides the rank of each topic and partition
 
-Over a day the load swings by 30 % around its mean, and from minute to minute by 10 %.
+Over a day the load varies by 30 % around its mean, and from minute to minute by 10 %.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ from kedge.lab.settings import Traffic
 from kedge.model import TopicPartition
 
 KEY_SKEW = 0.6
-SWING = 0.3
+DAILY_AMPLITUDE = 0.3
 NOISE = 0.1
 MINUTES_PER_DAY = 1440
-FAN_OUT_MAX = 4
+CONSUMER_GROUPS_MAX = 4
 
 
-def chance(*parts: object) -> float:
-    """A number from 0 to 1 that the parts alone decide."""
+def hash_fraction(*parts: object) -> float:
+    """A number from 0 to 1 that depends on the parts alone."""
     return crc32("/".join(map(str, parts)).encode()) / 2**32
 
 
-def shares(
+def traffic_shares(
     partitions: Mapping[str, Iterable[int]], traffic: Traffic, seed: int
 ) -> dict[TopicPartition, float]:
-    """The part of all that is written that each partition gets; they sum up to one."""
+    """The share of all written bytes that each partition gets; the shares add up to one."""
     if traffic is Traffic.NONE:
         return {}
     weights: dict[TopicPartition, float] = {}
-    ranked = sorted(partitions, key=lambda topic: (chance(seed, topic), topic))
+    ranked = sorted(partitions, key=lambda topic: (hash_fraction(seed, topic), topic))
     for rank, topic in enumerate(ranked, 1):
-        numbers = sorted(partitions[topic], key=lambda number: chance(seed, topic, number))
+        numbers = sorted(partitions[topic], key=lambda number: hash_fraction(seed, topic, number))
         if traffic is Traffic.EVEN:
             weights.update({TopicPartition(topic, number): 1.0 for number in numbers})
             continue
@@ -50,12 +50,12 @@ def shares(
 
 
 def bytes_in_minute(share: float, rate: float, tp: TopicPartition, minute: int, seed: int) -> int:
-    """What producers write to a partition in one minute of lab time."""
-    wave = 1 + SWING * sin(2 * pi * (minute % MINUTES_PER_DAY) / MINUTES_PER_DAY)
-    noise = 1 + NOISE * (2 * chance(seed, tp.topic, tp.partition, minute) - 1)
+    """The bytes that producers write to a partition in one minute of lab time."""
+    wave = 1 + DAILY_AMPLITUDE * sin(2 * pi * (minute % MINUTES_PER_DAY) / MINUTES_PER_DAY)
+    noise = 1 + NOISE * (2 * hash_fraction(seed, tp.topic, tp.partition, minute) - 1)
     return int(share * rate * 60 * wave * noise)
 
 
-def fan_out(topic: str, seed: int) -> int:
-    """How many groups of consumers read a topic."""
-    return 1 + int(chance(seed, topic, "groups") * FAN_OUT_MAX)
+def consumer_groups(topic: str, seed: int) -> int:
+    """The number of consumer groups that read a topic."""
+    return 1 + int(hash_fraction(seed, topic, "groups") * CONSUMER_GROUPS_MAX)

@@ -1,8 +1,8 @@
-"""Log directories as the endpoint asks for them, and replicas on their way between two of them.
+"""Log directories for the endpoint, and moves of replicas between two directories of a broker.
 
-A move makes a *future* replica in the other directory (KIP-113). It is copied by the flow of data
-like everything else; when it has all that the log has, it takes the log's place. A broker that goes
-down keeps what was copied and goes on when it is back.
+A move creates a *future* replica in the other directory (KIP-113). Its data are copied through the
+bandwidth model; once it has all of the log, it replaces the log. A broker that goes down keeps the
+copied bytes and continues when it is back.
 """
 
 from __future__ import annotations
@@ -13,40 +13,40 @@ from typing import Any
 
 from kedge.endpoint import LogDirState, ReplicaInDir
 from kedge.errors import BrokerFailed, LogDirNotFound, ReplicaNotAvailable
-from kedge.lab.world import LabWorld
+from kedge.lab.lab_cluster import LabCluster
 from kedge.model import BrokerId, TopicPartition
 from kedge.model.error_codes import ErrorCode
 from kedge.sim.machines import BrokerMachine
-from kedge.sim.transfers import Transfer
+from kedge.sim.transfers import Transfer, Transfers
 
-NEARLY_THERE_BYTES = 1 << 20
-Place = tuple[BrokerId, TopicPartition]
+CAUGHT_UP_BYTES = 1 << 20
+ReplicaKey = tuple[BrokerId, TopicPartition]
 SizeOf = Callable[[BrokerId, TopicPartition], int]
 
 
 @dataclass
-class Future:
-    """A replica on its way to another directory."""
+class FutureReplica:
+    """A replica that is being copied to another directory."""
 
     target: str
-    copied: float = 0.0  # by transfers that are over
+    copied: float = 0.0  # by transfers that have ended
     transfer: Transfer | None = None
 
 
-class Directories:
-    """All directories of the lab. For the lab's thread."""
+class LogDirs:
+    """The log directories of all brokers. For the lab's thread."""
 
-    def __init__(self, world: LabWorld, size_of: SizeOf) -> None:
-        self.futures: dict[Place, Future] = {}
-        self._world = world
+    def __init__(self, cluster: LabCluster, size_of: SizeOf) -> None:
+        self.futures: dict[ReplicaKey, FutureReplica] = {}
+        self._cluster = cluster
         self._size_of = size_of
 
     # ---- describing ----
 
     def describe(self, broker: BrokerId) -> list[LogDirState]:
-        """A broker's directories with what is in them."""
-        machine = self._world.machines[broker]
-        capacity = self._world.lab.disk_bytes // len(machine.disks.logs)
+        """A broker's directories with their replicas."""
+        machine = self._cluster.machines[broker]
+        capacity = self._cluster.lab.disk_bytes // len(machine.disks.logs)
         return [self._state(machine, path, capacity) for path in machine.disks.logs]
 
     def _state(self, machine: BrokerMachine, path: str, capacity: int) -> LogDirState:
@@ -66,26 +66,30 @@ class Directories:
                 yield ReplicaInDir(tp, copied, behind, is_future=True)
 
     def _lag(self, machine: BrokerMachine, tp: TopicPartition) -> int:
-        """How many records a follower is behind what is committed, as far as anybody can tell."""
+        """Records between a follower's log end and the leader's high watermark."""
         process = machine.process
         hosted = None if process is None else process.hosted.get(tp)
         if hosted is None or hosted.leading is not None:
             return 0
-        leader = None if hosted.leader is None else self._world.machines.get(hosted.leader)
+        leader = None if hosted.leader is None else self._cluster.machines.get(hosted.leader)
         log = None if leader is None else leader.disks.find(tp)
         return 0 if log is None else max(log.high_watermark - hosted.log.end_offset, 0)
 
-    def copied_bytes(self, future: Future) -> int:
-        """How much of a future replica is there."""
-        under_way = future.transfer
-        arrived = 0 if under_way is None else self._world.roads.transfers.arrived_bytes(under_way)
+    def copied_bytes(self, future: FutureReplica) -> int:
+        """The bytes of a future replica that have been copied."""
+        transfer = future.transfer
+        arrived = 0 if transfer is None else self._transfers.arrived_bytes(transfer)
         return int(future.copied + arrived)
+
+    @property
+    def _transfers(self) -> Transfers:
+        return self._cluster.bandwidth.transfers
 
     # ---- moving ----
 
     def move(self, broker: BrokerId, tp: TopicPartition, path: str) -> None:
-        """Begin a move, or say where a replica is to be once it comes."""
-        disks = self._world.machines[broker].disks
+        """Start a move, or set the directory of a replica that does not exist yet."""
+        disks = self._cluster.machines[broker].disks
         if path not in disks.logs:
             raise LogDirNotFound(f"broker {broker} has no directory {path!r}")
         if path in disks.failed:
@@ -97,83 +101,83 @@ class Directories:
         known = self.futures.get((broker, tp))
         if known is not None and known.target == path:
             return
-        self._give_up((broker, tp))
+        self._cancel((broker, tp))
         if source != path:
-            self.futures[broker, tp] = Future(path)
+            self.futures[broker, tp] = FutureReplica(path)
             self._copy((broker, tp))
 
-    def stop(self, broker: BrokerId) -> None:
-        """A broker went down: what was copied stays."""
+    def pause(self, broker: BrokerId) -> None:
+        """Stop the copies of a broker that goes down; the copied bytes are kept."""
         for (where, _), future in self.futures.items():
             if where == broker and future.transfer is not None:
                 future.copied = self.copied_bytes(future)
-                self._world.roads.transfers.stop(future.transfer)
+                self._transfers.stop(future.transfer)
                 future.transfer = None
 
     def resume(self, broker: BrokerId) -> None:
-        """A broker is back: go on where it stopped."""
-        for place in [place for place in self.futures if place[0] == broker]:
-            self._copy(place)
+        """Continue the copies of a broker that is back."""
+        for key in [key for key in self.futures if key[0] == broker]:
+            self._copy(key)
 
-    def _copy(self, place: Place) -> None:
-        broker, tp = place
-        future, disks = self.futures[place], self._world.machines[broker].disks
+    def _copy(self, key: ReplicaKey) -> None:
+        broker, tp = key
+        future, disks = self.futures[key], self._cluster.machines[broker].disks
         source = disks.directory_of(tp)
         if source is None or {source, future.target} & disks.failed:
-            self._give_up(place)
+            self._cancel(key)
             return
         left = disks.logs[source][tp].size_bytes - future.copied
-        if left <= NEARLY_THERE_BYTES:
-            del self.futures[place]
+        if left <= CAUGHT_UP_BYTES:
+            del self.futures[key]
             disks.logs[future.target][tp] = disks.logs[source].pop(tp)
             return
 
         def arrived() -> None:
-            if self.futures.get(place) is future:
+            if self.futures.get(key) is future:
                 future.copied += left
                 future.transfer = None
-                self._copy(place)
+                self._copy(key)
 
         between = (source, future.target)
-        future.transfer = self._world.roads.start_between(broker, tp, between, left, arrived)
+        future.transfer = self._cluster.bandwidth.copy_to_directory(broker, between, left, arrived)
 
-    def _give_up(self, place: Place) -> None:
-        future = self.futures.pop(place, None)
+    def _cancel(self, key: ReplicaKey) -> None:
+        future = self.futures.pop(key, None)
         if future is not None and future.transfer is not None:
-            self._world.roads.transfers.stop(future.transfer)
+            self._transfers.stop(future.transfer)
 
-    # ---- keeping ----
+    # ---- checkpoint ----
 
     def as_json(self) -> list[Any]:
-        """What is under way, for the lab's file."""
+        """The moves in progress, for the checkpoint."""
         return [
             [broker, tp.topic, tp.partition, future.target, self.copied_bytes(future)]
             for (broker, tp), future in self.futures.items()
         ]
 
     def load(self, rows: Sequence[Any]) -> None:
-        """Take up again what the file says."""
+        """Restore the moves of a checkpoint."""
         for broker, topic, partition, target, copied in rows:
-            place = (BrokerId(broker), TopicPartition(topic, partition))
-            machine = self._world.machines.get(place[0])
+            key = (BrokerId(broker), TopicPartition(topic, partition))
+            machine = self._cluster.machines.get(key[0])
             if machine is None:
                 continue
             disks = machine.disks
-            if target in disks.logs and disks.directory_of(place[1]) not in (None, target):
-                self.futures[place] = Future(target, copied)
+            if target in disks.logs and disks.directory_of(key[1]) not in (None, target):
+                self.futures[key] = FutureReplica(target, copied)
 
 
-class AskedDirectories:
-    """The same for the endpoint, whose questions come from another thread."""
+class EndpointLogDirs:
+    """The log directories for the endpoint, which calls from other threads."""
 
-    def __init__(self, world: LabWorld, directories: Directories) -> None:
-        self._world = world
-        self._directories = directories
+    def __init__(self, cluster: LabCluster, log_dirs: LogDirs) -> None:
+        self._cluster = cluster
+        self._log_dirs = log_dirs
 
     def describe(self, broker: BrokerId) -> Sequence[LogDirState]:
-        """All directories of a broker, with all that is in them."""
-        return self._world.engine.ask(lambda: self._directories.describe(broker))
+        """A broker's directories with their replicas."""
+        return self._cluster.thread.call(lambda: self._log_dirs.describe(broker))
 
     def move(self, broker: BrokerId, tp: TopicPartition, path: str) -> None:
         """Move a replica to a directory."""
-        self._world.engine.ask(lambda: self._directories.move(broker, tp, path))
+        self._cluster.thread.call(lambda: self._log_dirs.move(broker, tp, path))

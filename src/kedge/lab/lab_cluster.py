@@ -1,9 +1,8 @@
-"""The simulated cluster on the lab's thread: brokers, candidates, network, store and transfers.
+"""The simulated cluster of a lab: brokers, network, store and bandwidth on the lab's thread.
 
-It is what `sim.World` is for a simulated run, without judges and without luck's mischief: machines
-and links are the very same, and so is the fluid flow of data. What differs is who else is there:
-the store is also written by the endpoint, from other threads, so every notice and every committed
-transaction is carried to the lab's own thread before anybody looks at it.
+Brokers, links and bandwidth are those of the simulator, without its checkers and its random
+faults. The endpoint also writes to the store, from other threads; notifications and committed
+transactions are therefore passed to the lab's thread before any component reads them.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ from kedge.brokers.hosting import Timings
 from kedge.brokers.log import Touched
 from kedge.controller.events import Event
 from kedge.controller.settings import Settings
-from kedge.lab.engine import Engine
-from kedge.lab.roads import Roads
+from kedge.lab.clock_thread import ClockThread
 from kedge.lab.settings import LabSettings
 from kedge.model import Broker, BrokerId
 from kedge.model.broker_requests import BrokerRequest
+from kedge.sim.bandwidth import BandwidthModel, Hardware
 from kedge.sim.clock import Clock
 from kedge.sim.machines import BrokerMachine, broker_node
 from kedge.sim.network import CONTROLLER_TIMEOUT_MS, Conditions, Network, Reply
@@ -31,23 +30,23 @@ from kedge.store.memory import MemoryEnsemble, MemoryStore
 from kedge.store.port import Answer, Request
 from kedge.store.tree import Transaction
 
-PUT = Callable[[Event, Reply], None]
+PutEvent = Callable[[Event, Reply], None]
 
 NO_CONTROLLER_MS = 500
-LOOK_AT_COPIES_MS = 1_000
+CHECK_COPIES_MS = 1_000
 LAG_MS = 30_000  # replica.lag.time.max.ms
 FETCH_BYTES_MAX = 64 << 20
 DIRECTORY = "/data/d{}"
 
 
-class LabWorld:
-    """Everything that is simulated. Only the lab's thread may look inside."""
+class LabCluster:
+    """All simulated components. Only the lab's thread may access them."""
 
     def __init__(self, settings: LabSettings, journal: Path, *, now_ms: int = 0) -> None:
         self.lab = settings
         self.clock = Clock()
         self.clock.now_ms = now_ms
-        self.engine = Engine(self.clock, settings.speed)
+        self.thread = ClockThread(self.clock, settings.speed)
         self.settings = Settings()
         self.timings = Timings(lag_ms=LAG_MS, fetch_bytes_max=FETCH_BYTES_MAX)
         self.touched: Touched = {}
@@ -56,31 +55,32 @@ class LabWorld:
         self.truth = Truth(Observer())
         self.ledger = FileLedger(journal)
         self.truth.load(self.ledger.tree)
-        self.ledger.committed = self._note_commits
-        self.ensemble = MemoryEnsemble(journal=self.ledger, deliver=self.engine.post)
+        self.ledger.committed = self._on_commit
+        self.ensemble = MemoryEnsemble(journal=self.ledger, deliver=self.thread.post)
         self.machines: dict[BrokerId, BrokerMachine] = {}
-        self.ask_candidate: dict[BrokerId, PUT] = {}
-        self._is_looking = False  # whether copies are about to be looked at
-        self.roads = Roads(self.clock, settings, self.truth)
+        self.candidate_inbox: dict[BrokerId, PutEvent] = {}
+        self._is_checking_copies = False
+        hardware = Hardware(settings.disk_rate, settings.link_rate)
+        self.bandwidth = BandwidthModel(self.clock, self.truth, hardware)
 
     def add(self, broker: Broker) -> BrokerMachine:
-        """A broker's machine, switched off."""
+        """Add a broker that is not running yet."""
         names = tuple(DIRECTORY.format(number) for number in range(self.lab.log_dirs))
         machine = BrokerMachine(self, broker, Disks(names, self.touched))
         self.machines[broker.id] = machine
-        self.roads.build(broker.id, names)
+        self.bandwidth.add_broker(broker.id, names)
         return machine
 
-    def _note_commits(self, transactions: Sequence[Transaction]) -> None:
+    def _on_commit(self, transactions: Sequence[Transaction]) -> None:
         taken = list(transactions)
-        self.engine.post(lambda: self._follow(taken))
+        self.thread.post(lambda: self._apply(taken))
 
-    def _follow(self, transactions: Sequence[Transaction]) -> None:
+    def _apply(self, transactions: Sequence[Transaction]) -> None:
         self.truth.follow(transactions)
         if any(a.path.startswith("/config/brokers/") for t in transactions for a in t.applied):
-            self.roads.set_throttles()
+            self.bandwidth.set_throttles()
 
-    # ---- what machines and links stand on ----
+    # ---- used by machines and links ----
 
     def new_session(self, node: str) -> MemoryStore:
         """A session with the store."""
@@ -88,12 +88,12 @@ class LabWorld:
         return MemoryStore(self.ensemble)
 
     def batch(self, node: str, store: MemoryStore, requests: Sequence[Request]) -> list[Answer]:
-        """Requests to the store."""
+        """Send requests to the store."""
         del node
         return store.batch(requests)
 
     def request_sent(self, controller: BrokerId, request: BrokerRequest) -> None:
-        """A controller speaks to a broker; nobody judges that here."""
+        """A controller sends a request to a broker; the lab does not check it."""
 
     def ask_controller(
         self,
@@ -103,8 +103,8 @@ class LabWorld:
         answered: Reply,
         failed: Callable[[], None],
     ) -> None:
-        """Ask whoever is believed to be the controller; the belief may be wrong."""
-        put = None if controller is None else self.ask_candidate.get(controller)
+        """Send a request to the broker that the sender takes for the controller."""
+        put = None if controller is None else self.candidate_inbox.get(controller)
         if put is None or controller is None:
             self.clock.after(NO_CONTROLLER_MS, failed)
             return
@@ -126,23 +126,24 @@ class LabWorld:
         *,
         was_waiting: bool,
     ) -> Callable[[], object] | None:
-        """Take records to a follower. One that waited for them is in step with its leader: what it
-        takes of the links is accounted for as traffic, and there is nothing to catch up on."""
+        """Start to copy records to a follower. A follower that waited for them is caught up: its
+        bandwidth is accounted for as traffic, and they arrive at once."""
         if was_waiting or not fetched.size_bytes:
             return None
-        stop = self.roads.start(fetch, leader, fetched, arrived)
-        if not self._is_looking:
-            self._is_looking = True
-            self.clock.after(LOOK_AT_COPIES_MS, self._look_at_copies)
+        stop = self.bandwidth.copy_to_follower(fetch, leader, fetched, arrived)
+        if not self._is_checking_copies:
+            self._is_checking_copies = True
+            self.clock.after(CHECK_COPIES_MS, self._check_copies)
         return stop
 
-    def _look_at_copies(self) -> None:
-        """End copies whose follower is none any more: its move was cancelled, its topic deleted."""
-        for broker, tp in list(self.roads.arrivals.arriving):
+    def _check_copies(self) -> None:
+        """Stop copies whose follower no longer fetches: its move was cancelled or topic deleted."""
+        arriving = self.bandwidth.copies.arriving
+        for broker, tp in list(arriving):
             process = self.machines[broker].process
             hosted = None if process is None else process.hosted.get(tp)
             if hosted is None or not hosted.is_following:
-                self.roads.arrivals.abandon((broker, tp))
-        self._is_looking = bool(self.roads.arrivals.arriving)
-        if self._is_looking:
-            self.clock.after(LOOK_AT_COPIES_MS, self._look_at_copies)
+                self.bandwidth.copies.abandon((broker, tp))
+        self._is_checking_copies = bool(arriving)
+        if self._is_checking_copies:
+            self.clock.after(CHECK_COPIES_MS, self._check_copies)

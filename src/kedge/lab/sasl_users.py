@@ -1,7 +1,7 @@
-"""The users of a lab that asks for passwords, and what a lab that asks for none is exposed to.
+"""Reads the users file of a lab with SASL, and warns of a lab that other machines can reach.
 
-The file has a line `name:password` for each user. Empty lines and lines that begin with # are
-passed over; a password may have colons in it.
+The file has one line `name:password` per user. Empty lines and lines that start with # are
+skipped; a password may contain colons.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ _FILE_BYTES_MAX = 1 << 20
 
 
 def read_users(path: Path) -> dict[str, str]:
-    """Passwords by name. A fault names the line and never quotes it."""
+    """Passwords by user name. An error names the line and never quotes it."""
     with said_of(path):
         if path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
             raise InvalidRequest(
-                f"{path}: others can read these passwords", hint=f"chmod 600 {path}"
+                f"{path}: other users can read these passwords", hint=f"chmod 600 {path}"
             )
     users: dict[str, str] = {}
     text = read_text(path, limit=_FILE_BYTES_MAX)
@@ -33,16 +33,17 @@ def read_users(path: Path) -> dict[str, str]:
             name, _, password = line.partition(":")
             if not name or not password or "\0" in line or name in users:
                 raise MalformedInput(
-                    f"line {number} names no new user", hint="write name:password in each line"
+                    f"line {number} does not define a new user",
+                    hint="write name:password in each line",
                 )
             users[name] = password
         if not users:
-            raise MalformedInput("there are no users", hint="write name:password in each line")
+            raise MalformedInput("no users", hint="write name:password in each line")
     return users
 
 
 def exposure(settings: LabSettings) -> str:
-    """What to warn of: other machines may reach the lab. Empty where they cannot."""
+    """The warning for a lab that other machines can reach; empty on a loopback address."""
     if _is_loopback(settings.host):
         return ""
     if settings.sasl_users:
@@ -51,7 +52,7 @@ def exposure(settings: LabSettings) -> str:
             "unencrypted; use it in a network that you trust"
         )
     return (
-        f"the lab listens on {settings.host} and asks for no password: every machine that "
+        f"the lab listens on {settings.host} without authentication: every machine that "
         "reaches it can change it; use --host 127.0.0.1 or --sasl-users FILE"
     )
 

@@ -1,4 +1,4 @@
-"""A lab as a process: what it is told, and how it ends."""
+"""A lab as a process: dispatches commands of the control socket and ends on signals."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from pathlib import Path
 from typing import Any
 
 from kedge.errors import InvalidRequest
-from kedge.lab.control import ControlServer
-from kedge.lab.folder import LabFolder
+from kedge.lab.control_socket import ControlServer
+from kedge.lab.daemon import write_pid
 from kedge.lab.lab import Lab
-from kedge.lab.process_id import write_pid
-from kedge.lab.users import exposure
+from kedge.lab.lab_dir import LabDir
+from kedge.lab.sasl_users import exposure
 
 SWITCH_S = 0.001
 YOUNG_MAX, MIDDLE_MAX, OLD_MAX = 10_000, 50, 1_000
 COLLECT_EVERY_S = 600.0
 
 
-def answer_promptly() -> None:
-    """Keep threads that compute from delaying the one that serves clients.
+def reduce_latency() -> None:
+    """Keep compute threads and the garbage collector from delaying the thread that serves clients.
 
-    They hand the interpreter over five times as often as by default. A full collection of cycles
-    stops every thread for up to a second in a large lab and finds next to nothing: only
-    `run` does one, now and then.
+    Threads switch five times as often as by default. A full collection stops every thread for up
+    to a second in a large lab and frees almost nothing, so `LabProcess.run` does one every ten
+    minutes instead.
     """
     sys.setswitchinterval(SWITCH_S)
     gc.collect()
@@ -38,40 +38,40 @@ def answer_promptly() -> None:
 
 
 class LabProcess:
-    """A running lab that takes orders until it is told to end."""
+    """A running lab that serves commands until it is ended."""
 
-    def __init__(self, folder: LabFolder) -> None:
-        self.lab = Lab(folder)
+    def __init__(self, lab_dir: LabDir) -> None:
+        self.lab = Lab(lab_dir)
         self.ending = threading.Event()
 
     def start(self) -> dict[str, Any]:
-        """Start, and say where everything is."""
-        folder = self.lab.folder
-        answer_promptly()
+        """Start the lab; returns its addresses and ids."""
+        lab_dir = self.lab.lab_dir
+        reduce_latency()
         self.lab.start()
         try:
-            self._control = ControlServer(folder.control, self._carry_out)
-            write_pid(folder.path)
+            self._control = ControlServer(lab_dir.control, self._dispatch)
+            write_pid(lab_dir.path)
         except BaseException:
             self.lab.stop()
             raise
         return self.about()
 
     def about(self) -> dict[str, Any]:
-        """Where everything is."""
+        """Addresses, process id, cluster id and warnings."""
         seen = self.lab.status()
         return {
             "bootstrap_servers": self.lab.bootstrap_servers,
             "pid": os.getpid(),
             "cluster_id": self.lab.cluster_id,
-            "dir": str(self.lab.folder.path),
+            "dir": str(self.lab.lab_dir.path),
             "controller": seen["controller"],
             "warning": exposure(self.lab.settings),
             "brokers": [{key: b[key] for key in ("id", "rack", "port")} for b in seen["brokers"]],
         }
 
-    def obey_signals(self) -> None:
-        """End when the terminal or the system says so, from now on."""
+    def handle_signals(self) -> None:
+        """End on SIGINT and SIGTERM from now on."""
 
         def end(_signal: int, _frame: object) -> None:
             self.ending.set()
@@ -79,12 +79,12 @@ class LabProcess:
         for sent in (signal.SIGINT, signal.SIGTERM):
             signal.signal(sent, end)
 
-    def run(self, look: Callable[[], None], every_s: float = 1.0) -> None:
-        """Until somebody ends it; `look` is called now and then."""
+    def run(self, refresh: Callable[[], None], every_s: float = 1.0) -> None:
+        """Serve until the lab is ended; `refresh` is called at every interval."""
         collected_s = time.monotonic()
         try:
             while not self.ending.wait(every_s):
-                look()
+                refresh()
                 if time.monotonic() - collected_s > COLLECT_EVERY_S:
                     gc.collect()
                     collected_s = time.monotonic()
@@ -92,23 +92,22 @@ class LabProcess:
             self.stop()
 
     def stop(self) -> None:
-        """End everything."""
+        """Stop the control socket and the lab."""
         self._control.stop()
         self.lab.stop()
-        (self.lab.folder.path / "lab.pid").unlink(missing_ok=True)
+        (self.lab.lab_dir.path / "lab.pid").unlink(missing_ok=True)
 
-    # ---- orders ----
-
-    def _carry_out(self, order: dict[str, Any]) -> object:
-        match order.get("do"):
+    def _dispatch(self, command: dict[str, Any]) -> object:
+        match command.get("do"):
             case "status":
                 return {"pid": os.getpid(), **self.lab.status()}
             case "inject":
-                return self.lab.inject(str(order["kind"]), *order["arguments"])
+                return self.lab.inject(str(command["kind"]), *command["arguments"])
             case "fill":
-                return self.lab.fill(order["topic"], int(order["bytes"]), order.get("partition"))
+                size_bytes, partition = int(command["bytes"]), command.get("partition")
+                return self.lab.fill(command["topic"], size_bytes, partition)
             case "sample":
-                out, minutes = Path(order["out"]), int(order["minutes"])
+                out, minutes = Path(command["out"]), int(command["minutes"])
                 rows = self.lab.sample_to(out, minutes)
                 return {"rows": rows, "out": str(out), "minutes": minutes}
             case "down":

@@ -1,12 +1,12 @@
-"""A lab's directory: what it was made with, who runs it now, and where it is spoken to.
+"""The directory of a lab: settings, journal, lock, process id and control socket.
 
 lab.json        the settings, the cluster's id, the ports            (format kedge.lab/1)
 store           the metadata store's journal
-logs.json       what brokers have on their disks, a second old at most
-lab.lock        locked by the process that runs the lab
-lab.pid         that process: its id and when it started
-control.sock    where it takes orders; only its owner may connect
-lab.log         what a detached lab has to say
+logs.json       the brokers' logs, checkpointed every second
+lab.lock        held by the process that runs the lab
+lab.pid         that process: its id and start time
+control.sock    receives commands; only the owner can connect
+lab.log         output of a detached lab
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ import orjson
 from kedge.errors import InvalidRequest, MalformedInput, MalformedJson
 from kedge.files import read_text, said_of
 from kedge.lab.private_files import make_directory, open_private, refuse_links, write_private
-from kedge.lab.settings import PORT_MAX, LabSettings, settings_from, settled
+from kedge.lab.settings import PORT_MAX, LabSettings, settings_from, updated_settings
 
 FORMAT = "kedge.lab/1"
 MINUTE_MS = 60_000
-EPOCH_MS_MAX = 10**13  # beyond it, lab time would soon leave the calendar
-LOCK_S_MAX = 1.0  # a process that was killed holds its files until its last thread is gone
+EPOCH_MS_MAX = 10**13  # year 2286; later times soon exceed the range of datetime
+LOCK_S_MAX = 1.0  # a killed process holds its lock until its last thread has ended
 
 
 @dataclass
-class LabFolder:
-    """A directory that holds a lab, or is about to."""
+class LabDir:
+    """The directory of one lab, with the settings stored in it."""
 
     path: Path
     settings: LabSettings
@@ -52,16 +52,16 @@ class LabFolder:
 
     @property
     def logs(self) -> Path:
-        """What brokers have on their disks."""
+        """The checkpoint of the brokers' logs."""
         return self.path / "logs.json"
 
     @property
     def control(self) -> Path:
-        """Where the lab takes orders."""
+        """The control socket."""
         return self.path / "control.sock"
 
     def save(self) -> None:
-        """Write down what the lab is like."""
+        """Write `lab.json`."""
         content = {
             "format": FORMAT,
             "cluster_id": self.cluster_id,
@@ -72,8 +72,8 @@ class LabFolder:
         write_private(self.path / "lab.json", json.dumps(content, indent=1).encode())
 
 
-class FolderLock:
-    """One process at a time. The system lets go of it when the process ends, however it ends."""
+class LabDirLock:
+    """Excludes a second process. The kernel releases the lock however the process ends."""
 
     def __init__(self, path: Path) -> None:
         with said_of(path):
@@ -83,13 +83,13 @@ class FolderLock:
             if time.monotonic() > deadline:
                 os.close(self._file)
                 raise InvalidRequest(
-                    f"a lab is running in {path} already",
+                    f"a lab is already running in {path}",
                     hint=f"end it: kedge lab down --dir {path}",
                 )
             time.sleep(0.02)
 
     def close(self) -> None:
-        """Let go."""
+        """Release the lock."""
         os.close(self._file)
 
 
@@ -102,16 +102,18 @@ def _locked(file: int) -> bool:
 
 
 def is_lab(path: Path) -> bool:
-    """Whether a directory holds a lab."""
+    """Whether a directory contains a lab."""
     return (path / "lab.json").is_file()
 
 
-def open_folder(path: Path) -> LabFolder:
-    """The lab that a directory holds."""
+def open_lab_dir(path: Path) -> LabDir:
+    """Read the directory of an existing lab."""
     if not path.exists():
-        raise InvalidRequest(f"{path}: there is no such directory", hint="start a lab there first")
+        raise InvalidRequest(f"{path}: no such directory", hint="start a lab there first")
     if not is_lab(path):
-        raise InvalidRequest(f"{path} holds no lab", hint="start one there: kedge lab up --dir …")
+        raise InvalidRequest(
+            f"{path} contains no lab", hint="start one there: kedge lab up --dir …"
+        )
     refuse_links(path)
     file = path / "lab.json"
     text = read_text(file, limit=1 << 20)
@@ -119,59 +121,57 @@ def open_folder(path: Path) -> LabFolder:
         return _parsed(path, text)
 
 
-def _parsed(path: Path, text: str) -> LabFolder:
+def _parsed(path: Path, text: str) -> LabDir:
     try:
         found: Any = orjson.loads(text)
         form = found["format"]
     except (ValueError, TypeError, KeyError) as fault:
-        raise MalformedJson(
-            "not the description of a lab", hint="name another directory"
-        ) from fault
+        raise MalformedJson("not a lab description", hint="name another directory") from fault
     if form != FORMAT:
         raise MalformedInput(
-            f"a lab of another version ({form!r}, not {FORMAT!r})", hint="name another directory"
+            f"unsupported lab format {form!r}, expected {FORMAT!r}", hint="name another directory"
         )
     try:
         ports = {int(broker): int(port) for broker, port in found["ports"].items()}
         settings = settings_from(found["settings"])
-        folder = LabFolder(path, settings, found["cluster_id"], found["epoch_ms"], ports)
-        _check(folder)
-        return folder
+        lab_dir = LabDir(path, settings, found["cluster_id"], found["epoch_ms"], ports)
+        _check(lab_dir)
+        return lab_dir
     except (KeyError, TypeError, ValueError, AttributeError) as fault:
-        raise MalformedJson(f"not the description of a lab: {fault}") from fault
+        raise MalformedJson(f"not a lab description: {fault}") from fault
 
 
-def _check(folder: LabFolder) -> None:
-    """ValueError for what a file can hold and a lab cannot."""
-    if type(folder.cluster_id) is not str or not folder.cluster_id.isprintable():
+def _check(lab_dir: LabDir) -> None:
+    """ValueError for values outside the limits of a lab."""
+    if type(lab_dir.cluster_id) is not str or not lab_dir.cluster_id.isprintable():
         raise ValueError("cluster_id is not text")
-    if type(folder.epoch_ms) is not int or not 0 <= folder.epoch_ms <= EPOCH_MS_MAX:
+    if type(lab_dir.epoch_ms) is not int or not 0 <= lab_dir.epoch_ms <= EPOCH_MS_MAX:
         raise ValueError("epoch_ms is not a time")
-    if not all(0 <= port <= PORT_MAX for port in folder.ports.values()):
-        raise ValueError("a port beyond 65535")
+    if not all(0 <= port <= PORT_MAX for port in lab_dir.ports.values()):
+        raise ValueError("a port above 65535")
 
 
-def open_or_make(path: Path, asked: Mapping[str, Any]) -> LabFolder:
-    """The lab of a directory with what somebody asks for, or a new one that is like that."""
+def open_or_create_lab_dir(path: Path, requested: Mapping[str, Any]) -> LabDir:
+    """The lab of a directory with the requested changes, or a new lab with these settings."""
     if is_lab(path):
-        folder = open_folder(path)
-        folder.settings = settled(folder.settings, asked)
-        return folder
-    settings = LabSettings(**asked)
-    if path.exists() and (not path.is_dir() or any(_strangers(path))):
+        lab_dir = open_lab_dir(path)
+        lab_dir.settings = updated_settings(lab_dir.settings, requested)
+        return lab_dir
+    settings = LabSettings(**requested)
+    if path.exists() and (not path.is_dir() or any(_foreign_files(path))):
         raise InvalidRequest(
-            f"{path} is there and holds no lab", hint="name a new or an empty directory"
+            f"{path} exists and contains no lab", hint="name a new or an empty directory"
         )
     make_directory(path)
     refuse_links(path)
     epoch_ms = int(time.time() * 1000) // MINUTE_MS * MINUTE_MS
-    return LabFolder(path, settings, _new_cluster_id(), epoch_ms)
+    return LabDir(path, settings, _new_cluster_id(), epoch_ms)
 
 
-def _strangers(path: Path) -> list[str]:
-    """What a lab has not put there itself before it was cut off at its very beginning."""
-    ours = {"lab.lock", "lab.log", "lab.pid", "store", "store.lock", "control.sock"}
-    return [name for name in os.listdir(path) if name not in ours]
+def _foreign_files(path: Path) -> list[str]:
+    """Files that were not left by a lab whose first start was interrupted."""
+    own_files = {"lab.lock", "lab.log", "lab.pid", "store", "store.lock", "control.sock"}
+    return [name for name in os.listdir(path) if name not in own_files]
 
 
 def _new_cluster_id() -> str:

@@ -1,7 +1,7 @@
-"""Notices of changed configs: written for brokers to read, and dropped when they have had time to.
+"""Deletes old config-change notifications from the store, so that it does not grow with each one.
 
-Kafka's brokers drop them after a quarter of an hour. Those of a lab read configs where they are, so
-a few hundred are kept, for people to look at, and the store does not grow with every change.
+Kafka's brokers delete them after 15 minutes. The lab's brokers read configs directly, so the newest
+few hundred are kept for inspection only.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from kedge.store.znodes.paths import CONFIG_CHANGES
 KEPT = 200
 
 
-def drop_old_notices(store: Store) -> None:
-    """Keep the youngest; names end in a number that grows."""
+def delete_old_config_changes(store: Store) -> None:
+    """Keep the newest notifications; their names end in a sequence number."""
     (found,) = store.batch([GetChildren(CONFIG_CHANGES)])
     if isinstance(found, Children) and len(found.names) > KEPT:
         old = sorted(found.names)[:-KEPT]
