@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
-from kedge.controller.effects import StoreAssignment
-from kedge.controller.events import ReassignmentRequested
+from kedge.controller.deletion import on_deletions_requested, on_replicas_deleted
+from kedge.controller.effects import (
+    DeleteTopic,
+    Effect,
+    ReadLeaderships,
+    Send,
+    StoreAssignment,
+    WriteLeaderships,
+)
+from kedge.controller.events import ReassignmentRequested, ReplicasDeleted
 from kedge.controller.failover import expel_all_strangers
 from kedge.controller.reassignment import (
     list_reassignments,
@@ -14,8 +25,9 @@ from kedge.controller.reassignment import (
     on_reassignment_requested,
     resume_moves,
 )
-from kedge.controller.states import ReplicaState
-from kedge.model import BrokerId, Leadership, ReplicaAssignment, TopicPartition
+from kedge.controller.settings import Ibp
+from kedge.controller.states import PartitionState, ReplicaState
+from kedge.model import NO_LEADER, BrokerId, Leadership, ReplicaAssignment, TopicPartition
 from kedge.model.broker_requests import LeaderAndIsr
 from kedge.model.error_codes import ErrorCode
 from tests.controller.stage import Crashed, Stage, brokers, tp
@@ -271,3 +283,147 @@ def test_replicas_that_leave_are_out_of_the_isr_before_the_leader_knows() -> Non
     assert knowing
     assert all(2 not in leadership.isr for leadership in knowing)
     assert stage.topics["t"][where] == ReplicaAssignment(brokers(1, 3))
+
+
+# ---- leaders that write ISRs themselves (IBP below 2.7) act between any two effects ----
+
+
+class SelfWriting(Stage):
+    """A stage on which the leader writes an ISR once, after the first effect of a kind."""
+
+    def __init__(self, numbers: range, **settings: Any) -> None:
+        super().__init__(numbers, ibp=Ibp.parse("2.6"), **settings)
+        self.leader_writes: Callable[[], None] | None = None
+        self.after: type[Any] = object
+
+    def answer(self, effect: Effect) -> Any:
+        answer = super().answer(effect)
+        if self.leader_writes is not None and isinstance(effect, self.after):
+            write, self.leader_writes = self.leader_writes, None
+            write()
+        return answer
+
+    def write_isr_after(self, kind: type[Any], where: TopicPartition, *isr: int) -> None:
+        self.after = kind
+
+        def write() -> None:
+            self.stored[where] = with_isr(self.stored[where], *isr)
+            self.stale_once.add(where)
+
+        self.leader_writes = write
+
+
+def with_isr(now: Leadership, *isr: int) -> Leadership:
+    return now._replace(isr=brokers(*isr), partition_epoch=now.partition_epoch + 1)
+
+
+def cancel(stage: Stage, where: TopicPartition) -> ErrorCode:
+    event = ReassignmentRequested({where: None})
+    return stage.run(on_reassignment_requested(stage.context, event))[where]
+
+
+def overridden(*, safer: bool = True) -> SelfWriting:
+    """The replica of the second target is in sync before phase A: it was named to its broker, and
+    to the leader, when the replica of the first target was dropped."""
+    stage = SelfWriting(range(1, 5), safer=safer)
+    where = stage.add("t-0", [3, 1, 2], adding=[3], removing=[2], leader=1, isr=[1, 2])
+    stage.write_isr_after(Send, where, 1, 2, 4)
+    assert order(stage, where, 4, 1) is ErrorCode.NONE
+    assert stage.topics["t"][where] == ReplicaAssignment(brokers(4, 1))
+    return stage
+
+
+def test_a_replica_that_is_in_sync_before_phase_a_exists() -> None:
+    stage = overridden()
+    assert stage.context.replica_state(BrokerId(4), tp()) is ReplicaState.ONLINE
+
+
+def test_as_kafka_a_replica_that_is_in_sync_before_phase_a_never_exists() -> None:
+    stage = overridden(safer=False)
+    assert stage.context.replica_state(BrokerId(4), tp()) is ReplicaState.NON_EXISTENT
+
+
+def test_a_topic_whose_replica_was_in_sync_before_phase_a_can_be_deleted() -> None:
+    stage = overridden()
+    stage.deletions = {"t"}
+    stage.run(on_deletions_requested(stage.context))
+    for broker in brokers(1, 4):
+        answered = ReplicasDeleted(broker, {tp(): ErrorCode.NONE})
+        stage.run(on_replicas_deleted(stage.context, answered))
+    assert DeleteTopic("t") in stage.effects
+
+
+def test_added_replicas_of_a_partition_without_a_first_leader_exist() -> None:
+    stage = Stage()
+    where = stage.add("t-0", [1])
+    del stage.context.leaderships[where], stage.stored[where]
+    assert order(stage, where, 2) is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert stage.context.assignment(where).adding == brokers(2)
+    assert stage.context.replica_state(BrokerId(2), where) is ReplicaState.NEW
+
+
+def moving_from_1_to_3(isr: list[int]) -> tuple[SelfWriting, TopicPartition]:
+    stage = SelfWriting(range(1, 4))
+    where = stage.add("t-0", [3, 2, 1], adding=[3, 2], removing=[1], leader=3, isr=isr)
+    return stage, where
+
+
+def test_a_cancel_is_judged_by_the_stored_isr() -> None:
+    stage, where = moving_from_1_to_3([3, 1])
+    stage.stored[where] = with_isr(stage.stored[where], 3)
+    assert cancel(stage, where) is ErrorCode.INVALID_REPLICA_ASSIGNMENT
+    assert stage.told_to_stop() == []
+    assert stage.topics["t"][where].in_progress
+
+
+def test_an_isr_that_shrinks_after_the_read_is_judged_again() -> None:
+    stage, where = moving_from_1_to_3([3, 1])
+    stage.write_isr_after(ReadLeaderships, where, 3)
+    assert cancel(stage, where) is ErrorCode.INVALID_REPLICA_ASSIGNMENT
+    assert stage.told_to_stop() == []
+    assert (stage.stored[where].leader, stage.stored[where].isr) == (3, brokers(3))
+
+
+def test_a_leader_that_goes_is_replaced_before_its_replica_is_dropped() -> None:
+    stage, where = moving_from_1_to_3([3, 2, 1])
+    assert cancel(stage, where) is ErrorCode.NONE
+    writes = [e for e in stage.effects if isinstance(e, WriteLeaderships | StoreAssignment)]
+    first = writes[0]
+    assert isinstance(first, WriteLeaderships)
+    assert (first.wanted[where].leader, first.wanted[where].isr) == (1, brokers(1))
+    assert stage.stored[where].leader == 1
+    assert {b for b, _, _, delete in stage.told_to_stop() if delete} == {2, 3}
+
+
+@pytest.mark.parametrize("ibp", ["2.6", "3.9"])
+def test_a_partition_whose_staying_replica_is_down_is_offline_until_it_is_back(ibp: str) -> None:
+    stage = Stage(ibp=Ibp.parse(ibp))
+    where = stage.add("t-0", [3, 1], adding=[3], removing=[1], leader=3, isr=[3, 1])
+    stage.context.remove_brokers(brokers(1))
+    assert cancel(stage, where) is ErrorCode.NONE
+    assert (stage.stored[where].leader, stage.stored[where].isr) == (NO_LEADER, brokers(1))
+    assert stage.context.partition_state(where) is PartitionState.OFFLINE
+
+
+def test_where_leaders_ask_the_controller_the_known_isr_stays_as_it_is() -> None:
+    stage = Stage()
+    where = stage.add("t-0", [3, 1], adding=[3], removing=[1], leader=3, isr=[3, 1])
+    assert cancel(stage, where) is ErrorCode.NONE
+    first = next(e for e in stage.effects if isinstance(e, WriteLeaderships | StoreAssignment))
+    assert isinstance(first, StoreAssignment)
+    assert stage.stored[where].isr == brokers(1)
+
+
+def test_a_completion_waits_when_the_target_has_left_the_isr_meanwhile() -> None:
+    stage = SelfWriting(range(1, 4))
+    where = stage.add("t-0", [2, 1], adding=[2], removing=[1], leader=1, isr=[1, 2])
+    stage.write_isr_after(ReadLeaderships, where, 1)
+    stage.run(resume_moves(stage.context, lambda *_: True))
+    assert stage.told_to_stop() == []
+    assert stage.context.assignment(where) == stage.topics["t"][where]
+    assert list(list_reassignments(stage.context, None)) == [where]
+
+    stage.stored[where] = with_isr(stage.stored[where], 1, 2)
+    stage.run(maybe_complete(stage.context, where))
+    assert stage.topics["t"][where] == ReplicaAssignment(brokers(2))
+    assert (stage.stored[where].leader, stage.stored[where].isr) == (2, brokers(2))

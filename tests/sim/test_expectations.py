@@ -1,6 +1,6 @@
-"""What an order leads to, given what was heard of it."""
+"""What a request leads to, given when it was processed and which answer arrived."""
 
-from kedge.model import BrokerId, TopicPartition
+from kedge.model import BrokerId, ReplicaAssignment, TopicPartition
 from kedge.model.error_codes import ErrorCode
 from kedge.sim.expectations import Expectations
 
@@ -13,13 +13,14 @@ def ids(*numbers: int) -> tuple[BrokerId, ...]:
 
 def expecting(*first: int) -> Expectations:
     expectations = Expectations()
+    expectations.wrote(TP, ReplicaAssignment(ids(*first)))
     expectations.created("t", {0: ids(*first)}, {})
     return expectations
 
 
 def test_an_accepted_move_is_the_only_acceptable_end() -> None:
     wanted = expecting(1, 2)
-    wanted.moved(wanted.next_order(), TP, ids(3, 1), ids(1, 2), ErrorCode.NONE)
+    wanted.answered(wanted.begun({TP: ids(3, 1)}), TP, ErrorCode.NONE)
     assert wanted.complaint(TP, ids(3, 1)) is None
     assert "wanted [3, 1]" in (wanted.complaint(TP, ids(1, 3)) or "")
     assert wanted.complaint(TP, ids(1, 2)) is not None
@@ -27,35 +28,68 @@ def test_an_accepted_move_is_the_only_acceptable_end() -> None:
 
 def test_a_refused_move_changes_nothing() -> None:
     wanted = expecting(1, 2)
-    wanted.moved(1, TP, ids(9), ids(1, 2), ErrorCode.INVALID_REPLICA_ASSIGNMENT)
+    wanted.answered(wanted.begun({TP: ids(9)}), TP, ErrorCode.INVALID_REPLICA_ASSIGNMENT)
     assert wanted.complaint(TP, ids(1, 2)) is None
     assert wanted.complaint(TP, ids(9)) is not None
 
 
-def test_after_a_lost_answer_both_ends_will_do() -> None:
+def test_before_the_answer_and_after_a_lost_one_both_ends_are_acceptable() -> None:
     wanted = expecting(1, 2)
-    wanted.moved(wanted.next_order(), TP, ids(3), ids(1, 2), None)
-    assert wanted.complaint(TP, ids(1, 2)) is None
+    number = wanted.begun({TP: ids(3)})
+    for code in (None, ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.NOT_CONTROLLER):
+        assert wanted.complaint(TP, ids(1, 2)) is None
+        assert wanted.complaint(TP, ids(3)) is None
+        assert wanted.complaint(TP, ids(2)) is not None
+        wanted.answered(number, TP, code)
     assert wanted.complaint(TP, ids(3)) is None
-    assert wanted.complaint(TP, ids(2)) is not None
 
 
 def test_a_cancelled_move_ends_where_it_began_in_any_order() -> None:
     wanted = expecting(1, 2, 3)
-    wanted.moved(wanted.next_order(), TP, ids(4), ids(1, 2, 3), ErrorCode.NONE)
-    wanted.moved(wanted.next_order(), TP, None, ids(1, 2, 3), ErrorCode.NONE)
+    wanted.answered(wanted.begun({TP: ids(4)}), TP, ErrorCode.NONE)
+    wanted.wrote(TP, ReplicaAssignment(ids(4, 1, 2, 3), adding=ids(4), removing=ids(1, 2, 3)))
+    wanted.answered(wanted.begun({TP: None}), TP, ErrorCode.NONE)
     assert wanted.complaint(TP, ids(3, 1, 2)) is None
     assert wanted.complaint(TP, ids(4)) is not None
 
 
-def test_an_answer_that_comes_late_does_not_undo_a_later_order() -> None:
+def test_an_answer_that_comes_late_does_not_void_a_request_that_was_begun_later() -> None:
     wanted = expecting(1)
-    first, second = wanted.next_order(), wanted.next_order()
-    wanted.moved(second, TP, ids(3), ids(1), None)
-    wanted.moved(first, TP, ids(2), ids(1), ErrorCode.NONE)
+    first, second = wanted.begun({TP: ids(2)}), wanted.begun({TP: ids(3)})
+    wanted.answered(second, TP, None)
+    wanted.answered(first, TP, ErrorCode.NONE)
     assert wanted.complaint(TP, ids(3)) is None
     assert wanted.complaint(TP, ids(2)) is None
     assert wanted.complaint(TP, ids(1)) is not None
+
+
+def test_what_was_begun_before_an_accepted_request_is_void_however_late_its_answer() -> None:
+    for code in (None, ErrorCode.NONE, ErrorCode.NOT_CONTROLLER):
+        wanted = expecting(1)
+        first, second = wanted.begun({TP: ids(2)}), wanted.begun({TP: ids(3)})
+        wanted.answered(second, TP, ErrorCode.NONE)
+        wanted.answered(first, TP, code)
+        assert wanted.complaint(TP, ids(3)) is None
+        assert wanted.complaint(TP, ids(2)) is not None
+
+
+def test_a_planned_move_is_possible_until_a_later_request_is_accepted() -> None:
+    wanted = expecting(1)
+    wanted.planned({TP: ids(2)})
+    assert wanted.complaint(TP, ids(1)) is None
+    assert wanted.complaint(TP, ids(2)) is None
+    wanted.answered(wanted.begun({TP: ids(3)}), TP, ErrorCode.NONE)
+    assert wanted.complaint(TP, ids(2)) is not None
+
+
+def test_an_answer_about_a_deleted_topic_says_nothing_about_the_next_of_its_name() -> None:
+    wanted = expecting(1)
+    number = wanted.begun({TP: ids(2)})
+    wanted.ordered_deletion("t")
+    wanted.created("t", {0: ids(3)}, {})
+    wanted.answered(number, TP, ErrorCode.NONE)
+    assert wanted.complaint(TP, ids(3)) is None
+    assert wanted.complaint(TP, ids(2)) is not None
 
 
 def test_nothing_is_expected_of_a_deleted_topic() -> None:

@@ -18,7 +18,7 @@ from collections.abc import Iterable
 
 from kedge.controller.context import Context
 from kedge.controller.effects import ReadLeaderships, Script, Stored, WriteLeaderships
-from kedge.controller.elections import succeed
+from kedge.controller.elections import choose_in_sync, succeed
 from kedge.controller.partitions import ElectionRule, bring_online, mark_partitions
 from kedge.controller.requests import RequestBatch
 from kedge.controller.states import PartitionState
@@ -80,6 +80,37 @@ def lead_from_within(context: Context, tp: TopicPartition) -> Script[None]:
     if any(b in context.replicas(tp) for b in now.isr):
         yield from mark_partitions(context, (tp,), PartitionState.OFFLINE)
         yield from bring_online(context, (tp,), ElectionRule())
+
+
+def retain_in_sync(
+    context: Context, tp: TopicPartition, staying: tuple[BrokerId, ...]
+) -> Script[bool]:
+    """Whether a replica that stays is in the stored ISR; if so, none but such a replica leads.
+
+    A leader that writes ISRs itself (IBP below 2.7) may have dropped the staying replicas since the
+    context was filled, and may drop them after any read. So a leader that does not stay is replaced
+    by a conditional write of the very ISR that was judged: it cannot write again after that.
+    """
+    while True:
+        stored: dict[TopicPartition, Leadership] = yield ReadLeaderships((tp,))
+        now = stored.get(tp)
+        if now is None or now.controller_epoch > context.epoch:
+            return True  # the writes of the move itself are going to fail, and say why
+        context.lead(tp, now)
+        members = tuple(b for b in now.isr if b in staying)
+        if not members:
+            return False
+        if context.settings.leaders_ask or now.leader in (NO_LEADER, *staying):
+            return True
+        leader = choose_in_sync(staying, members, context.online_brokers(tp))
+        successor = succeed(now, NO_LEADER if leader is None else leader, members)
+        outcome: Stored = yield WriteLeaderships({tp: successor}, context.epoch)
+        if outcome.stored:
+            context.lead(tp, outcome.stored[tp])
+            if leader is None:
+                yield from mark_partitions(context, (tp,), PartitionState.OFFLINE)
+        if not outcome.stale:
+            return True
 
 
 def expel_strangers(context: Context, tp: TopicPartition, isr: Iterable[BrokerId]) -> Script[None]:

@@ -37,12 +37,12 @@ from kedge.controller.effects import (
 )
 from kedge.controller.elections import Strategy
 from kedge.controller.events import ReassignmentRequested
-from kedge.controller.leader_epochs import bump_epoch, lead_from_within
-from kedge.controller.partitions import ElectionRule, bring_online
+from kedge.controller.leader_epochs import bump_epoch, lead_from_within, retain_in_sync
+from kedge.controller.partitions import ElectionRule, bring_online, mark_partitions
 from kedge.controller.reassignment_plan import Targets, edit_plan
-from kedge.controller.replicas import move_one
+from kedge.controller.replicas import mark_new, move_one
 from kedge.controller.requests import tell_metadata
-from kedge.controller.states import ReplicaState
+from kedge.controller.states import PartitionState, ReplicaState
 from kedge.errors import StateChangeFailed
 from kedge.model import BrokerId, Leadership, ReplicaAssignment, TopicPartition
 from kedge.model.error_codes import ErrorCode
@@ -140,7 +140,7 @@ def start_moves(
     for tp, assignment in wanted.items():
         if tp.topic in context.topics_to_be_deleted or not context.replicas(tp):
             outcomes[tp] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        elif loses_data(context, tp, assignment):
+        elif (yield from loses_data(context, tp, assignment)):
             yield RecordWords(f"the move of {tp} is refused: it would leave no data behind")
             outcomes[tp] = ErrorCode.INVALID_REPLICA_ASSIGNMENT
         else:
@@ -160,7 +160,7 @@ def try_reassign(
     return ErrorCode.NONE
 
 
-def loses_data(context: Context, tp: TopicPartition, wanted: ReplicaAssignment) -> bool:
+def loses_data(context: Context, tp: TopicPartition, wanted: ReplicaAssignment) -> Script[bool]:
     """Whether a new plan stops and deletes every replica that is in sync.
 
     That happens when the stored plan has no replicas for a partition, and when a move is cancelled
@@ -168,11 +168,10 @@ def loses_data(context: Context, tp: TopicPartition, wanted: ReplicaAssignment) 
     """
     if not context.settings.safer:
         return False
-    now = context.leaderships.get(tp)
-    if now is None or not wanted.target:
-        return not wanted.target
     dropped = unneeded_replicas(context.assignment(tp), wanted)
-    return bool(dropped) and not any(b in wanted.replicas for b in now.isr)
+    if not wanted.target or not dropped or tp not in context.leaderships:
+        return not wanted.target
+    return not (yield from retain_in_sync(context, tp, wanted.replicas))
 
 
 # ---- the procedure ---------------------------------------------------------------------------
@@ -191,7 +190,9 @@ def reassign(context: Context, tp: TopicPartition, wanted: ReplicaAssignment) ->
         yield from lead_from_within(context, tp)
     yield from bump_epoch(context, tp, wanted)
     for broker in wanted.adding:
-        yield from move_one(context, tp, (broker,), ReplicaState.NEW)
+        state = context.replica_state(broker, tp)
+        if not context.settings.safer or state is not ReplicaState.NEW:
+            yield from move_one(context, tp, (broker,), ReplicaState.NEW)
 
 
 def update_assignment(
@@ -203,6 +204,9 @@ def update_assignment(
         yield from store_assignment(context, tp, wanted)
         context.assign(tp, wanted)
         unneeded = unneeded_replicas(now, wanted)
+        if context.settings.safer and (unneeded or tp not in context.leaderships):
+            # requests before phase A reach the added replicas too: they may be in sync before it
+            yield from mark_new(context, tp, wanted.adding)
         if unneeded:
             yield from remove_replicas(context, tp, unneeded)
     context.being_reassigned.add(tp)
@@ -260,6 +264,12 @@ def complete(context: Context, tp: TopicPartition, assignment: ReplicaAssignment
     done = ReplicaAssignment(assignment.target)
     context.assign(tp, done)
     yield from move_leader(context, tp, done)
+    leader = context.leaderships[tp].leader
+    if context.settings.safer and assignment.removing and leader not in done.replicas:
+        # the ISR has shrunk since it was read; without its leader the partition would lose the data
+        context.assign(tp, assignment)
+        yield RecordWords(f"the move of {tp} waits: no replica of its target can lead")
+        return
     yield from remove_replicas(context, tp, assignment.removing)
     yield from store_assignment(context, tp, done)
     yield from edit_plan(lambda other, target: other == tp and target == done.replicas)
@@ -277,3 +287,6 @@ def move_leader(context: Context, tp: TopicPartition, done: ReplicaAssignment) -
         yield from bump_epoch(context, tp, done)
     else:
         yield from bring_online(context, (tp,), ElectionRule(Strategy.REASSIGN))
+        if context.settings.safer and context.leaderships[tp].leader == NO_LEADER:
+            # an online partition is not elected for when the broker of its replica starts
+            yield from mark_partitions(context, (tp,), PartitionState.OFFLINE)

@@ -118,6 +118,15 @@ def mark(
     context.replica_states.setdefault(broker, {}).update(dict.fromkeys(partitions, target))
 
 
+def mark_new(context: Context, tp: TopicPartition, brokers: Iterable[BrokerId]) -> Script[None]:
+    """Mark the replicas of one partition as new that do not exist yet, and send nothing: later
+    requests of the same event name the partition to their brokers."""
+    for broker in brokers:
+        if context.replica_state(broker, tp) is ReplicaState.NON_EXISTENT:
+            mark(context, broker, (tp,), ReplicaState.NEW)
+            yield RecordReplicas(broker, ReplicaState.NEW, [tp], {})
+
+
 def start(
     context: Context,
     broker: BrokerId,

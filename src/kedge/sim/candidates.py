@@ -7,7 +7,7 @@ may be killed, before its effect was carried out or after it; a new one starts s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kedge.controller import effects as f
@@ -15,6 +15,7 @@ from kedge.controller import events as e
 from kedge.controller.effects import Script
 from kedge.model import BrokerId
 from kedge.runtime.loop import Loop, Replied
+from kedge.runtime.queue import Waiting
 from kedge.sim.broken import BROKEN_RULES
 from kedge.sim.links import SimulatedLinks
 from kedge.sim.machines import reconnect
@@ -39,6 +40,17 @@ def controller_node(controller: BrokerId) -> str:
 
 class Crashed(BaseException):
     """The process is gone. Not an Exception, so that nobody on the way handles it."""
+
+
+class ObservedReply:
+    """The reply to a request, and what to call when a controller begins to process the request."""
+
+    def __init__(self, reply: Replied, begun: Callable[[], None]) -> None:
+        self.reply = reply
+        self.begun = begun
+
+    def __call__(self, answer: Any) -> None:
+        self.reply(answer)
 
 
 class NamedStore:
@@ -233,6 +245,11 @@ class SimulatedLoop(Loop):
             inner = inner.gi_yieldfrom
         name = getattr(script, "__name__", "script")
         return f"{name} › {inner.__name__}:{inner.gi_frame.f_lineno if inner.gi_frame else 0}"
+
+    def _process(self, waiting: Waiting) -> None:
+        if self.context.active and isinstance(waiting.replied, ObservedReply):
+            waiting.replied.begun()
+        super()._process(waiting)
 
     def _run(self, name: str, script: Script[Any], reply: Replied) -> Any:
         self.event_name = name

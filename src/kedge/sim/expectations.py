@@ -1,7 +1,13 @@
-"""What was asked of the cluster, and hence what it may look like in the end.
+"""What was requested of the cluster, and hence what it may look like in the end.
 
-An order that was answered leaves one way out. An order whose answer was lost leaves two: it was
-carried out or it was not. So each partition has a list of acceptable ends.
+A request that was accepted leaves one acceptable end. A request whose answer was lost leaves two:
+it was carried out or it was not. So each partition has a list of acceptable ends.
+
+The last accepted request decides, in the sequence in which the controller processes requests. That
+is not the sequence in which they were sent: each command of an operator has its own connection, so
+a request that is sent while another one is unanswered may arrive first. A request counts from the
+moment at which a controller that holds the role begins to process it; one that no controller begins
+has no effect, and leaves no end.
 """
 
 from __future__ import annotations
@@ -14,6 +20,9 @@ from kedge.model.error_codes import ErrorCode
 
 Replicas = tuple[BrokerId, ...]
 
+# after these, the request may have been carried out, in part or as a whole
+UNKNOWN_OUTCOMES = (None, ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.NOT_CONTROLLER)
+
 
 @dataclass(frozen=True, slots=True)
 class End:
@@ -21,7 +30,7 @@ class End:
 
     replicas: Replicas
     any_order: bool = False
-    order: int = 0  # the number of the order that leads to it
+    number: int = 0  # of the request that leads to it
 
     def fits(self, found: Replicas) -> bool:
         """Whether what was found is this end."""
@@ -35,12 +44,11 @@ class Expectations:
     ends: dict[TopicPartition, list[End]] = field(default_factory=dict[TopicPartition, list[End]])
     origins: dict[TopicPartition, Replicas] = field(default_factory=dict[TopicPartition, Replicas])
     deleted: set[str] = field(default_factory=set[str])
-    orders: int = 0
+    numbers: int = 0  # how many requests have a number
 
-    def next_order(self) -> int:
-        """A number for an order that is about to be given."""
-        self.orders += 1
-        return self.orders
+    def _next_number(self) -> int:
+        self.numbers += 1
+        return self.numbers
 
     def created(
         self,
@@ -55,9 +63,9 @@ class Expectations:
         self.deleted.discard(topic)
         for number, replicas in partitions.items():
             tp = TopicPartition(topic, number)
-            self.ends[tp] = [End(replicas, order=self.next_order())]
+            self.ends[tp] = [End(replicas, number=self._next_number())]
             if tp in plan:
-                self.ends[tp].append(End(plan[tp], order=self.next_order()))
+                self.ends[tp].append(End(plan[tp], number=self._next_number()))
 
     def ordered_deletion(self, topic: str) -> None:
         """A topic is to go."""
@@ -70,26 +78,41 @@ class Expectations:
         """The store has this assignment now; a cancel would lead to its origin."""
         self.origins[tp] = now.origin
 
-    def moved(
-        self,
-        order: int,
-        tp: TopicPartition,
-        target: Replicas | None,
-        origin: Replicas,
-        code: ErrorCode | None,
-    ) -> None:
-        """A move (or, with None, a cancel) was answered; no code means that nobody knows.
+    def planned(self, targets: Mapping[TopicPartition, Replicas]) -> None:
+        """A plan of moves was left in the store. It is carried out at any later time, unless the
+        controller processes a request for the partition first."""
+        self._may_end(targets)
 
-        What was ordered earlier is void once a later order was accepted. What was ordered later
-        may have been carried out already: answers do not come in the order of the requests.
+    def begun(self, targets: Mapping[TopicPartition, Replicas | None]) -> int:
+        """The controller begins to process a request for moves (with None: for a cancel); the
+        answer is the number of the request.
+
+        Until its answer is known, it may have been carried out or not. A cancel leads to the
+        origin of the move that is stored at this moment.
         """
-        if tp not in self.ends:
+        return self._may_end(targets)
+
+    def _may_end(self, targets: Mapping[TopicPartition, Replicas | None]) -> int:
+        number = self._next_number()
+        for tp, target in targets.items():
+            if tp in self.ends:
+                replicas = self.origins.get(tp, ()) if target is None else target
+                self.ends[tp].append(End(replicas, any_order=target is None, number=number))
+        return number
+
+    def answered(self, number: int, tp: TopicPartition, code: ErrorCode | None) -> None:
+        """The answer for one partition of a request that was begun; None: the answer was lost.
+
+        What was begun before an accepted request is void. What was begun after it is not: answers
+        do not arrive in the sequence of the requests.
+        """
+        ends = self.ends.get(tp)
+        if ends is None or code in UNKNOWN_OUTCOMES:
             return
-        end = End(target or origin, any_order=target is None, order=order)
         if code is ErrorCode.NONE:
-            self.ends[tp] = [*(e for e in self.ends[tp] if e.order > order), end]
-        elif code is None or code in (ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.NOT_CONTROLLER):
-            self.ends[tp].append(end)
+            self.ends[tp] = [end for end in ends if end.number >= number]
+        else:
+            self.ends[tp] = [end for end in ends if end.number != number]
 
     def complaint(self, tp: TopicPartition, found: Replicas) -> str | None:
         """What is wrong with the replicas of a partition that has come to rest."""

@@ -46,10 +46,7 @@ class MoveWork:
         """Write the plan of moves."""
         if targets:
             self.desk.write(Create(REASSIGN_PARTITIONS, encode_reassignments(targets)))
-            expectations = self.world.checkers.expectations
-            order = expectations.next_order()
-            for tp, target in targets.items():
-                expectations.moved(order, tp, target, target, None)
+            self.world.checkers.expectations.planned(targets)
 
     def cancel(self) -> None:
         """Cancel a move that is under way, or (rarely) one that is not."""
@@ -84,33 +81,35 @@ class MoveWork:
 
     def ask_to_move(self, targets: dict[TopicPartition, tuple[BrokerId, ...] | None]) -> None:
         """Ask the controller for moves; None cancels one."""
-        origins = dict(self.world.checkers.expectations.origins)
-        order = self.world.checkers.expectations.next_order()
+        expectations = self.world.checkers.expectations
+        number: int | None = None  # none while no controller has begun to process the request
+
+        def begun() -> None:
+            nonlocal number
+            number = expectations.begun(targets)
 
         def answered(outcomes: dict[TopicPartition, ErrorCode] | ErrorCode | None) -> None:
             for tp, target in targets.items():
                 code = outcomes.get(tp) if isinstance(outcomes, dict) else outcomes
-                self._moved(order, tp, target, origins.get(tp, ()), code)
+                self._report(tp, target, code)
+                if number is not None:
+                    expectations.answered(number, tp, code)
 
         def failed() -> None:
             answered(None)
 
         event = ReassignmentRequested(targets)
-        self.world.ask_controller(OPERATOR, self.world.truth.controller, event, answered, failed)
+        self.world.ask_controller(
+            OPERATOR, self.world.truth.controller, event, answered, failed, begun=begun
+        )
 
-    def _moved(
-        self,
-        order: int,
-        tp: TopicPartition,
-        target: tuple[BrokerId, ...] | None,
-        origin: tuple[BrokerId, ...],
-        code: ErrorCode | None,
+    def _report(
+        self, tp: TopicPartition, target: tuple[BrokerId, ...] | None, code: ErrorCode | None
     ) -> None:
         answer = "no answer" if code is None else code.name
         self.world.count(f"move: {answer}")
         wanted = "cancel" if target is None else f"move to {list(target)}"
         self.world.say(f"    {tp} {wanted}: {answer}")
-        self.world.checkers.expectations.moved(order, tp, target, origin, code)
 
     # ---- throttles ----
 

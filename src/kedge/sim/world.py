@@ -23,7 +23,7 @@ from kedge.plan.throttles import (
     LEADER_REPLICAS,
 )
 from kedge.sim.arrivals import Arrivals
-from kedge.sim.candidates import ControllerMachine, controller_node
+from kedge.sim.candidates import ControllerMachine, ObservedReply, controller_node
 from kedge.sim.checkers import Checkers
 from kedge.sim.clock import Clock
 from kedge.sim.coverage import Coverage
@@ -192,17 +192,21 @@ class World:
         event: Event,
         answered: Reply,
         failed: Callable[[], None],
+        *,
+        begun: Callable[[], None] | None = None,
     ) -> None:
         """Send a request to the broker that is believed to be the controller; the belief may be
         wrong. A controller whose session ends drops some requests without an answer, as in Kafka:
-        those fail after a timeout."""
+        those fail after a timeout.
+
+        `begun` is called when a controller that holds the role begins to process the request."""
         machine = None if controller is None else self.candidates.get(controller)
         if machine is None:
             self.clock.after(NO_CONTROLLER_MS, failed)
             return
 
         def serve(reply: Reply) -> None:
-            machine.put(event, reply)
+            machine.put(event, reply if begun is None else ObservedReply(reply, begun))
 
         node = controller_node(machine.id)
         self.network.call(source, node, serve, answered, failed, timeout_ms=CONTROLLER_TIMEOUT_MS)
