@@ -17,7 +17,7 @@ from kedge.cluster.kafka_admin import KafkaAdmin
 from kedge.cluster.port import ConfigChange, ConfigOp, TopicOrder, broker_resource, topic_resource
 from kedge.lab import Lab, LabSettings
 from kedge.model import BrokerId, TopicPartition
-from kedge.sim.truth import Observer
+from kedge.sim.cluster_metadata import MetadataObserver
 from kedge.store.znodes import TopicAssignment
 
 PATIENCE_S = 30.0
@@ -79,7 +79,7 @@ def until(done: Callable[[], Any], what: str = "it", timeout_s: float = PATIENCE
     return found
 
 
-class Times(Observer):
+class Times(MetadataObserver):
     """When each assignment was written, in seconds of lab time: exact, however busy the machine."""
 
     def __init__(self, lab: Lab) -> None:
@@ -89,7 +89,7 @@ class Times(Observer):
         lab.cluster.thread.call(self._listen)
 
     def _listen(self) -> None:
-        self.lab.cluster.truth.observer = self
+        self.lab.cluster.metadata.observer = self
 
     def topic_written(
         self, topic: str, before: TopicAssignment | None, after: TopicAssignment
@@ -111,18 +111,18 @@ class Times(Observer):
 
 def replicas(lab: Lab, topic: str, partition: int = 0) -> tuple[int, ...]:
     """Where a partition is, by the store."""
-    now = lab.cluster.truth.assignment(TopicPartition(topic, partition))
+    now = lab.cluster.metadata.assignment(TopicPartition(topic, partition))
     return () if now is None or now.in_progress else now.replicas
 
 
 def isr(lab: Lab, topic: str, partition: int = 0) -> list[int]:
     """Who is in sync, in order."""
-    return sorted(lab.cluster.truth.states[TopicPartition(topic, partition)].isr)
+    return sorted(lab.cluster.metadata.states[TopicPartition(topic, partition)].isr)
 
 
 def leader(lab: Lab, topic: str, partition: int = 0) -> int:
     """Who leads."""
-    return lab.cluster.truth.states[TopicPartition(topic, partition)].leader
+    return lab.cluster.metadata.states[TopicPartition(topic, partition)].leader
 
 
 # ---- labs in another process ---------------------------------------------------------------------

@@ -29,7 +29,7 @@ def test_a_topic_is_spread_over_racks_and_can_be_deleted() -> None:
     with running(brokers=6, racks=3) as (lab, admin):
         assert admin.create_topics([TopicOrder("t", 12, 3)]) == {"t": None}
         for number in range(12):
-            now = lab.cluster.truth.assignment(TopicPartition("t", number))
+            now = lab.cluster.metadata.assignment(TopicPartition("t", number))
             assert now is not None
             assert {lab.settings.rack_of(broker) for broker in now.replicas} == {"r0", "r1", "r2"}
         lab.fill("t", 10_000)

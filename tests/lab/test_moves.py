@@ -52,7 +52,7 @@ def test_a_throttle_can_be_changed_while_data_moves() -> None:
         throttle(admin, "t", 1_000, (0, 1))  # would take days
         times = Times(lab)
         move(admin, "t", 0, 1)
-        until(lambda: lab.cluster.bandwidth.copies.arriving)
+        until(lambda: lab.cluster.bandwidth.copies.in_progress)
         throttle(admin, "t", 100 * MB, (0, 1))
         assert times.took("t") < 1_000
 
@@ -103,7 +103,7 @@ def test_a_cancelled_move_leaves_nothing_behind() -> None:
         assert admin.alter_reassignments({tp: None}) == {tp: None}
         until(lambda: replicas(lab, "t") == (0,))
         until(lambda: not lab.cluster.machines[BrokerId(1)].disks.held())
-        until(lambda: not lab.cluster.bandwidth.copies.arriving)
+        until(lambda: not lab.cluster.bandwidth.copies.in_progress)
 
 
 # ---- between directories ----

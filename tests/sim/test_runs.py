@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from kedge.sim.__main__ import main
-from kedge.sim.faults import NO_FAULTS
-from kedge.sim.run import Plan, run_seed
+from kedge.sim.fault_injection import NO_FAULTS
+from kedge.sim.run import RunSettings, run_seed
 
 SEEDS = Path(__file__).with_name("seeds.txt")
 
@@ -33,7 +33,7 @@ def test_a_run_breaks_no_rule_and_settles(seed: int) -> None:
 
 
 def test_without_faults_every_order_is_answered() -> None:
-    outcome = run_seed(5, Plan(faults=NO_FAULTS))
+    outcome = run_seed(5, RunSettings(faults=NO_FAULTS))
     assert outcome.violation == ""
     assert outcome.coverage.counts["move: no answer"] == 0
     assert not outcome.coverage.crashes

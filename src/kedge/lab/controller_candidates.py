@@ -17,8 +17,8 @@ from kedge.errors import NotController
 from kedge.lab.lab_cluster import LabCluster
 from kedge.model import BrokerId
 from kedge.runtime.loop import Loop, Replied
-from kedge.sim.links import SimulatedLinks
-from kedge.sim.machines import broker_node
+from kedge.sim.broker_links import SimulatedLinks
+from kedge.sim.broker_machine import broker_node
 from kedge.store.memory import MemoryStore
 from kedge.store.port import Notice
 
@@ -97,7 +97,7 @@ class ControllerCandidate:
         """Start a loop, which tries to become the controller."""
         if self.loop is not None:
             return
-        self.store = self._cluster.new_session(broker_node(self.id))
+        self.store = self._cluster.new_session()
         links = SimulatedLinks(self._cluster, self.id, broker_node(self.id))
         self.loop = CandidateLoop(self._cluster, self.id, self.store, self._wrap_brokers(links))
         self.loop.put(Started())

@@ -12,7 +12,7 @@ from kedge.lab.lab_cluster import LabCluster
 from kedge.lab.log_dirs import LogDirs
 from kedge.lab.traffic_generator import TrafficGenerator
 from kedge.model import BrokerId
-from kedge.sim.machines import BrokerMachine, broker_node
+from kedge.sim.broker_machine import BrokerMachine, broker_node
 
 FOREVER_MS = 2**62
 SLOW_FACTOR_MAX = 1e6
@@ -186,7 +186,7 @@ class FaultInjector:
 
     def _controller_failover(self) -> str:
         """Expire the controller's session; another candidate takes over."""
-        holder = self._cluster.truth.controller
+        holder = self._cluster.metadata.controller
         candidate = None if holder is None else self._candidates.get(holder)
         if candidate is None or candidate.store is None:
             raise InvalidRequest("there is no active controller", hint="try again later")

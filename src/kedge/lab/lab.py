@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from kedge.endpoint import BrokerEnvironment as EndpointSurroundings
 from kedge.endpoint import ControllerBackend, EndpointThread, Images
 from kedge.endpoint import Endpoint as Server
 from kedge.endpoint import Luck as EndpointLuck
-from kedge.endpoint import Surroundings as EndpointSurroundings
 from kedge.errors import (
     InvalidRequest,
     JournalDamaged,
@@ -45,7 +45,7 @@ from kedge.lab.traffic_generator import MINUTE_MS, TrafficGenerator
 from kedge.model import Broker, BrokerId, Capacity, LogDir, TopicPartition
 from kedge.model import Endpoint as Address
 from kedge.runtime.layout import prepare
-from kedge.sim.seeds import Luck
+from kedge.sim.rng import SeededRng
 from kedge.store.memory import MemoryStore
 
 READY_S_MAX = 30.0
@@ -81,7 +81,7 @@ class Lab:
         except JournalDamaged as fault:
             raise InvalidRequest(fault.what, hint=fault.hint) from fault
         self.cluster = cluster
-        self.dropped_bytes = cluster.ledger.dropped_bytes
+        self.dropped_bytes = cluster.journal.dropped_bytes
         self.traffic = TrafficGenerator(cluster)
         self.log_dirs = LogDirs(cluster, self.traffic.size_of)
         self.images = Images()
@@ -162,7 +162,7 @@ class Lab:
         rack, lab = self.settings.rack_of(broker), self.settings
         capacity = Capacity(float(lab.disk_bytes), float(lab.link_rate), float(lab.link_rate))
         described = Broker(broker, rack, endpoints=(address,), capacity=capacity)
-        machine = self.cluster.add(described)
+        machine = self.cluster.add_broker(described, self.cluster.directories)
         machine.broker = Broker(
             broker,
             rack,
@@ -250,7 +250,7 @@ class Lab:
     def _fill(
         self, topic: str, size_bytes: int, partition: int | None, filled: list[TopicPartition]
     ) -> int:
-        known = self.cluster.truth.topics.get(topic)
+        known = self.cluster.metadata.topics.get(topic)
         if known is None or (partition is not None and partition not in known.partitions):
             raise UnknownTopicOrPartition(f"{topic!r} has no such partition")
         chosen = list(known.partitions) if partition is None else [partition]
@@ -332,7 +332,7 @@ def _open_cluster(lab_dir: LabDir, now_ms: int) -> LabCluster:
 
 
 def _luck(seed: int) -> EndpointLuck:
-    luck = Luck(seed, "placement")
+    luck = SeededRng(seed, "placement")
     # topic ids must differ between labs and starts, so they are not derived from the seed
     import secrets
 

@@ -233,12 +233,12 @@ def restore(cluster: LabCluster, rows: Iterable[LogRow]) -> None:
 
 
 def _restore_partition(cluster: LabCluster, tp: TopicPartition, stored: list[LogRow]) -> None:
-    topic, now = cluster.truth.topics.get(tp.topic), cluster.truth.assignment(tp)
+    topic, now = cluster.metadata.topics.get(tp.topic), cluster.metadata.assignment(tp)
     if topic is None or now is None:
         return
     same_topic = [row for row in stored if row.topic_id in ("", topic.topic_id or "")]
     row_of = {BrokerId(row.broker): row for row in same_topic if row.broker in now.replicas}
-    state = cluster.truth.states.get(tp)
+    state = cluster.metadata.states.get(tp)
     in_sync = [b for b in now.replicas if state is not None and b in state.isr]
     in_sync_rows = (row_of[b] for b in in_sync if b in row_of)
     fullest = max(in_sync_rows, key=lambda row: row.rank, default=None)

@@ -16,7 +16,7 @@ from kedge.errors import BrokerFailed, LogDirNotFound, ReplicaNotAvailable
 from kedge.lab.lab_cluster import LabCluster
 from kedge.model import BrokerId, TopicPartition
 from kedge.model.error_codes import ErrorCode
-from kedge.sim.machines import BrokerMachine
+from kedge.sim.broker_machine import BrokerMachine
 from kedge.sim.transfers import Transfer, Transfers
 
 CAUGHT_UP_BYTES = 1 << 20
@@ -69,7 +69,7 @@ class LogDirs:
         """Records between a follower's log end and the leader's high watermark."""
         process = machine.process
         hosted = None if process is None else process.hosted.get(tp)
-        if hosted is None or hosted.leading is not None:
+        if hosted is None or hosted.leader_state is not None:
             return 0
         leader = None if hosted.leader is None else self._cluster.machines.get(hosted.leader)
         log = None if leader is None else leader.disks.find(tp)
@@ -96,7 +96,7 @@ class LogDirs:
             raise BrokerFailed(f"directory {path} of broker {broker} has failed")
         source = disks.directory_of(tp)
         if source is None:
-            disks.wishes[tp] = path
+            disks.requested_dirs[tp] = path
             raise ReplicaNotAvailable(f"broker {broker} has no replica of {tp} yet")
         known = self.futures.get((broker, tp))
         if known is not None and known.target == path:

@@ -69,11 +69,11 @@ class MetricsSampler:
             self._sizes.clear()
 
     def _rows(self, minute: int) -> Iterator[Row]:
-        truth, sizes = self._cluster.truth, self._sizes
+        metadata, sizes = self._cluster.metadata, self._sizes
         self._sizes = {}
         ts = utc_text(self._epoch_ms, minute * MINUTE_MS)
-        for tp in truth.partitions():
-            now, state = truth.assignment(tp), truth.states.get(tp)
+        for tp in metadata.partitions():
+            now, state = metadata.assignment(tp), metadata.states.get(tp)
             if now is None or state is None:
                 continue
             for broker in now.replicas:

@@ -31,8 +31,8 @@ class StatusReporter:
 
     def status(self) -> dict[str, Any]:
         """Brokers, controller, partitions, moves, faults, lab time."""
-        cluster, truth = self._cluster, self._cluster.truth
-        assigned = {tp: now for tp in truth.partitions() if (now := truth.assignment(tp))}
+        cluster, metadata = self._cluster, self._cluster.metadata
+        assigned = {tp: now for tp in metadata.partitions() if (now := metadata.assignment(tp))}
         behind = [tp for tp, now in assigned.items() if self._in_sync(tp) < len(now.replicas)]
         leaderless = [tp for tp in assigned if self._leader(tp) == NO_LEADER]
         return {
@@ -40,11 +40,11 @@ class StatusReporter:
             "lab_ms": cluster.clock.now_ms,
             "speed": "max" if cluster.lab.is_max_speed else cluster.lab.speed,
             "traffic": cluster.lab.traffic.value,
-            "controller": truth.controller,
-            "controller_epoch": truth.epoch,
+            "controller": metadata.controller,
+            "controller_epoch": metadata.epoch,
             "brokers": [self._broker(broker, assigned) for broker in sorted(cluster.machines)],
             "racks": sorted({cluster.lab.rack_of(broker) for broker in cluster.machines}),
-            "topics": len(truth.topics),
+            "topics": len(metadata.topics),
             "partitions": len(assigned),
             "under_replicated": len(behind),
             "offline": len(leaderless),
@@ -56,11 +56,11 @@ class StatusReporter:
         }
 
     def _in_sync(self, tp: TopicPartition) -> int:
-        state = self._cluster.truth.states.get(tp)
+        state = self._cluster.metadata.states.get(tp)
         return 0 if state is None else len(state.isr)
 
     def _leader(self, tp: TopicPartition) -> BrokerId:
-        state = self._cluster.truth.states.get(tp)
+        state = self._cluster.metadata.states.get(tp)
         return NO_LEADER if state is None else state.leader
 
     def _broker(
@@ -82,7 +82,7 @@ class StatusReporter:
     def _move(self, tp: TopicPartition, now: ReplicaAssignment) -> dict[str, Any]:
         leader = self._leader(tp)
         whole = self._traffic.size_of(leader, tp) if leader in self._cluster.machines else 0
-        state = self._cluster.truth.states.get(tp)
+        state = self._cluster.metadata.states.get(tp)
         arrived = [
             whole if state is not None and b in state.isr else self._traffic.size_of(b, tp)
             for b in now.adding
@@ -130,7 +130,7 @@ class StatusReporter:
 
     def partition_rows(self, cluster_id: str) -> list[dict[str, Any]]:
         """The rows of `assignment.parquet`."""
-        truth = self._cluster.truth
+        metadata = self._cluster.metadata
         return [
             {
                 "cluster": cluster_id,
@@ -139,6 +139,6 @@ class StatusReporter:
                 "replicas": list(now.replicas),
                 "leader": self._leader(tp),
             }
-            for tp in truth.partitions()
-            if (now := truth.assignment(tp)) is not None
+            for tp in metadata.partitions()
+            if (now := metadata.assignment(tp)) is not None
         ]

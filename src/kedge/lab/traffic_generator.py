@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from kedge.brokers.hosting import Hosted
 from kedge.brokers.log import ReplicaLog
+from kedge.brokers.partition_host import HostedPartition
 from kedge.lab.lab_cluster import LabCluster
 from kedge.lab.settings import Traffic
 from kedge.lab.traffic_model import bytes_in_minute, consumer_groups, traffic_shares
@@ -52,7 +52,7 @@ class TrafficGenerator:
         self._retain()
         if self._cluster.lab.traffic is not Traffic.NONE:
             self._cluster.bandwidth.set_traffic(self._bandwidth_use())
-        self._cluster.touched.clear()  # for checkers, which a lab does not have
+        self._cluster.changed.clear()  # for checkers, which a lab does not have
 
     # ---- writing ----
 
@@ -67,7 +67,7 @@ class TrafficGenerator:
 
     def _current_shares(self) -> Mapping[TopicPartition, float]:
         """The shares of the existing partitions."""
-        topics = self._cluster.truth.topics
+        topics = self._cluster.metadata.topics
         counts = {name: len(topic.partitions) for name, topic in topics.items()}
         if counts != self._partition_counts:
             self._partition_counts = counts
@@ -78,21 +78,21 @@ class TrafficGenerator:
             self.pending = {tp: b for tp, b in self.pending.items() if tp.topic in counts}
         return self._shares
 
-    def leader(self, tp: TopicPartition) -> Hosted | None:
+    def leader(self, tp: TopicPartition) -> HostedPartition | None:
         """The partition on its leader; None if no broker leads it."""
-        state = self._cluster.truth.states.get(tp)
+        state = self._cluster.metadata.states.get(tp)
         machine = None if state is None else self._cluster.machines.get(state.leader)
         if machine is None or machine.process is None:
             return None
         hosted = machine.process.hosted.get(tp)
-        return hosted if hosted is not None and hosted.leading is not None else None
+        return hosted if hosted is not None and hosted.leader_state is not None else None
 
-    def _accepts_records(self, tp: TopicPartition, hosted: Hosted) -> bool:
-        leading = hosted.leading
+    def _accepts_records(self, tp: TopicPartition, hosted: HostedPartition) -> bool:
+        leading = hosted.leader_state
         return leading is not None and len(leading.isr) >= hosted.host.around.min_isr(tp.topic)
 
     def _must_append(self, tp: TopicPartition) -> bool:
-        state, now = self._cluster.truth.states.get(tp), self._cluster.truth.assignment(tp)
+        state, now = self._cluster.metadata.states.get(tp), self._cluster.metadata.assignment(tp)
         if self.has_faults or state is None or now is None or len(state.isr) < len(now.replicas):
             return True
         retention_ms = self._retention(tp.topic)[0]
@@ -134,8 +134,8 @@ class TrafficGenerator:
 
     def size_of(self, broker: BrokerId, tp: TopicPartition) -> int:
         """The bytes of a replica: in its log, being copied, and pending if it is in sync."""
-        log = self._cluster.machines[broker].disks.remnant(tp)
-        state = self._cluster.truth.states.get(tp)
+        log = self._cluster.machines[broker].disks.find_any(tp)
+        state = self._cluster.metadata.states.get(tp)
         in_sync = state is not None and broker in state.isr
         size = (log.size_bytes if log is not None else 0) + (in_sync * self.pending.get(tp, 0))
         return size + self._cluster.bandwidth.arrived_bytes(broker, tp)
@@ -143,7 +143,7 @@ class TrafficGenerator:
     # ---- retention ----
 
     def _retention(self, topic: str) -> tuple[int, int]:
-        config = self._cluster.truth.topic_config(topic)
+        config = self._cluster.metadata.topic_config(topic)
         if "delete" not in config.get("cleanup.policy", "delete"):
             return -1, -1
         ms, size = config.get("retention.ms"), config.get("retention.bytes")
@@ -172,7 +172,7 @@ class TrafficGenerator:
             use[resource] = use.get(resource, 0.0) + size / 60
 
         for tp, written in self.produced.items():
-            state = self._cluster.truth.states[tp]
+            state = self._cluster.metadata.states[tp]
             for broker in state.isr:
                 directory = self._cluster.machines[broker].disks.directory_of(tp)
                 add(("in", broker), written)
@@ -190,7 +190,7 @@ class TrafficGenerator:
     def load(self, rows: list[Any]) -> None:
         """Restore the pending bytes of a checkpoint."""
         for topic, partition, size in rows:
-            if topic in self._cluster.truth.topics:
+            if topic in self._cluster.metadata.topics:
                 self.pending[TopicPartition(topic, partition)] = size
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from kedge.brokers.around import Fetch, Fetched
+from kedge.brokers.environment import FetchRequest, FetchResponse
 from kedge.model import BrokerId, TopicPartition
 from kedge.plan.throttles import (
     BROKER_THROTTLES,
@@ -24,10 +24,9 @@ from kedge.plan.throttles import (
     LEADER_REPLICAS,
     LOG_DIR_RATE,
 )
-from kedge.sim.arrivals import Arrivals
 from kedge.sim.clock import Clock
-from kedge.sim.transfers import Resource, Transfer, Transfers
-from kedge.sim.truth import Truth
+from kedge.sim.cluster_metadata import ClusterMetadata
+from kedge.sim.transfers import ReplicaCopies, Resource, Transfer, Transfers
 
 UNLIMITED = 1e15
 COPY_FRACTION_MIN = 0.05  # of a disk or link that copies get, however much traffic it carries
@@ -43,9 +42,9 @@ class Hardware(NamedTuple):
 class BandwidthModel:
     """All copies in progress, and the resources that they share."""
 
-    def __init__(self, clock: Clock, metadata: Truth, hardware: Hardware) -> None:
+    def __init__(self, clock: Clock, metadata: ClusterMetadata, hardware: Hardware) -> None:
         self.transfers = Transfers(clock)
-        self.copies = Arrivals(self.transfers)
+        self.copies = ReplicaCopies(self.transfers)
         self.slowdown: dict[BrokerId, float] = {}  # factor by which a broker's disks are slower
         self._metadata = metadata
         self._hardware = hardware
@@ -110,12 +109,16 @@ class BandwidthModel:
     # ---- copies ----
 
     def copy_to_follower(
-        self, fetch: Fetch, leader: BrokerId, fetched: Fetched, arrived: Callable[[], None]
+        self,
+        fetch: FetchRequest,
+        leader: BrokerId,
+        response: FetchResponse,
+        arrived: Callable[[], None],
     ) -> Callable[[], object]:
         """Start to copy records from a leader to a follower; returns the function that stops it."""
         key = (fetch.follower, fetch.tp)
-        path = self._replication_path(fetch, leader, fetched.directory)
-        return self.copies.begin(key, fetched.size_bytes, path, arrived)
+        path = self._replication_path(fetch, leader, response.directory)
+        return self.copies.begin(key, response.size_bytes, path, arrived)
 
     def copy_to_directory(
         self,
@@ -131,9 +134,11 @@ class BandwidthModel:
 
     def arrived_bytes(self, broker: BrokerId, tp: TopicPartition) -> int:
         """Bytes that were copied to a replica and are not in its log yet."""
-        return self.copies.arriving_bytes(broker, tp)
+        return self.copies.arrived_bytes(broker, tp)
 
-    def _replication_path(self, fetch: Fetch, leader: BrokerId, directory: str) -> list[Resource]:
+    def _replication_path(
+        self, fetch: FetchRequest, leader: BrokerId, directory: str
+    ) -> list[Resource]:
         follower, tp = fetch.follower, fetch.tp
         path: list[Resource] = [
             ("disk", leader, directory),

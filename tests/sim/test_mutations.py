@@ -2,8 +2,8 @@
 
 import pytest
 
-from kedge.sim.broken import BROKEN_RULES
-from kedge.sim.run import Plan, run_seed
+from kedge.sim.mutations import MUTATIONS
+from kedge.sim.run import RunSettings, run_seed
 
 WORDS = {
     "elect_outside_isr": ("elected from outside the ISR", "is lost on broker"),
@@ -15,12 +15,12 @@ WORDS = {
 
 
 def test_every_broken_rule_is_tried() -> None:
-    assert set(WORDS) == set(BROKEN_RULES) - {""}
+    assert set(WORDS) == set(MUTATIONS) - {""}
 
 
 @pytest.mark.parametrize("rule", sorted(WORDS))
 def test_a_broken_rule_is_caught_within_fifty_seeds(rule: str) -> None:
-    plan = Plan(broken=rule)
-    found = (run_seed(seed, plan).violation for seed in range(1, 51))
+    settings = RunSettings(mutation=rule)
+    found = (run_seed(seed, settings).violation for seed in range(1, 51))
     caught = next(words for words in found if words)
     assert any(words in caught for words in WORDS[rule]), caught

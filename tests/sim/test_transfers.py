@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kedge.sim.clock import Clock
-from kedge.sim.flows import fair_rates, fill_fairly, members_of, padded
+from kedge.sim.fair_rates import fair_rates, fill_fairly, members_of, padded
 from kedge.sim.transfers import Transfers
 from tests.sim.naive import naive_fair_rates
 

@@ -1,4 +1,4 @@
-"""A controller's links to simulated brokers: one request in flight each, tried until answered."""
+"""Links of a controller to simulated brokers, with one request in flight each."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from kedge.brokers.port import Answered
 from kedge.model import Broker, BrokerId
 from kedge.model.broker_requests import BrokerAnswer, BrokerRequest
-from kedge.sim.machines import broker_node
+from kedge.sim.broker_machine import broker_node
 from kedge.sim.network import Reply
 
 if TYPE_CHECKING:
-    from kedge.sim.ground import Ground
+    from kedge.sim.simulated_cluster import SimulatedCluster
 
 RETRY_MS = 100
 
@@ -20,19 +20,19 @@ RETRY_MS = 100
 class SimulatedLinks:
     """The `Brokers` port of one controller."""
 
-    def __init__(self, world: Ground, controller: BrokerId, node: str) -> None:
-        self.world = world
+    def __init__(self, cluster: SimulatedCluster, controller: BrokerId, node: str) -> None:
+        self.cluster = cluster
         self.controller = controller
         self.node = node
 
     def open(self, broker: Broker, *, epoch: int) -> SimulatedLink:
-        """A link to a broker; which of its registrations is meant is told by each request."""
+        """Open a link to a broker; each request names the registration by its broker epoch."""
         del epoch
         return SimulatedLink(self, broker.id)
 
 
 class SimulatedLink:
-    """The way from one controller to one broker."""
+    """The link of one controller to one broker."""
 
     def __init__(self, links: SimulatedLinks, broker: BrokerId) -> None:
         self.links = links
@@ -43,12 +43,12 @@ class SimulatedLink:
 
     def send(self, request: BrokerRequest, answered: Answered) -> None:
         """Queue a request."""
-        self.links.world.request_sent(self.links.controller, request)
+        self.links.cluster.request_sent(self.links.controller, request)
         self._queue.append((request, answered))
         self._transmit()
 
     def close(self) -> None:
-        """Drop what was not answered."""
+        """Close the link; unanswered requests are dropped."""
         self._is_closed = True
         self._queue.clear()
 
@@ -57,7 +57,7 @@ class SimulatedLink:
             return
         self._in_flight = True
         request, answered = self._queue[0]
-        machine = self.links.world.machines[self.broker]
+        machine = self.links.cluster.machines[self.broker]
 
         def serve(reply: Reply) -> None:
             if machine.process is not None:
@@ -70,13 +70,13 @@ class SimulatedLink:
                 answered(answer)
                 self._transmit()
 
-        network = self.links.world.network
+        network = self.links.cluster.network
         node = broker_node(self.broker)
-        network.call(self.links.node, node, serve, on_answer, self._try_again_later)
+        network.call(self.links.node, node, serve, on_answer, self._retry_later)
 
-    def _try_again_later(self) -> None:
-        def again() -> None:
+    def _retry_later(self) -> None:
+        def retry() -> None:
             self._in_flight = False
             self._transmit()
 
-        self.links.world.clock.after(RETRY_MS, again)
+        self.links.cluster.clock.after(RETRY_MS, retry)

@@ -1,4 +1,4 @@
-"""Where an operator sits: what is to be seen of the cluster, and how the store is written to."""
+"""An operator of the simulated cluster: reads its state and writes to the store."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kedge.errors import KedgeError
 from kedge.model import BrokerId, TopicPartition
-from kedge.sim.seeds import Luck
+from kedge.sim.rng import SeededRng
 from kedge.store.port import Create, GetData, Node, Request, SetData
 from kedge.store.znodes import (
     DEFAULT_ENTITY,
@@ -21,67 +21,67 @@ from kedge.store.znodes import (
 from kedge.topics import Alteration, ClusterView, Op, judge_alter
 
 if TYPE_CHECKING:
-    from kedge.sim.world import World
+    from kedge.sim.checked_cluster import CheckedCluster
 
 OPERATOR = "operator"
 
 
-class Desk:
-    """A session of the store, the luck of a run, and the world to look at."""
+class Operator:
+    """A session of the store, and the generator of random operations."""
 
-    def __init__(self, world: World, luck: Luck) -> None:
-        self.world = world
-        self.luck = luck
-        self.store = world.new_session(OPERATOR)
+    def __init__(self, cluster: CheckedCluster, rng: SeededRng) -> None:
+        self.cluster = cluster
+        self.rng = rng
+        self.store = cluster.new_session()
 
-    # ---- seeing ----
+    # ---- reading ----
 
     def view(self) -> ClusterView:
         """The cluster as a broker that serves admin requests sees it."""
-        truth = self.world.truth
+        metadata = self.cluster.metadata
         return ClusterView(
-            brokers=tuple(self.world.machines[b].broker for b in self.live()),
-            topics={name: topic.partitions for name, topic in truth.topics.items()},
-            marked=frozenset(truth.deletions),
-            configs={name: truth.topic_config(name) for name in truth.topics},
+            brokers=tuple(self.cluster.machines[b].broker for b in self.live()),
+            topics={name: topic.partitions for name, topic in metadata.topics.items()},
+            marked=frozenset(metadata.deletions),
+            configs={name: metadata.topic_config(name) for name in metadata.topics},
         )
 
     def live(self) -> list[BrokerId]:
         """The brokers that are registered."""
-        return self.world.registered()
+        return self.cluster.registered()
 
     def partitions(self) -> list[TopicPartition]:
-        """The partitions of topics that stay."""
-        deletions = self.world.truth.deletions
-        return [tp for tp in self.world.truth.partitions() if tp.topic not in deletions]
+        """The partitions of topics that are not being deleted."""
+        deletions = self.cluster.metadata.deletions
+        return [tp for tp in self.cluster.metadata.partitions() if tp.topic not in deletions]
 
     def pick_topic(self) -> str | None:
-        """One of the topics that stay, if there are any."""
-        names = sorted(self.world.truth.topics.keys() - self.world.truth.deletions)
-        return self.luck.pick(names) if names else None
+        """A random topic that is not being deleted; None if there is none."""
+        names = sorted(self.cluster.metadata.topics.keys() - self.cluster.metadata.deletions)
+        return self.rng.pick(names) if names else None
 
     def write(self, *requests: Request) -> None:
-        """Write to the store; the first refusal is raised."""
-        for answer in self.world.batch(OPERATOR, self.store, list(requests)):
+        """Write to the store; the first error is raised."""
+        for answer in self.cluster.batch(OPERATOR, self.store, list(requests)):
             if isinstance(answer, KedgeError):
                 raise answer
 
     def plan(self) -> dict[TopicPartition, tuple[BrokerId, ...]]:
-        """The moves that are left in the store, as old tools did."""
-        answer = self.world.batch(OPERATOR, self.store, [GetData(REASSIGN_PARTITIONS)])[0]
+        """The moves in `/admin/reassign_partitions`."""
+        answer = self.cluster.batch(OPERATOR, self.store, [GetData(REASSIGN_PARTITIONS)])[0]
         return decode_reassignments(answer.data) if isinstance(answer, Node) else {}
 
     # ---- configs ----
 
     def unset(self, entity: str, now: dict[str, str], names: tuple[str, ...]) -> None:
-        """Store configs without these names."""
+        """Remove configs by name."""
         left = {name: value for name, value in now.items() if name not in names}
         if left != now:
             self.configure(entity, left)
 
     def set_broker(self, broker: BrokerId | None, settings: dict[str, str]) -> None:
-        """Set configs of a broker, or what holds for all."""
-        now = self.world.truth.broker_config(broker)
+        """Set configs of a broker; with None, the cluster-wide defaults."""
+        now = self.cluster.metadata.broker_config(broker)
         self.configure(f"brokers/{DEFAULT_ENTITY if broker is None else broker}", now | settings)
 
     def set_topic(self, topic: str, settings: dict[str, str]) -> None:
@@ -90,9 +90,9 @@ class Desk:
         self.configure(f"topics/{topic}", judge_alter(topic, steps, self.view()).configs)
 
     def configure(self, entity: str, settings: Mapping[str, str]) -> None:
-        """Store configs, then leave the note that tells of it."""
+        """Store configs, then create the change notification."""
         path, data = config_path(entity), encode_config(settings)
-        known = path in self.world.truth.configs
+        known = path in self.cluster.metadata.configs
         self.write(
             SetData(path, data) if known else Create(path, data),
             Create(NEW_CONFIG_CHANGE, encode_config_change(entity), sequential=True),

@@ -1,12 +1,12 @@
-"""A leader's view of its followers: who is in sync, who lags, what is committed.
+"""A leader's view of its followers: in-sync replicas, lagging replicas and the high watermark.
 
-The ISR that counts is the *maximal* one (KIP-497): while a change of the ISR is under way and its
-outcome unknown, a record is committed only when the old members and the new ones all have it.
-Whatever the controller comes to believe, no member of its ISR then lacks a committed record.
+The ISR that counts is the *maximal* ISR (KIP-497): while an ISR change is in progress and its
+outcome unknown, a record is committed only when the old and the new members all have it. No member
+of any ISR that the controller may store then lacks a committed record.
 
-A follower joins when it has reached the high watermark *and* the offset at which this leadership
-began: right after an election the watermark may be behind what was committed before.
-It leaves when it has not been at the end of the log for the lag time.
+A follower joins the ISR when it has reached the high watermark *and* the offset at which this
+leadership began: right after an election the high watermark may be behind what was committed
+before. It leaves when it has not been at the log end for the lag time.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from kedge.brokers.log import ReplicaLog
 from kedge.model import BrokerId
 
 
-class Progress:
-    """How far one follower is, as its fetches tell."""
+class FollowerProgress:
+    """The progress of one follower, from its fetch requests."""
 
     __slots__ = ("caught_up_ms", "end_at_fetch", "end_offset", "fetched_ms")
 
     def __init__(self, now_ms: int) -> None:
-        self.end_offset = -1  # not known until it fetches
+        self.end_offset = -1  # unknown until it fetches
         self.caught_up_ms = now_ms
         self.fetched_ms = now_ms
         self.end_at_fetch = 0
 
     def fetched(self, offset: int, leader_end: int, now_ms: int) -> None:
-        """Note that the follower has everything below an offset."""
+        """Record that the follower has everything below an offset."""
         if offset >= leader_end:
             self.caught_up_ms = now_ms
         elif offset >= self.end_at_fetch:
@@ -37,8 +37,8 @@ class Progress:
         self.end_offset, self.end_at_fetch, self.fetched_ms = offset, leader_end, now_ms
 
 
-class Leading:
-    """One leadership of one partition, from its LeaderAndIsr to the next."""
+class LeaderState:
+    """One leadership of one partition, from its LeaderAndIsr request to the next."""
 
     def __init__(
         self,
@@ -51,12 +51,12 @@ class Leading:
         self.me = me
         self.log = log
         self.start_offset = log.end_offset
-        self.followers = {b: Progress(now_ms) for b in replicas if b != me}
+        self.followers = {b: FollowerProgress(now_ms) for b in replicas if b != me}
         self.isr = isr
         self.proposed: tuple[BrokerId, ...] | None = None
 
-    def retain(self, before: Leading) -> None:
-        """Keep the followers' end offsets as this broker's leadership one epoch earlier knew them.
+    def retain(self, before: LeaderState) -> None:
+        """Keep the followers' end offsets of this broker's leadership one epoch earlier.
 
         Only valid across consecutive epochs: then no other broker has led in between, and no
         follower has truncated its log to another leader's. Kafka keeps them across any gap.
@@ -67,17 +67,17 @@ class Leading:
 
     @property
     def maximal_isr(self) -> tuple[BrokerId, ...]:
-        """Everybody who is in sync for sure or perhaps."""
+        """The members of the current ISR and of the proposed one."""
         if self.proposed is None:
             return self.isr
         return self.isr + tuple(b for b in self.proposed if b not in self.isr)
 
     def fetched(self, follower: BrokerId, offset: int, now_ms: int) -> None:
-        """Note a fetch."""
+        """Record a fetch request."""
         self.followers[follower].fetched(offset, self.log.end_offset, now_ms)
 
     def advance(self) -> bool:
-        """Raise the high watermark to what all have, and say whether it moved."""
+        """Raise the high watermark to what the maximal ISR has; returns whether it changed."""
         ends = [self.followers[b].end_offset for b in self.maximal_isr if b in self.followers]
         committed = min([self.log.end_offset, *ends])
         if committed <= self.log.high_watermark:
@@ -92,8 +92,8 @@ class Leading:
         end = self.followers[follower].end_offset
         return end >= self.log.high_watermark and end >= self.start_offset
 
-    def laggards(self, now_ms: int, lag_ms: int) -> tuple[BrokerId, ...]:
-        """Members of the ISR that have not kept up, or are no replicas any more."""
+    def lagging(self, now_ms: int, lag_ms: int) -> tuple[BrokerId, ...]:
+        """Members of the ISR that have not kept up, or are no longer replicas."""
         return tuple(b for b in self.isr if b != self.me and self._lags(b, now_ms, lag_ms))
 
     def _lags(self, broker: BrokerId, now_ms: int, lag_ms: int) -> bool:

@@ -1,6 +1,6 @@
 """A simulated cluster that outlives its process: the store in a journal, the logs in a file.
 
-    python -m kedge.sim.durable DIRECTORY
+    python -m tests.sim.durable_cluster DIRECTORY
 
 The first process makes a topic on brokers 1, 2 and 3, fills it, and begins to move it to 4, 5 and
 6, slowly. Kill it in the middle of that (kill -9 will do) and start it again: it finds the journal
@@ -18,9 +18,9 @@ from pathlib import Path
 from kedge.brokers.log import Record
 from kedge.errors import InvariantViolated
 from kedge.model import BrokerId, TopicPartition
-from kedge.sim.rest import complaints
-from kedge.sim.truth import FileLedger
-from kedge.sim.world import Shape, World
+from kedge.sim.checked_cluster import CheckedCluster, ClusterShape
+from kedge.sim.cluster_metadata import FileJournal
+from kedge.sim.convergence import unmet_conditions
 from kedge.topics import CreateRequest
 
 MOVED = TopicPartition("orders", 0)
@@ -35,61 +35,61 @@ SECONDS_MAX = 600
 def main(arguments: list[str]) -> int:
     """Run until the move is done, however many processes that takes."""
     folder = Path(arguments[0])
-    ledger, logs = FileLedger(folder / "journal"), folder / "logs.json"
-    world = World(1, Shape(brokers=6, controllers=1), ledger)
-    is_first = MOVED.topic not in world.truth.topics
+    journal, logs = FileJournal(folder / "journal"), folder / "logs.json"
+    cluster = CheckedCluster(1, ClusterShape(brokers=6, controllers=1), journal)
+    is_first = MOVED.topic not in cluster.metadata.topics
     if not is_first:
-        _load_logs(world, logs)
+        _load_logs(cluster, logs)
     # what the store says of a log must be true of the file, so the file is written first
-    ledger.before = lambda: _save_logs(world, logs)
-    world.start()
+    journal.before = lambda: _save_logs(cluster, logs)
+    cluster.start()
     if is_first:
-        _begin(world)
-    now = world.truth.assignment(MOVED)
+        _begin(cluster)
+    now = cluster.metadata.assignment(MOVED)
     assert now is not None
     _say("moving" if is_first else f"found adding {list(now.adding)}")
-    _finish(world)
+    _finish(cluster)
     for broker in TARGET:
-        log = world.machines[broker].disks.find(MOVED)
+        log = cluster.machines[broker].disks.find(MOVED)
         held = [] if log is None else [record.identity for record in log.records]
         _say(f"broker {broker} has {len(set(held))} records")
     return 0
 
 
-def _begin(world: World) -> None:
-    world.run_until(2_000)
-    world.operator.topics.create_topic(CreateRequest(MOVED.topic, assignments={0: ORIGIN}))
-    world.run_until(4_000)
+def _begin(cluster: CheckedCluster) -> None:
+    cluster.run_until(2_000)
+    cluster.workload.topics.create_topic(CreateRequest(MOVED.topic, assignments={0: ORIGIN}))
+    cluster.run_until(4_000)
     for _ in range(RECORDS):
-        world.operator.producers.produce_to(MOVED, RECORD_BYTES)
-    _run_until_settled(world)
-    world.operator.moves.ask_to_move({MOVED: TARGET})
-    world.run_until(world.clock.now_ms + 2_000)
+        cluster.workload.producers.produce_to(MOVED, RECORD_BYTES)
+    _run_until_settled(cluster)
+    cluster.workload.moves.request_moves({MOVED: TARGET})
+    cluster.run_until(cluster.clock.now_ms + 2_000)
 
 
-def _finish(world: World) -> None:
+def _finish(cluster: CheckedCluster) -> None:
     for _ in range(SECONDS_MAX):
-        if not complaints(world):
+        if not unmet_conditions(cluster):
             _say("done")
             return
-        world.run_until(world.clock.now_ms + 1_000)
+        cluster.run_until(cluster.clock.now_ms + 1_000)
         time.sleep(PAUSE_S)
-    raise InvariantViolated(f"not settled: {complaints(world)}")
+    raise InvariantViolated(f"not settled: {unmet_conditions(cluster)}")
 
 
-def _run_until_settled(world: World) -> None:
+def _run_until_settled(cluster: CheckedCluster) -> None:
     for _ in range(SECONDS_MAX):
-        world.run_until(world.clock.now_ms + 1_000)
-        if not complaints(world):
+        cluster.run_until(cluster.clock.now_ms + 1_000)
+        if not unmet_conditions(cluster):
             return
-    raise InvariantViolated(f"not settled: {complaints(world)}")
+    raise InvariantViolated(f"not settled: {unmet_conditions(cluster)}")
 
 
-def _save_logs(world: World, path: Path) -> None:
+def _save_logs(cluster: CheckedCluster, path: Path) -> None:
     """All or nothing: a file that is there is whole."""
     content = [
         [broker, directory, tp.topic, tp.partition, log.topic_id, log.records]
-        for broker, machine in world.machines.items()
+        for broker, machine in cluster.machines.items()
         for directory, held in machine.disks.logs.items()
         for tp, log in held.items()
     ]
@@ -98,11 +98,11 @@ def _save_logs(world: World, path: Path) -> None:
     os.replace(fresh, path)
 
 
-def _load_logs(world: World, path: Path) -> None:
+def _load_logs(cluster: CheckedCluster, path: Path) -> None:
     if not path.exists():
         return
     for broker, directory, topic, partition, topic_id, records in json.loads(path.read_text()):
-        disks = world.machines[BrokerId(broker)].disks
+        disks = cluster.machines[BrokerId(broker)].disks
         log = disks.put(directory, TopicPartition(topic, partition), topic_id)
         log.append([Record(*record) for record in records])
 

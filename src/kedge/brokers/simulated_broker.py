@@ -1,22 +1,22 @@
-"""A broker without a disk, a socket or a thread, that checks requests as real brokers do.
+"""A simulated broker without disk, socket or thread, which checks requests as real brokers do.
 
 The order of its checks is that of a ZooKeeper-mode broker: its own epoch, the controller's epoch,
-then per partition the directory, the topic's id, the leader epoch, the assignment and, silently,
-the partition epoch. What it decides by itself (to fetch, to cut its log back, to ask for another
-ISR) goes through `Around`, so the same broker runs in virtual time or in any other.
+then per partition the directory, the topic's id, the leader epoch, the assignment and, without an
+error, the partition epoch. Fetches, timers and ISR changes go through `Environment`, so the same
+broker runs in virtual time and in real time.
 
-A process is one `SimulatedBroker`; what survives it is its `Disks`. To restart a broker is to make
-a new one on the old disks.
+One `SimulatedBroker` is one process; its `Disks` survive it. A restarted broker is a new
+`SimulatedBroker` on the same disks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from kedge.brokers.around import Around, Fetch, Fetched
 from kedge.brokers.disks import Disks
-from kedge.brokers.hosting import Acked, Hosted, Timings
+from kedge.brokers.environment import Environment, FetchRequest, FetchResponse
 from kedge.brokers.log import ReplicaLog
+from kedge.brokers.partition_host import AckCallback, HostedPartition, Timings
 from kedge.model import Broker, BrokerId, TopicPartition
 from kedge.model.broker_requests import (
     DELETED_EPOCH,
@@ -35,37 +35,41 @@ from kedge.model.broker_requests import (
 from kedge.model.error_codes import ErrorCode
 
 ANY_BROKER_EPOCH = -1
-PATIENT = Timings()
+DEFAULT_TIMINGS = Timings()
 
 
 class SimulatedBroker:
-    """One run of a broker's process."""
+    """One process of a broker."""
 
     def __init__(
-        self, broker: Broker, disks: Disks, around: Around, timings: Timings = PATIENT
+        self,
+        broker: Broker,
+        disks: Disks,
+        environment: Environment,
+        timings: Timings = DEFAULT_TIMINGS,
     ) -> None:
         self.broker = broker
         self.id = broker.id
         self.disks = disks
-        self.around = around
+        self.environment = environment
         self.timings = timings
-        self.epoch = 0  # of its registration; the world tells when that changes
+        self.epoch = 0  # of its registration; set by the cluster at each registration
         self.controller: BrokerId | None = None
         self.controller_epoch = 0
         self.live: frozenset[BrokerId] = frozenset()
         self.metadata: dict[TopicPartition, MetadataEntry] = {}
-        self.hosted: dict[TopicPartition, Hosted] = {}
+        self.hosted: dict[TopicPartition, HostedPartition] = {}
         self.halted = False
         for log in disks.held().values():
             log.restart()
 
-    # ---- what the controller says ----
+    # ---- requests of the controller ----
 
     def handle(self, request: BrokerRequest) -> BrokerAnswer:
-        """Judge and carry out a request."""
-        refusal = self._refuse(request.sender)
-        if refusal is not ErrorCode.NONE:
-            return BrokerAnswer(refusal, _blamed(request, refusal))
+        """Check and execute a request."""
+        error = self._check_epochs(request.sender)
+        if error is not ErrorCode.NONE:
+            return BrokerAnswer(error, _partition_errors(request, error))
         if isinstance(request, LeaderAndIsr):
             return BrokerAnswer(errors=self._lead_or_follow_all(request))
         if isinstance(request, StopReplica):
@@ -74,7 +78,7 @@ class SimulatedBroker:
         self._update_metadata(request)
         return BrokerAnswer()
 
-    def _refuse(self, sender: Sender) -> ErrorCode:
+    def _check_epochs(self, sender: Sender) -> ErrorCode:
         if sender.broker_epoch != ANY_BROKER_EPOCH and sender.broker_epoch < self.epoch:
             return ErrorCode.STALE_BROKER_EPOCH
         if sender.controller_epoch < self.controller_epoch:
@@ -100,7 +104,7 @@ class SimulatedBroker:
         now = entry.leadership
         known = self.hosted.get(tp)
         if known is not None and now.leader_epoch <= known.leader_epoch:
-            return _fill_in_id(known.log, topic_id, now.leader_epoch == known.leader_epoch)
+            return _add_topic_id(known.log, topic_id, now.leader_epoch == known.leader_epoch)
         if self.id not in entry.assignment.replicas:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if known is None or known.partition_epoch <= now.partition_epoch:
@@ -108,7 +112,7 @@ class SimulatedBroker:
         return ErrorCode.NONE
 
     def _may_be_unreadable(self, tp: TopicPartition, entry: LeaderAndIsrEntry) -> bool:
-        """Whether a log that is not found may yet be on a directory that has failed."""
+        """Whether a log that was not found may be in a failed directory."""
         if self.disks.directory_of(tp) is not None:
             return True
         return bool(self.disks.failed) and not entry.is_new
@@ -118,10 +122,10 @@ class SimulatedBroker:
         log.topic_id = log.topic_id or topic_id
         leader = entry.leadership.leader
         if leader != self.id and leader not in self.live:
-            # nobody to follow: the log is made, and the epoch stays open for the next request
-            self.hosted.setdefault(tp, Hosted(self, tp, log))
+            # no live leader: the log is created, and the epoch stays open for the next request
+            self.hosted.setdefault(tp, HostedPartition(self, tp, log))
             return
-        hosted = self.hosted.setdefault(tp, Hosted(self, tp, log))
+        hosted = self.hosted.setdefault(tp, HostedPartition(self, tp, log))
         hosted.lead(entry) if leader == self.id else hosted.follow(entry)
 
     def _stop(self, tp: TopicPartition, entry: StopEntry) -> ErrorCode:
@@ -148,53 +152,57 @@ class SimulatedBroker:
             else:
                 self.metadata[tp] = entry
 
-    # ---- what others ask ----
+    # ---- requests of clients and followers ----
 
-    def produce(self, tp: TopicPartition, identity: int, size_bytes: int, acked: Acked) -> bool:
-        """Append a record, acks=all; False when it is refused outright."""
+    def produce(
+        self, tp: TopicPartition, identity: int, size_bytes: int, acked: AckCallback
+    ) -> bool:
+        """Append a record with acks=all; False if it is rejected."""
         hosted = self.hosted.get(tp)
         return hosted is not None and hosted.produce(identity, size_bytes, acked)
 
-    def serve_fetch(self, fetch: Fetch, reply: Callable[[Fetched], None]) -> None:
-        """Answer a follower's fetch."""
+    def serve_fetch(self, fetch: FetchRequest, reply: Callable[[FetchResponse], None]) -> None:
+        """Respond to a follower's fetch request."""
         hosted = self.hosted.get(fetch.tp)
         if hosted is None:
-            reply(Fetched(refused=True))
+            reply(FetchResponse(refused=True))
         else:
             hosted.serve_fetch(fetch, reply)
 
-    # ---- what happens to it ----
+    # ---- timers and failures ----
 
     def tick(self) -> None:
-        """Look after the ISRs and write the high watermarks down; due every half lag time."""
+        """Update ISRs and checkpoint high watermarks; called at half the lag time."""
         for tp in sorted(self.hosted):
             self.hosted[tp].maybe_change_isr()
         for log in self.disks.held().values():
             log.checkpoint = log.high_watermark
 
     def fail_directory(self, name: str) -> None:
-        """A directory cannot be read any more; what it holds is offline until a restart."""
+        """Fail a directory: its replicas are offline until a restart."""
         self.disks.failed.add(name)
         for tp in sorted(self.disks.logs[name]):
             hosted = self.hosted.pop(tp, None)
             if hosted is not None:
                 hosted.drop()
-        self.around.announce_failed_directory()
+        self.environment.announce_failed_directory()
 
     def halt(self) -> None:
-        """The process is gone; whatever still calls it back finds nobody."""
+        """End the process; later callbacks have no effect."""
         self.halted = True
 
 
-def _blamed(request: BrokerRequest, refusal: ErrorCode) -> dict[TopicPartition, ErrorCode] | None:
-    """The partitions of a refused request: only LeaderAndIsr names them in its answer."""
-    if isinstance(request, LeaderAndIsr) and refusal is ErrorCode.STALE_BROKER_EPOCH:
-        return dict.fromkeys(request.partitions, refusal)
+def _partition_errors(
+    request: BrokerRequest, error: ErrorCode
+) -> dict[TopicPartition, ErrorCode] | None:
+    """The partition errors of a rejected request; only a LeaderAndIsr response contains them."""
+    if isinstance(request, LeaderAndIsr) and error is ErrorCode.STALE_BROKER_EPOCH:
+        return dict.fromkeys(request.partitions, error)
     return {}
 
 
-def _fill_in_id(log: ReplicaLog, topic_id: str, same_epoch: bool) -> ErrorCode:
-    """An epoch that is not new is refused, unless all it brings is the topic's missing id."""
+def _add_topic_id(log: ReplicaLog, topic_id: str, same_epoch: bool) -> ErrorCode:
+    """Reject an epoch that is not higher, unless the request only adds the topic's missing id."""
     if same_epoch and topic_id and not log.topic_id:
         log.topic_id = topic_id
         return ErrorCode.NONE

@@ -1,7 +1,7 @@
-"""What the store holds, decoded as it is written: the truth that checkers judge by.
+"""The content of the store as decoded values, updated at every commit.
 
-Every transaction passes through here in the order of its commit, with the name of whoever made
-it. Nobody in the simulated world can see this; it is the view from outside.
+Every transaction is applied in the order of commit, with the name of the node that wrote it.
+Brokers and controllers do not see these values; checkers, bandwidth and reports do.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from kedge.store.znodes.paths import DELETE_TOPICS
 Committed = Callable[[Sequence[Transaction]], None]
 
 
-class Ledger(Journal):
-    """A journal without a file: it hands every transaction on and keeps none."""
+class VolatileJournal(Journal):
+    """A journal without a file: it passes every transaction on and stores none."""
 
-    def __init__(self) -> None:  # no file, so nothing of Journal's own
+    def __init__(self) -> None:  # no file, so Journal's own fields are not needed
         self.tree = Tree()
         self.dropped_bytes = 0
         self.committed: Committed = lambda _: None
@@ -49,10 +49,10 @@ class Ledger(Journal):
         """Nothing to close."""
 
 
-class FileLedger(Journal):
-    """A journal with a file that hands every transaction on as well.
+class FileJournal(Journal):
+    """A journal with a file that also passes every transaction on.
 
-    `before` is called ahead of every write: what must not be older than the store is saved there.
+    `before` is called before every write, to save data that must not be older than the store.
     """
 
     def __init__(self, path: Path) -> None:
@@ -66,8 +66,8 @@ class FileLedger(Journal):
         self.committed(transactions)
 
 
-class Observer:
-    """Hears of what changed; the base hears and does nothing."""
+class MetadataObserver:
+    """Receives the changes of the metadata; the base class ignores them."""
 
     def topic_written(
         self, topic: str, before: TopicAssignment | None, after: TopicAssignment
@@ -86,15 +86,15 @@ class Observer:
         """The controller epoch was written."""
 
     def committed(self, writer: str, transaction: Transaction) -> None:
-        """A transaction as a whole, before its parts."""
+        """A transaction was committed; called before its changes."""
 
 
-class Truth:
-    """The store's content as values."""
+class ClusterMetadata:
+    """The topics, leaderships, configs and controller in the store."""
 
-    def __init__(self, observer: Observer) -> None:
+    def __init__(self, observer: MetadataObserver) -> None:
         self.observer = observer
-        self.writer = ""  # whose batch is under way
+        self.writer = ""  # the node whose batch is in progress
         self.topics: dict[str, TopicAssignment] = {}
         self.states: dict[TopicPartition, Leadership] = {}
         self.deletions: set[str] = set()
@@ -110,7 +110,7 @@ class Truth:
         return None if topic is None else topic.partitions.get(tp.partition)
 
     def partitions(self) -> list[TopicPartition]:
-        """Every partition, in order."""
+        """All partitions, sorted."""
         return [
             TopicPartition(topic, number)
             for topic in sorted(self.topics)
@@ -118,38 +118,38 @@ class Truth:
         ]
 
     def topic_config(self, topic: str) -> dict[str, str]:
-        """A topic's own settings."""
+        """The configs of a topic."""
         return self.configs.get(topic_config_path(topic), {})
 
     def broker_config(self, broker: BrokerId | None) -> dict[str, str]:
-        """A broker's own settings."""
+        """The configs of a broker; with None, the cluster-wide defaults."""
         return self.configs.get(broker_config_path(broker), {})
 
-    # ---- following ----
+    # ---- updating ----
 
     def load(self, tree: Tree) -> None:
-        """Begin with what a tree holds already; nobody is told of it."""
-        observer, self.observer = self.observer, Observer()
+        """Start with the content of a tree; the observer is not called."""
+        observer, self.observer = self.observer, MetadataObserver()
         for path in sorted(tree.nodes):
             node = tree.nodes[path]
-            # as if it had been written once, and had come to its version at that
+            # as one write that sets the node's version
             before = (None, node.version - 1, 0) if node.version else None
-            self._take(Applied(Kind.CREATED, path, node, node.data, before))
+            self._apply(Applied(Kind.CREATED, path, node, node.data, before))
         self.observer = observer
 
-    def follow(self, transactions: Sequence[Transaction]) -> None:
-        """Take in what was committed."""
+    def apply(self, transactions: Sequence[Transaction]) -> None:
+        """Apply committed transactions."""
         for transaction in transactions:
             self.observer.committed(self.writer, transaction)
             for applied in transaction.applied:
-                self._take(applied)
+                self._apply(applied)
 
-    def _take(self, applied: Applied) -> None:
+    def _apply(self, applied: Applied) -> None:
         path = applied.path
         if path.startswith(TOPICS + "/"):
-            self._take_topic(path[len(TOPICS) + 1 :].split("/"), applied)
+            self._apply_topic(path[len(TOPICS) + 1 :].split("/"), applied)
         elif path.startswith("/config/") and not path.startswith(CONFIG_CHANGES):
-            self._take_config(applied)
+            self._apply_config(applied)
         elif path.startswith(DELETE_TOPICS + "/"):
             topic = path[len(DELETE_TOPICS) + 1 :]
             (self.deletions.discard if applied.kind is Kind.DELETED else self.deletions.add)(topic)
@@ -160,14 +160,14 @@ class Truth:
             gone = applied.kind is Kind.DELETED
             self.controller = None if gone else decode_controller(applied.data).broker
 
-    def _take_topic(self, parts: list[str], applied: Applied) -> None:
+    def _apply_topic(self, parts: list[str], applied: Applied) -> None:
         topic = parts[0]
         if len(parts) == 1:
-            self._take_assignment(topic, applied)
+            self._apply_assignment(topic, applied)
         elif len(parts) == 4:
-            self._take_state(TopicPartition(topic, int(parts[2])), applied)
+            self._apply_state(TopicPartition(topic, int(parts[2])), applied)
 
-    def _take_assignment(self, topic: str, applied: Applied) -> None:
+    def _apply_assignment(self, topic: str, applied: Applied) -> None:
         before = self.topics.get(topic)
         if applied.kind is Kind.DELETED:
             assert before is not None
@@ -177,7 +177,7 @@ class Truth:
         after = self.topics[topic] = decode_topic(topic, applied.data)
         self.observer.topic_written(topic, before, after)
 
-    def _take_state(self, tp: TopicPartition, applied: Applied) -> None:
+    def _apply_state(self, tp: TopicPartition, applied: Applied) -> None:
         before = self.states.get(tp)
         if applied.kind is Kind.DELETED:
             self.states.pop(tp, None)
@@ -186,7 +186,7 @@ class Truth:
         after = self.states[tp] = decode_state(tp, applied.data, version)
         self.observer.state_written(tp, before, after)
 
-    def _take_config(self, applied: Applied) -> None:
+    def _apply_config(self, applied: Applied) -> None:
         if applied.kind is Kind.DELETED:
             self.configs.pop(applied.path, None)
         elif applied.data:

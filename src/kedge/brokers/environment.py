@@ -1,4 +1,4 @@
-"""What a simulated broker needs of the world around it, and the values that pass between."""
+"""The interface of a simulated broker to its environment: time, other brokers, ISR changes."""
 
 from __future__ import annotations
 
@@ -11,36 +11,36 @@ from kedge.model import BrokerId, Recovery, TopicPartition
 from kedge.model.error_codes import ErrorCode
 
 
-class Fetch(NamedTuple):
-    """A follower asks its leader for what comes next."""
+class FetchRequest(NamedTuple):
+    """A follower's request for the next records."""
 
     tp: TopicPartition
     follower: BrokerId
-    leader_epoch: int  # of the leadership that the follower believes in
+    leader_epoch: int  # the current leader epoch as the follower knows it
     offset: int
-    last_epoch: int  # of the follower's last record, so that a parting of ways is noticed
+    last_epoch: int  # of the follower's last record, to detect divergence
     directory: str  # where the follower writes
 
 
-class Fetched(NamedTuple):
-    """The leader's answer: records, or where the two logs parted, or a refusal."""
+class FetchResponse(NamedTuple):
+    """The leader's response: records, the point of divergence, or an error."""
 
-    refused: bool = False  # not the leader, or of another epoch: look again later
+    refused: bool = False  # not the leader, or of another epoch: retry later
     records: tuple[Record, ...] = ()
     high_watermark: int = 0
     diverged: EpochEnd | None = None
     directory: str = ""  # where the leader reads
-    start_offset: int | None = None  # where the leader's log begins, if that is what was missed
+    start_offset: int | None = None  # the leader's log start, if the follower is below it
 
     @property
     def size_bytes(self) -> int:
-        """The weight of the records."""
+        """The size of the records."""
         return sum(record.size_bytes for record in self.records)
 
 
 @dataclass(frozen=True, slots=True)
 class IsrChange:
-    """A leader wants its ISR to be another one."""
+    """A leader's request for a new ISR."""
 
     tp: TopicPartition
     topic_id: str
@@ -54,7 +54,7 @@ class IsrChange:
 
 @dataclass(frozen=True, slots=True)
 class IsrDecision:
-    """What became of it: the ISR as stored, or why not."""
+    """The response to an ISR change: the ISR as stored, or an error."""
 
     error: ErrorCode = ErrorCode.NONE
     isr: tuple[BrokerId, ...] = ()
@@ -62,27 +62,27 @@ class IsrDecision:
     partition_epoch: int = -1
 
 
-class Around(Protocol):
-    """Time, other brokers, and the way of ISR changes. Every callback comes later, never at once;
-    a broker that is halted may be called back and ignores it."""
+class Environment(Protocol):
+    """Time, other brokers, and ISR changes. Callbacks are never called from within the method;
+    those of a halted broker may still be called and have no effect."""
 
     @property
     def now_ms(self) -> int:
-        """The time."""
+        """The current time."""
         ...
 
     def after(self, delay_ms: int, action: Callable[[], None]) -> object:
-        """Do something later."""
+        """Call an action after a delay."""
         ...
 
     def fetch(
         self,
         leader: BrokerId,
-        fetch: Fetch,
-        answered: Callable[[Fetched], None],
+        fetch: FetchRequest,
+        answered: Callable[[FetchResponse], None],
         failed: Callable[[], None],
     ) -> None:
-        """Send a fetch to a leader."""
+        """Send a fetch request to a leader."""
         ...
 
     def propose_isr(
@@ -91,11 +91,11 @@ class Around(Protocol):
         answered: Callable[[IsrDecision], None],
         failed: Callable[[], None],
     ) -> None:
-        """Have an ISR stored; `failed` means that nobody knows whether it was."""
+        """Request an ISR change; `failed` means that its outcome is unknown."""
         ...
 
     def announce_failed_directory(self) -> None:
-        """Tell the controller to look at this broker's replicas."""
+        """Notify the controller that a log directory of this broker has failed."""
         ...
 
     def min_isr(self, topic: str) -> int:

@@ -1,7 +1,6 @@
-"""Rules broken on purpose, to see whether the checkers notice.
+"""Mutations of the controller that violate one rule each, to test the checkers.
 
-A checker that never fires proves nothing. Each of these stands between a controller and the world
-and makes it do one thing wrong; a run with it must fail.
+A mutation changes the effects or the store of a controller; a run with it must report a violation.
 """
 
 from __future__ import annotations
@@ -15,62 +14,64 @@ from kedge.model import Leadership, TopicPartition
 from kedge.store.port import Answer, Check, Listener, Multi, Request, Store
 
 if TYPE_CHECKING:
-    from kedge.sim.candidates import NamedStore
-    from kedge.sim.world import World
+    from kedge.sim.checked_cluster import CheckedCluster
+    from kedge.sim.controller_machine import AttributedStore
 
 
-class Honest:
-    """Breaks nothing."""
+class Mutation:
+    """The base class, which changes nothing."""
 
-    def effect(self, world: World, effect: Effect) -> Effect:
-        """The effect to carry out instead."""
-        del world
+    def effect(self, cluster: CheckedCluster, effect: Effect) -> Effect:
+        """The effect to execute instead."""
+        del cluster
         return effect
 
-    def store(self, store: NamedStore) -> Store:
+    def store(self, store: AttributedStore) -> Store:
         """The store to use instead."""
         return store
 
 
-class ElectOutsideIsr(Honest):
-    """Now and then elects a live replica that is not in sync."""
+class ElectOutsideIsr(Mutation):
+    """Elects a live replica outside the ISR if there is one."""
 
-    def effect(self, world: World, effect: Effect) -> Effect:
+    def effect(self, cluster: CheckedCluster, effect: Effect) -> Effect:
         if not isinstance(effect, WriteLeaderships):
             return effect
-        wanted = {tp: self._misled(world, tp, now) for tp, now in effect.wanted.items()}
+        wanted = {tp: self._outside_isr(cluster, tp, now) for tp, now in effect.wanted.items()}
         return replace(effect, wanted=wanted)
 
-    def _misled(self, world: World, tp: TopicPartition, now: Leadership) -> Leadership:
-        before = world.truth.states.get(tp)
-        assignment = world.truth.assignment(tp)
+    def _outside_isr(
+        self, cluster: CheckedCluster, tp: TopicPartition, now: Leadership
+    ) -> Leadership:
+        before = cluster.metadata.states.get(tp)
+        assignment = cluster.metadata.assignment(tp)
         if before is None or assignment is None or now.leader == before.leader:
             return now
-        live = world.registered()
+        live = cluster.registered()
         for broker in assignment.replicas:
             if broker in live and broker not in before.isr:
                 return now._replace(leader=broker, isr=(broker,))
         return now
 
 
-class ForgetRemoving(Honest):
-    """Does not store which replicas are to be removed."""
+class ForgetRemoving(Mutation):
+    """Does not store the removing replicas."""
 
-    def effect(self, world: World, effect: Effect) -> Effect:
-        del world
+    def effect(self, cluster: CheckedCluster, effect: Effect) -> Effect:
+        del cluster
         if not isinstance(effect, StoreAssignment):
             return effect
         kept = {tp: replace(a, removing=()) for tp, a in effect.assignments.items()}
         return replace(effect, assignments=kept)
 
 
-class KeepRemoving(Honest):
-    """Never stores that a move is over."""
+class KeepRemoving(Mutation):
+    """Never stores the end of a move."""
 
-    def effect(self, world: World, effect: Effect) -> Effect:
+    def effect(self, cluster: CheckedCluster, effect: Effect) -> Effect:
         if not isinstance(effect, StoreAssignment):
             return effect
-        stored = world.truth.topics.get(effect.topic)
+        stored = cluster.metadata.topics.get(effect.topic)
         kept = dict(effect.assignments)
         for tp, wanted in kept.items():
             before = None if stored is None else stored.partitions.get(tp.partition)
@@ -79,20 +80,20 @@ class KeepRemoving(Honest):
         return replace(effect, assignments=kept)
 
 
-class SkipFencing(Honest):
-    """Writes whether or not the role is still held."""
+class SkipFencing(Mutation):
+    """Writes without a check of the controller epoch."""
 
-    def store(self, store: NamedStore) -> Store:
-        return Unfenced(store)
+    def store(self, store: AttributedStore) -> Store:
+        return UnfencedStore(store)
 
 
-class KeepEpoch(Honest):
-    """Elects without raising the leader epoch."""
+class KeepEpoch(Mutation):
+    """Elects leaders without a higher leader epoch."""
 
-    def effect(self, world: World, effect: Effect) -> Effect:
+    def effect(self, cluster: CheckedCluster, effect: Effect) -> Effect:
         if not isinstance(effect, WriteLeaderships):
             return effect
-        states = world.truth.states
+        states = cluster.metadata.states
         wanted = {
             tp: now._replace(leader_epoch=states[tp].leader_epoch) if tp in states else now
             for tp, now in effect.wanted.items()
@@ -100,10 +101,10 @@ class KeepEpoch(Honest):
         return replace(effect, wanted=wanted)
 
 
-class Unfenced:
-    """A store for which every version of the controller epoch is the right one."""
+class UnfencedStore:
+    """A store that accepts every version of the controller epoch."""
 
-    def __init__(self, inner: NamedStore) -> None:
+    def __init__(self, inner: AttributedStore) -> None:
         self._inner = inner
 
     def listen(self, listener: Listener) -> None:
@@ -126,8 +127,8 @@ def _unchecked(request: Request) -> Request:
     return Multi(tuple(writes))
 
 
-BROKEN_RULES: dict[str, Honest] = {
-    "": Honest(),
+MUTATIONS: dict[str, Mutation] = {
+    "": Mutation(),
     "elect_outside_isr": ElectOutsideIsr(),
     "forget_removing": ForgetRemoving(),
     "keep_removing": KeepRemoving(),

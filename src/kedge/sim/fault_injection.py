@@ -1,24 +1,22 @@
-"""Making things go wrong: each fault by its name, and how it is mended again."""
+"""Injects random faults into a simulated cluster, and repairs all of them at the end."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from kedge.sim.candidates import ControllerMachine
-from kedge.sim.faults import Faults
-from kedge.sim.machines import BrokerMachine
+from kedge.sim.broker_machine import BrokerMachine
+from kedge.sim.controller_machine import ControllerMachine
 from kedge.sim.network import Conditions
-from kedge.sim.seeds import Luck
+from kedge.sim.rng import SeededRng
 from kedge.store.memory import MemoryStore
 
 if TYPE_CHECKING:
-    from kedge.sim.world import World
+    from kedge.sim.checked_cluster import CheckedCluster
 
-DISK_BYTES_PER_SECOND = 200e6
-
-# where to be killed: in any script, or in one of those that do not run often
-RARE_EVENTS = (
+# the event in whose scripts a controller is killed; empty: any event
+CRASH_EVENTS = (
     "",
     "",
     "",
@@ -41,14 +39,58 @@ RARE_EVENTS = (
 )
 
 
-class Mishaps:
-    """Draws faults and carries them out."""
+@dataclass(frozen=True, slots=True)
+class FaultSettings:
+    """The relative probability of each fault, and its parameters.
 
-    def __init__(self, world: World, faults: Faults, luck: Luck) -> None:
-        self.world = world
+    One in `every` steps of a run is a fault, the others are operations of the workload.
+    """
+
+    every: int = 3
+    weights: dict[str, int] = field(
+        default_factory=lambda: {
+            "controller crash at a yield": 30,
+            "broker crash": 9,
+            "broker bounce": 8,
+            "controlled shutdown": 6,
+            "broker session lost": 5,
+            "broker cut off from the store": 4,
+            "controller role taken away": 4,
+            "controller paused and replaced": 8,
+            "controller session lost": 5,
+            "controller cut off from the store": 5,
+            "store reply lost": 6,
+            "link cut": 8,
+            "messages lost": 5,
+            "network slow": 3,
+            "log directory failure": 4,
+            "slow disk": 4,
+            "clock jump": 3,
+        }
+    )
+    session_timeout_ms: int = 6_000
+    down_ms_max: int = 40_000
+    cut_ms_max: int = 25_000
+    loss: float = 0.15
+    loss_ms_max: int = 8_000
+    slow_delay_ms_max: int = 1_500
+    slow_disk_bytes_per_second: int = 500_000
+    clock_jump_ms_max: int = 60_000
+    yields_until_crash_max: int = 60
+    brokers_down_max: int = 2
+
+
+NO_FAULTS = FaultSettings(weights={})
+
+
+class FaultInjector:
+    """Selects random faults and injects them."""
+
+    def __init__(self, cluster: CheckedCluster, faults: FaultSettings, rng: SeededRng) -> None:
+        self.cluster = cluster
         self.faults = faults
-        self.luck = luck
-        self.is_over = False  # once the cluster is to settle, what was planned does not happen
+        self.rng = rng
+        self.is_over = False  # scheduled faults and repairs have no effect after `stop`
         self._do: dict[str, Callable[[], str | None]] = {
             "controller crash at a yield": self._crash_controller,
             "controller role taken away": self._take_role_away,
@@ -69,111 +111,111 @@ class Mishaps:
             "clock jump": self._jump_clock,
         }
 
-    def happen(self) -> str:
-        """Let one fault happen, and say which; one that cannot happen now is none."""
-        kind = self.luck.weighted(self.faults.weights)
+    def inject(self) -> str:
+        """Inject one random fault; returns its kind and detail, or that it is not possible now."""
+        kind = self.rng.weighted(self.faults.weights)
         detail = self._do[kind]()
         if detail is None:
             return f"no {kind}"
-        self.world.coverage.faults[kind] += 1
+        self.cluster.coverage.faults[kind] += 1
         return f"{kind}: {detail}"
 
     def stop(self) -> None:
-        """Mend everything: nobody is down, cut off, slow or wrong about the time."""
+        """Repair all faults: crashes, disconnections, slow disks and networks, wrong clocks."""
         self.is_over = True
-        world = self.world
-        world.network.heal_all()
-        world.network.conditions = Conditions()
-        for machine in world.machines.values():
-            self._mend_broker(machine)
-        for candidate in world.candidates.values():
-            candidate.crash_at = candidate.crash_after = None
+        cluster = self.cluster
+        cluster.network.heal_all()
+        cluster.network.conditions = Conditions()
+        for machine in cluster.machines.values():
+            self._repair_broker(machine)
+        for candidate in cluster.controllers.values():
+            candidate.yields_until_crash = candidate.crash_after_effect = None
             candidate.skew_ms = candidate.cut_off_until_ms = 0
-        self.start_everybody()
+        self.start_all()
 
-    def start_everybody(self) -> None:
-        """Start what is down; what is up stays so."""
-        for machine in self.world.machines.values():
+    def start_all(self) -> None:
+        """Start the brokers and controllers that are down."""
+        for machine in self.cluster.machines.values():
             machine.start()
-        for candidate in self.world.candidates.values():
+        for candidate in self.cluster.controllers.values():
             candidate.start()
 
-    def _mend_broker(self, machine: BrokerMachine) -> None:
+    def _repair_broker(self, machine: BrokerMachine) -> None:
         machine.skew_ms = machine.cut_off_until_ms = 0
         for name in machine.disks.logs:
-            resource = ("disk", machine.id, name)
-            self.world.transfers.set_capacity(resource, DISK_BYTES_PER_SECOND)
+            self.cluster.bandwidth.set_disk_rate(machine.id, name, None)
         if machine.disks.failed or machine.is_leaving:
-            # else a broker that waits for its answer would go once nobody starts it again
+            # otherwise a broker that waits for the controller's response would stop later
             machine.crash()
             machine.disks.failed.clear()
 
     def _later(self, delay_ms: int, action: Callable[[], object]) -> None:
-        self.world.clock.after(delay_ms, lambda: None if self.is_over else action())
+        self.cluster.clock.after(delay_ms, lambda: None if self.is_over else action())
 
     # ---- controllers ----
 
     def _active(self) -> ControllerMachine | None:
-        return self.world.active()
+        return self.cluster.active()
 
     def _crash_controller(self) -> str | None:
         machine = self._active()
-        if machine is None or machine.crash_at is not None:
+        if machine is None or machine.yields_until_crash is not None:
             return None
-        machine.crash_in = self.luck.pick(RARE_EVENTS)
-        rare = bool(machine.crash_in)
+        machine.crash_in_event = self.rng.pick(CRASH_EVENTS)
+        rare = bool(machine.crash_in_event)
         most = 25 if rare else self.faults.yields_until_crash_max
-        machine.crash_at = self.luck.between(1, most)
+        machine.yields_until_crash = self.rng.between(1, most)
         if rare:
-            # the event may never come; then any will do
-            self._later(20_000, lambda: setattr(machine, "crash_in", ""))
-        return f"{machine.node} in {machine.crash_at} yields of {machine.crash_in or 'anything'}"
+            # the event may never occur; then any event counts
+            self._later(20_000, lambda: setattr(machine, "crash_in_event", ""))
+        event = machine.crash_in_event or "any event"
+        return f"{machine.node} in {machine.yields_until_crash} yields of {event}"
 
     def _take_role_away(self) -> str | None:
-        if self.world.truth.controller is None:
+        if self.cluster.metadata.controller is None:
             return None
-        self.world.drop_claim()
-        return "the claim is deleted by hand"
+        self.cluster.delete_controller_node()
+        return "/controller is deleted by hand"
 
     def _pause_controller(self) -> str | None:
         machine = self._active()
-        if machine is None or machine.pause_at is not None:
+        if machine is None or machine.yields_until_pause is not None:
             return None
-        machine.pause_at = self.luck.between(1, 30)
-        return f"{machine.node} in {machine.pause_at} yields"
+        machine.yields_until_pause = self.rng.between(1, 30)
+        return f"{machine.node} in {machine.yields_until_pause} yields"
 
     def _lose_controller_session(self) -> str | None:
-        machine = self.luck.pick(self._running())
+        machine = self.rng.pick(self._running())
         if machine is None or machine.store is None:
             return None
         machine.store.expire()
         return machine.node
 
     def _cut_controller_off(self) -> str | None:
-        machine = self.luck.pick(self._running())
+        machine = self.rng.pick(self._running())
         if machine is None or machine.store is None:
             return None
         return self._cut_off(machine, machine.store)
 
     def _running(self) -> list[ControllerMachine | None]:
-        running = [self.world.candidates[c] for c in sorted(self.world.candidates)]
+        running = [self.cluster.controllers[c] for c in sorted(self.cluster.controllers)]
         active = self._active()
         return [active, active, *(machine for machine in running if machine.is_up)]
 
     def _lose_reply(self) -> str | None:
-        """The next batch of the controller is carried out in part, and nobody says how far."""
+        """Execute a part of the controller's next batch, and lose the response."""
         machine = self._active()
         if machine is None or machine.store is None:
             return None
-        after = self.luck.between(0, 4)
+        after = self.rng.between(0, 4)
         machine.store.disconnect_during_next_batch(after=after)
         return f"{machine.node}, after {after} requests"
 
     def _cut_off(self, machine: BrokerMachine | ControllerMachine, store: MemoryStore) -> str:
-        """No connection to the store for a while; too long, and the session ends."""
-        length_ms = self.luck.between(200, self.faults.cut_ms_max)
+        """Disconnect from the store for a time; beyond the session timeout, the session expires."""
+        length_ms = self.rng.between(200, self.faults.cut_ms_max)
         timeout_ms = self.faults.session_timeout_ms
-        machine.cut_off_until_ms = self.world.clock.now_ms + length_ms
+        machine.cut_off_until_ms = self.cluster.clock.now_ms + length_ms
         store.disconnect()
         if length_ms > timeout_ms:
             self._later(timeout_ms, store.expire)
@@ -182,21 +224,21 @@ class Mishaps:
     # ---- brokers ----
 
     def _pick_broker(self) -> BrokerMachine | None:
-        machines = self.world.machines
+        machines = self.cluster.machines
         up = [machines[b] for b in sorted(machines) if machines[b].is_up]
         allowed = min(self.faults.brokers_down_max, len(machines) - 2)
         if len(machines) - len(up) >= allowed:
             return None
-        return self.luck.pick(up)
+        return self.rng.pick(up)
 
     def _any_broker(self) -> BrokerMachine | None:
-        machines = self.world.machines
+        machines = self.cluster.machines
         up = [machines[b] for b in sorted(machines) if machines[b].is_up]
-        return self.luck.pick(up) if up else None
+        return self.rng.pick(up) if up else None
 
     def _restart_later(self, machine: BrokerMachine, delay_ms: int) -> None:
         def restart() -> None:
-            # a directory of a running broker stays failed: only a restart reads it again
+            # a directory of a running broker stays failed until a restart
             if not machine.is_up:
                 machine.disks.failed.clear()
                 machine.start()
@@ -207,19 +249,19 @@ class Mishaps:
         machine = self._pick_broker()
         if machine is None:
             return None
-        ends_ms = self.luck.between(0, self.faults.session_timeout_ms)
-        down_ms = self.luck.between(500, self.faults.down_ms_max)
+        ends_ms = self.rng.between(0, self.faults.session_timeout_ms)
+        down_ms = self.rng.between(500, self.faults.down_ms_max)
         machine.crash(session_ends_ms=ends_ms)
         self._restart_later(machine, down_ms)
         return f"{machine.node} for {down_ms} ms"
 
     def _bounce_broker(self) -> str | None:
-        """Down and up again before anybody has looked."""
+        """Restart a broker within a few milliseconds."""
         machine = self._pick_broker()
         if machine is None:
             return None
         machine.crash()
-        self._restart_later(machine, self.luck.between(0, 30))
+        self._restart_later(machine, self.rng.between(0, 30))
         return machine.node
 
     def _shut_broker_down(self) -> str | None:
@@ -227,7 +269,7 @@ class Mishaps:
         if machine is None:
             return None
         machine.shut_down()
-        down_ms = self.luck.between(10_000, self.faults.down_ms_max)
+        down_ms = self.rng.between(10_000, self.faults.down_ms_max)
         self._restart_later(machine, down_ms)
         return f"{machine.node} for {down_ms} ms"
 
@@ -248,11 +290,9 @@ class Mishaps:
         machine = self._any_broker()
         if machine is None or machine.process is None or machine.disks.failed:
             return None
-        name = self.luck.pick(machine.disks.healthy)
+        name = self.rng.pick(machine.disks.healthy)
         machine.process.fail_directory(name)
-        self._later(
-            self.luck.between(5_000, self.faults.down_ms_max), lambda: self._repair(machine)
-        )
+        self._later(self.rng.between(5_000, self.faults.down_ms_max), lambda: self._repair(machine))
         return f"{machine.node} {name}"
 
     def _repair(self, machine: BrokerMachine) -> None:
@@ -264,50 +304,52 @@ class Mishaps:
         machine = self._any_broker()
         if machine is None:
             return None
-        resource = ("disk", machine.id, self.luck.pick(list(machine.disks.logs)))
-        transfers = self.world.transfers
-        transfers.set_capacity(resource, self.faults.slow_disk_bytes_per_second)
-        length_ms = self.luck.between(1_000, self.faults.down_ms_max)
-        self._later(length_ms, lambda: transfers.set_capacity(resource, DISK_BYTES_PER_SECOND))
-        return f"{resource} for {length_ms} ms"
+        name = self.rng.pick(list(machine.disks.logs))
+        set_disk_rate = self.cluster.bandwidth.set_disk_rate
+        set_disk_rate(machine.id, name, self.faults.slow_disk_bytes_per_second)
+        length_ms = self.rng.between(1_000, self.faults.down_ms_max)
+        self._later(length_ms, lambda: set_disk_rate(machine.id, name, None))
+        return f"{machine.node} {name} for {length_ms} ms"
 
     def _jump_clock(self) -> str | None:
         machines: Sequence[BrokerMachine | ControllerMachine] = [
-            *(self.world.machines[b] for b in sorted(self.world.machines)),
-            *(self.world.candidates[c] for c in sorted(self.world.candidates)),
+            *(self.cluster.machines[b] for b in sorted(self.cluster.machines)),
+            *(self.cluster.controllers[c] for c in sorted(self.cluster.controllers)),
         ]
-        machine = self.luck.pick(machines)
+        machine = self.rng.pick(machines)
         most = self.faults.clock_jump_ms_max
-        machine.skew_ms = self.luck.between(-most, most)
+        machine.skew_ms = self.rng.between(-most, most)
         return f"{machine.node} is off by {machine.skew_ms} ms"
 
-    # ---- the network ----
+    # ---- network ----
 
     def _cut_link(self) -> str | None:
-        network = self.world.network
-        nodes = [self.world.machines[b].node for b in sorted(self.world.machines)]
-        others = nodes + [self.world.candidates[c].node for c in sorted(self.world.candidates)]
-        one = self.luck.pick(nodes)
-        other = self.luck.pick([node for node in others if node != one])
-        length_ms = self.luck.between(500, self.faults.cut_ms_max)
+        network = self.cluster.network
+        nodes = [self.cluster.machines[b].node for b in sorted(self.cluster.machines)]
+        others = nodes + [
+            self.cluster.controllers[c].node for c in sorted(self.cluster.controllers)
+        ]
+        one = self.rng.pick(nodes)
+        other = self.rng.pick([node for node in others if node != one])
+        length_ms = self.rng.between(500, self.faults.cut_ms_max)
         network.cut(one, other)
         self._later(length_ms, lambda: network.heal(one, other))
         return f"{one} and {other} for {length_ms} ms"
 
     def _lose_messages(self) -> str | None:
-        conditions = self.world.network.conditions
+        conditions = self.cluster.network.conditions
         conditions.loss = self.faults.loss
         self._later(
-            self.luck.between(500, self.faults.loss_ms_max), lambda: setattr(conditions, "loss", 0)
+            self.rng.between(500, self.faults.loss_ms_max), lambda: setattr(conditions, "loss", 0)
         )
         return f"{self.faults.loss:.0%}"
 
     def _slow_network(self) -> str | None:
-        conditions = self.world.network.conditions
+        conditions = self.cluster.network.conditions
         usual = Conditions().delay_ms_max
         conditions.delay_ms_max = self.faults.slow_delay_ms_max
         self._later(
-            self.luck.between(500, self.faults.loss_ms_max),
+            self.rng.between(500, self.faults.loss_ms_max),
             lambda: setattr(conditions, "delay_ms_max", usual),
         )
         return f"up to {conditions.delay_ms_max} ms"

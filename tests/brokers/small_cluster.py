@@ -1,12 +1,12 @@
-"""The smallest world that simulated brokers can live in: every message takes a millisecond."""
+"""The smallest cluster that simulated brokers can live in: every message takes a millisecond."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from kedge.brokers.around import Fetch, Fetched, IsrChange, IsrDecision
 from kedge.brokers.disks import Disks
-from kedge.brokers.simulated import SimulatedBroker
+from kedge.brokers.environment import FetchRequest, FetchResponse, IsrChange, IsrDecision
+from kedge.brokers.simulated_broker import SimulatedBroker
 from kedge.model import Broker, BrokerId, Leadership, ReplicaAssignment, TopicPartition
 from kedge.model.broker_requests import (
     BrokerAnswer,
@@ -23,7 +23,7 @@ TP = TopicPartition("orders", 0)
 TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 
 
-class SmallWorld:
+class SmallCluster:
     """Some brokers, one partition, and whoever decides about ISR changes."""
 
     def __init__(self, *ids: int) -> None:
@@ -96,32 +96,32 @@ class SmallWorld:
 class Here:
     """The surroundings of one broker."""
 
-    def __init__(self, world: SmallWorld, me: BrokerId) -> None:
-        self.world = world
+    def __init__(self, cluster: SmallCluster, me: BrokerId) -> None:
+        self.cluster = cluster
         self.me = me
 
     @property
     def now_ms(self) -> int:
-        return self.world.clock.now_ms
+        return self.cluster.clock.now_ms
 
     def after(self, delay_ms: int, action: Callable[[], object]) -> object:
-        return self.world.clock.after(delay_ms, action)
+        return self.cluster.clock.after(delay_ms, action)
 
     def fetch(
         self,
         leader: BrokerId,
-        fetch: Fetch,
-        answered: Callable[[Fetched], None],
+        fetch: FetchRequest,
+        answered: Callable[[FetchResponse], None],
         failed: Callable[[], None],
     ) -> None:
         def arrive() -> None:
-            there = self.world.brokers[leader]
+            there = self.cluster.brokers[leader]
             if there.halted:
                 failed()
             else:
                 there.serve_fetch(fetch, back)
 
-        def back(got: Fetched) -> None:
+        def back(got: FetchResponse) -> None:
             self.after(1, lambda: answered(got))
 
         self.after(1, arrive)
@@ -132,16 +132,16 @@ class Here:
         answered: Callable[[IsrDecision], None],
         failed: Callable[[], None],
     ) -> None:
-        self.world.changes.append(change)
-        decision = self.world.decide(change)
+        self.cluster.changes.append(change)
+        decision = self.cluster.decide(change)
         self.after(1, failed if decision is None else lambda: answered(decision))
 
     def announce_failed_directory(self) -> None:
-        self.world.announced.append(self.me)
+        self.cluster.announced.append(self.me)
 
     def min_isr(self, topic: str) -> int:
         assert topic
-        return self.world.min_isr
+        return self.cluster.min_isr
 
 
 def accept(change: IsrChange) -> IsrDecision:
