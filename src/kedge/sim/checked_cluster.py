@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import cast
 
-from kedge.brokers.environment import FetchRequest, FetchResponse
+from kedge.brokers.environment import FetchResponse
 from kedge.brokers.partition_host import Timings
 from kedge.controller.settings import Ibp, Settings
 from kedge.model import Broker, BrokerId, Endpoint, TopicPartition
 from kedge.model.broker_requests import BrokerRequest
-from kedge.sim.bandwidth import BandwidthModel, Hardware
+from kedge.sim.bandwidth import Hardware
 from kedge.sim.broker_machine import BrokerMachine
 from kedge.sim.checkers import Checkers
 from kedge.sim.cluster_metadata import FileJournal, MetadataObserver, VolatileJournal
@@ -24,7 +23,6 @@ from kedge.sim.network import Conditions
 from kedge.sim.operator import OPERATOR
 from kedge.sim.rng import SeededRng
 from kedge.sim.simulated_cluster import ControllerAddress, SimulatedCluster
-from kedge.sim.transfers import Resource
 from kedge.sim.workload import Workload
 from kedge.store.memory import Delivery
 from kedge.store.port import Create, Delete
@@ -59,30 +57,8 @@ class ClusterShape:
         )
 
 
-class ThrottledAtStart(BandwidthModel):
-    """A bandwidth model that applies a throttle config when a copy starts."""
-
-    def set_throttles(self) -> None:
-        """Copies in progress keep their throttle."""
-
-    def _replication_path(
-        self, fetch: FetchRequest, leader: BrokerId, directory: str
-    ) -> list[Resource]:
-        path = super()._replication_path(fetch, leader, directory)
-        for throttle in path[4:]:
-            rate, broker = cast("tuple[str, BrokerId]", throttle)
-            text = self._metadata.broker_config(broker).get(rate)
-            if text is None:
-                path.remove(throttle)
-            else:
-                self.transfers.set_capacity(throttle, float(text))
-        return path
-
-
 class CheckedCluster(SimulatedCluster):
     """A simulated cluster whose every write and acknowledgement is checked."""
-
-    bandwidth_model = ThrottledAtStart
 
     def __init__(
         self,

@@ -59,8 +59,6 @@ class ObservedReply:
 class SimulatedCluster:
     """Brokers, network, store and bandwidth on one virtual clock."""
 
-    bandwidth_model: type[BandwidthModel] = BandwidthModel
-
     def __init__(
         self,
         seed: int,
@@ -80,7 +78,7 @@ class SimulatedCluster:
         self.machines: dict[BrokerId, BrokerMachine] = {}
         self.metadata = ClusterMetadata(self.observer())
         self.metadata.load(journal.tree)
-        self.bandwidth = self.bandwidth_model(self.clock, self.metadata, hardware)
+        self.bandwidth = BandwidthModel(self.clock, self.metadata, hardware)
         self.journal = journal
         journal.committed = self.on_commit
         self.ensemble = MemoryEnsemble(journal=journal, deliver=self.deliver)
