@@ -62,7 +62,7 @@ fuzz: python ## hostile files and frames, 1000 seeds of each kind: SEEDS=1000, F
 	@$(PY) -m tests.fuzz --seeds $(or $(SEEDS),1000) $(if $(FIRST_SEED),--first-seed $(FIRST_SEED))
 
 spark-cluster: python ## a Spark master and two workers on this machine
-	@$(PY) -m kedge.pipeline.cluster
+	@$(PY) -m kedge.pipeline.spark_cluster
 
 soak: install ## real brokers and controllers killed at random: MINUTES=20
 	@$(PY) -m tests.soak --minutes $(or $(MINUTES),20)

@@ -31,7 +31,7 @@ from kedge.files import (
 )
 from kedge.files.parquet_size import parquet_size
 from kedge.model import Snapshot, parse_snapshot
-from kedge.model.arrow import Reader
+from kedge.model.arrow import TableReader
 from tests.model.examples import example
 from tests.model.strategies import snapshots
 
@@ -259,7 +259,7 @@ def test_a_long_text_that_is_in_every_row_is_in_memory_once() -> None:
     assert len(data) < 10_000
     read = read_parquet(data)
     assert read.nbytes < 2_000_000
-    names, index = Reader(read, "t").every_text("topic")
+    names, index = TableReader(read, "t").required_strings("topic")
     assert names == [text]
     assert index.tolist() == [0] * 500
 
@@ -299,7 +299,7 @@ def test_texts_of_a_dictionary_read_like_plain_ones(rows: list[str | None], repe
     if repeated:  # every text twice in the dictionary, and one that no row has
         words = [*coded.dictionary.to_pylist(), *coded.dictionary.to_pylist(), "unused"]
         coded = pa.DictionaryArray.from_arrays(coded.indices, pa.array(words, pa.string()))
-    results = [Reader(pa.table({"t": each}), "t").texts("t") for each in (plain, coded)]
+    results = [TableReader(pa.table({"t": each}), "t").strings("t") for each in (plain, coded)]
     assert results[0][0] == results[1][0]
     assert results[0][1].tolist() == results[1][1].tolist()
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
+from secrets import token_bytes
 
 from kedge.model import Broker, BrokerId, Endpoint, Leadership, ReplicaAssignment, TopicPartition
-from kedge.runtime.carrier import new_topic_id
 from kedge.store.port import Children, Create, Delete, GetChildren, Request, SetData, Store
 from kedge.store.znodes import (
     BrokerRegistration,
@@ -21,6 +21,7 @@ from kedge.store.znodes import (
     state_path,
     topic_path,
 )
+from kedge.topics import new_topic_id
 
 BROKERS = 6
 _TOGETHER = 10_000
@@ -49,7 +50,7 @@ class Topic:
     def record(self) -> bytes:
         """The topic's node."""
         assigned = {p: ReplicaAssignment(self.replicas(p)) for p in range(self.partitions)}
-        return encode_topic(TopicAssignment(assigned, new_topic_id()))
+        return encode_topic(TopicAssignment(assigned, new_topic_id(token_bytes)))
 
     def states(self) -> Iterator[tuple[TopicPartition, Leadership]]:
         """What a controller has decided about it before: every first replica leads."""

@@ -1,4 +1,4 @@
-"""`python -m bench.pipeline --sizes S,M`: the figures of some sizes and engines, and no page."""
+"""`python -m bench.pipeline --sizes S,M`: print the roll-up of some sizes and engines."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench.pipeline import HEAP
-from bench.pipeline.sides import SIDES, measured
+from bench.pipeline.engines import ENGINES, measured
+from bench.pipeline.rollup import HEAP
 from kedge.pipeline.generator import generate
 
 
@@ -16,14 +16,14 @@ def main() -> int:
     """Measure and print."""
     options = argparse.ArgumentParser(prog="python -m bench.pipeline")
     options.add_argument("--sizes", default="S,M")
-    options.add_argument("--sides", default=",".join(SIDES))
+    options.add_argument("--engines", default=",".join(ENGINES))
     options.add_argument("--rounds", type=int, default=2)
     asked = options.parse_args()
     with tempfile.TemporaryDirectory(prefix="kedge-bench-") as scratch:
         for size in asked.sizes.split(","):
             directory = Path(scratch) / size
             expected = generate(directory, size=size)
-            for name in asked.sides.split(","):
+            for name in asked.engines.split(","):
                 found = measured(name, directory, expected, heap=HEAP, rounds=asked.rounds)
                 walls, cpus = ([f"{one:.1f}" for one in s] for s in (found.walls, found.cpus))
                 print(f"{size} {found.title:<22} s {walls} CPU s {cpus} {found.rss_mb:.0f} MB")

@@ -48,9 +48,9 @@ from kedge.store.port import (
     GetData,
     Multi,
     Node,
-    Notice,
     SetData,
     Store,
+    StoreEvent,
     WatchFired,
 )
 from kedge.store.znodes import (
@@ -239,7 +239,7 @@ class World:
         while self.heard.get(timeout=PATIENCE_S) != marker:
             pass
 
-    def hear(self, notice: Notice) -> None:
+    def hear(self, notice: StoreEvent) -> None:
         self.loop.hear(notice)
         if isinstance(notice, WatchFired):
             self.heard.put(notice.path)

@@ -12,7 +12,7 @@ from kazoo.client import KazooClient
 
 from kedge.store.journal import Journal
 from kedge.store.memory import MemoryEnsemble, MemoryStore
-from kedge.store.port import Change, Create, Exists, Notice, Store, WatchFired
+from kedge.store.port import Change, Create, Exists, Store, StoreEvent, WatchFired
 from kedge.store.zookeeper import ZooKeeperStore
 
 PATIENCE_S = 30.0
@@ -81,13 +81,13 @@ class Ears:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._notices: queue.Queue[Notice] = queue.Queue()
+        self._notices: queue.Queue[StoreEvent] = queue.Queue()
         store.listen(self._notices.put)
 
-    def next(self) -> Notice:
+    def next(self) -> StoreEvent:
         return self._notices.get(timeout=PATIENCE_S)
 
-    def heard(self) -> list[Notice]:
+    def heard(self) -> list[StoreEvent]:
         marker = f"/marker-{next(self._markers)}"
         self._store.batch([Exists(marker, watch=True), Create(marker)])
         return list(iter(self.next, WatchFired(marker, Change.CREATED)))

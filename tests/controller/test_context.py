@@ -99,6 +99,12 @@ class ContextMachine(RuleBasedStateMachine):
             if p in context.leaderships
         )
         assert context.preferred_replica_imbalance_count == skewed
+        lacking = sum(
+            len(context.leaderships[p].isr) < len(set(a.replicas) - set(a.adding))
+            for p, a in kept.items()
+            if p in context.leaderships
+        )
+        assert context.under_replicated_count == lacking
         offline = list(context.partition_states.values()).count(PartitionState.OFFLINE)
         assert context.offline_partition_count == offline
 

@@ -126,6 +126,23 @@ def test_a_replica_outside_the_isr_writes_nothing_but_refreshes_the_record() -> 
     assert stage.told_to_lead() == [(1, "t-0", 1, 0, False)]
 
 
+@pytest.mark.parametrize(("safer", "isr"), [(True, (1,)), (False, (3,))])
+def test_the_last_replica_of_an_isr_stays_though_a_broker_without_a_replica_is_in_it(
+    safer: bool, isr: tuple[int, ...]
+) -> None:
+    stage = Stage(safer=safer)
+    where = stage.add("t-0", [1], isr=[1, 3])
+    stage.run(move_replicas(stage.context, {BrokerId(1): [where]}, ReplicaState.OFFLINE))
+    assert (stage.stored[where].leader, stage.stored[where].isr) == (-1, isr)
+
+
+def test_a_leader_without_a_replica_stays_when_the_last_replica_leaves_the_isr() -> None:
+    stage = Stage()
+    where = stage.add("t-0", [1], isr=[3, 1], leader=3)
+    stage.run(move_replicas(stage.context, {BrokerId(1): [where]}, ReplicaState.OFFLINE))
+    assert (stage.stored[where].leader, stage.stored[where].isr) == (3, (3,))
+
+
 def test_replicas_leaving_together_leave_in_the_order_of_their_ids() -> None:
     stage = Stage()
     where = stage.add("t-0", [3, 2, 1])

@@ -353,12 +353,36 @@ def test_a_topic_whose_replica_was_in_sync_before_phase_a_can_be_deleted() -> No
     assert DeleteTopic("t") in stage.effects
 
 
-def test_added_replicas_of_a_partition_without_a_first_leader_exist() -> None:
-    stage = Stage()
+def never_led(*, safer: bool = True) -> tuple[Stage, TopicPartition]:
+    stage = Stage(registered=(2, 3), safer=safer)
     where = stage.add("t-0", [1])
     del stage.context.leaderships[where], stage.stored[where]
-    assert order(stage, where, 2) is ErrorCode.UNKNOWN_SERVER_ERROR
-    assert stage.context.assignment(where).adding == brokers(2)
+    stage.context.set_partition_state(where, PartitionState.NEW)
+    return stage, where
+
+
+def test_a_partition_that_never_had_a_leader_gets_one_by_its_move() -> None:
+    stage, where = never_led()
+    assert order(stage, where, 2, 3) is ErrorCode.NONE
+    assert stage.topics["t"][where] == ReplicaAssignment(brokers(2, 3))
+    assert (stage.stored[where].leader, stage.stored[where].isr) == (2, brokers(2, 3))
+    for broker in brokers(2, 3):
+        assert stage.context.replica_state(broker, where) is ReplicaState.ONLINE
+
+
+def test_as_kafka_a_partition_that_never_had_a_leader_cannot_move() -> None:
+    stage, where = never_led(safer=False)
+    assert order(stage, where, 2, 3) is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert stage.context.assignment(where).adding == brokers(2, 3)
+    assert stage.context.replica_state(BrokerId(2), where) is ReplicaState.NON_EXISTENT
+
+
+def test_added_replicas_exist_although_none_can_lead_yet() -> None:
+    stage, where = never_led()
+    stage.context.remove_brokers(brokers(2, 3))
+    stage.plan = {where: brokers(2, 3)}
+    stage.run(on_reassignment_planned(stage.context))
+    assert stage.context.assignment(where).adding == brokers(2, 3)
     assert stage.context.replica_state(BrokerId(2), where) is ReplicaState.NEW
 
 

@@ -13,11 +13,25 @@ from typing import Any
 from kedge.protocol.messages import CreateTopicsResponse
 from kedge.topics import Op
 from tests.endpoint.client import Client
-from tests.endpoint.orders import Topic, counted, create_all, placed
-from tests.endpoint.test_cluster import metadata_of
-from tests.endpoint.test_configs import BROKER, TOPIC, Entry, Step, alter, describe, replace
-from tests.endpoint.test_moves import elect, reassign
-from tests.endpoint.test_topics import delete, expand
+from tests.endpoint.requests import (
+    BROKER,
+    TOPIC,
+    Entry,
+    Step,
+    Topic,
+    alter,
+    counted,
+    create_all,
+    delete,
+    describe,
+    elect,
+    expand,
+    listed,
+    metadata_of,
+    placed,
+    reassign,
+    replace,
+)
 
 RATE = "leader.replication.throttled.rate"
 SHOWN = (
@@ -273,3 +287,48 @@ def moves_and_elections() -> Iterator[Named]:
     yield "elect elsewhere", lambda t: elect(t.other, ("t", 0))
     yield "elect elsewhere as of old", lambda t: elect(t.other, ("t", 0), version=0)
     yield "elect everywhere", lambda t: elect(t.controller)
+
+
+# ---- no time to wait -----------------------------------------------------------------------------
+
+
+def without_time() -> Iterator[Named]:
+    """Every request that has a timeout, with a timeout of 0 ms."""
+    yield "three topics", lambda t: made(create_all(t.controller, *THREE))
+    yield "settle", lambda t: leaders(t.controller)
+    late = counted("late", 1, 1)
+    yield "create", lambda t: made(create_all(t.controller, late, timeout_ms=0))
+    yield "settle", lambda t: known_errors(t.controller, "late")
+    yield "create again", lambda t: made(create_all(t.controller, late, timeout_ms=0))
+    other = counted("other", 1, 1)
+    yield (
+        "validate",
+        lambda t: made(create_all(t.controller, other, timeout_ms=0, validate_only=True)),
+    )
+    yield "create elsewhere", lambda t: made(create_all(t.other, other, timeout_ms=0))
+    grown = ("t", 3, [[3, 1]])
+    yield (
+        "validate an expansion",
+        lambda t: expand(t.controller, grown, timeout_ms=0, validate_only=True),
+    )
+    yield "expand", lambda t: expand(t.controller, grown, ("x", 2, None), timeout_ms=0)
+    yield "settle", lambda t: leaders(t.controller)
+    yield "expand elsewhere", lambda t: expand(t.other, grown, timeout_ms=0)
+    yield "list all moves", lambda t: listed(t.controller, timeout_ms=0)
+    yield "list some moves", lambda t: listed(t.controller, ("t", 0), ("x", 0), timeout_ms=0)
+    moves = {("t", 0): [2, 1], ("t", 1): None, ("x", 0): [1], ("u", 0): [9]}
+    yield "reassign", lambda t: reassign(t.controller, moves, version=0, timeout_ms=0)
+    yield "reassign elsewhere", lambda t: reassign(t.other, moves, version=0, timeout_ms=0)
+    yield "settle", lambda t: leaders(t.controller)
+    yield "elect uncleanly", lambda t: elect(t.controller, ("t", 0), kind=1, timeout_ms=0)
+    yield "elect", lambda t: elect(t.controller, ("t", 0), ("u", 0), ("x", 0), timeout_ms=0)
+    yield "settle", lambda t: leaders(t.controller)
+    yield "elect again", lambda t: elect(t.controller, ("t", 0), ("u", 0), timeout_ms=0)
+    yield "elect elsewhere", lambda t: elect(t.other, ("t", 0), timeout_ms=0)
+    yield "elect everywhere", lambda t: elect(t.controller, timeout_ms=0)
+    yield "delete", lambda t: delete(t.controller, "t", "x", "n o", timeout_ms=0)
+    yield "delete elsewhere", lambda t: delete(t.other, "u", timeout_ms=0)
+
+
+def known_errors(client: Client, *names: str) -> list[tuple[str | None, int]]:
+    return [(topic.name, topic.error_code) for topic in metadata_of(client, *names).topics]

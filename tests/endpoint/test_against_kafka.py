@@ -1,9 +1,9 @@
-"""The same requests to three real brokers of Kafka 3.9 and to a lab: the same answers."""
+"""The same requests to three real brokers of Kafka 3.9 and to the endpoint: the same answers."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +13,20 @@ from jvm.clusters import zookeeper_cluster
 from kedge.model import BrokerId
 from kedge.protocol.messages import MetadataRequest, MetadataResponse
 from kedge.topics import AutoCreate
-from tests.endpoint.battery import Talk, battery
+from tests.endpoint.battery import Named, Talk, battery, without_time
 from tests.endpoint.client import Client
-from tests.endpoint.lab import ClusterSettings, lab
+from tests.endpoint.endpoint_cluster import ClusterSettings, endpoint_cluster
 
 PATIENCE_S = 5.0
 
 
-def answers(talk: Talk, expected: list[tuple[str, Any]] | None = None) -> list[tuple[str, Any]]:
+def answers(
+    talk: Talk, steps: Iterable[Named], expected: list[tuple[str, Any]] | None = None
+) -> list[tuple[str, Any]]:
     """Every step's answer. Where something has to settle first, the answer is asked for until it
     is as expected, or does not change any more."""
     found: list[tuple[str, Any]] = []
-    for index, (name, act) in enumerate(battery()):
+    for index, (name, act) in enumerate(steps):
         if name == "settle":
             wanted = None if expected is None else expected[index][1]
             found.append((name, settled(lambda act=act: act(talk), wanted)))
@@ -55,19 +57,22 @@ def who_is_there(port: int) -> tuple[int, dict[int, int]]:
 
 
 @pytest.mark.real
-def test_a_lab_answers_as_kafka_does(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("steps", "count"), [(battery, 100), (without_time, 20)])
+def test_the_endpoint_answers_as_kafka_does(
+    tmp_path: Path, steps: Callable[[], Iterator[Named]], count: int
+) -> None:
     with zookeeper_cluster(tmp_path) as real:
         bootstrap = int(real.bootstrap.split(",")[0].split(":")[1])
         controller, ports = who_is_there(bootstrap)
         other = 3 if controller == 2 else 2
         with Client(ports[controller]) as one, Client(ports[other]) as two:
-            kafka = answers(Talk(one, two, controller, other))
+            kafka = answers(Talk(one, two, controller, other), steps())
     settings = ClusterSettings(auto_create=AutoCreate(enabled=False))
     with (
-        lab(controller=controller, settings=settings) as cluster,
+        endpoint_cluster(controller=controller, settings=settings) as cluster,
         Client(cluster.ports[BrokerId(controller)]) as one,
         Client(cluster.ports[BrokerId(other)]) as two,
     ):
-        kedge = answers(Talk(one, two, controller, other), kafka)
-    assert len(kafka) > 100
+        kedge = answers(Talk(one, two, controller, other), steps(), kafka)
+    assert len(kafka) > count
     assert kedge == kafka

@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 
 from kedge.protocol import APIS, Api
 from tests.endpoint.client import Client
-from tests.endpoint.lab import Lab, lab
-from tests.endpoint.orders import create
+from tests.endpoint.endpoint_cluster import EndpointCluster, endpoint_cluster
+from tests.endpoint.requests import create
 from tests.protocol.strategies import messages
 
 CASES = [(api, version) for api in APIS.values() for version in (api.oldest, api.newest)]
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Lab]:
-    with lab() as made, Client(made.ports[made.controller]) as client:
+def cluster() -> Iterator[EndpointCluster]:
+    with endpoint_cluster() as made, Client(made.ports[made.controller]) as client:
         create(client, "t", [[1, 2], [2, 3]])
         yield made
 
@@ -31,7 +31,9 @@ def cluster() -> Iterator[Lab]:
     max_examples=8,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
-def test_any_request_is_answered(cluster: Lab, case: tuple[Api, int], data: st.DataObject) -> None:
+def test_any_request_is_answered(
+    cluster: EndpointCluster, case: tuple[Api, int], data: st.DataObject
+) -> None:
     api, version = case
     request: Any = data.draw(messages(api.request, version))
     if hasattr(request, "timeout_ms"):

@@ -13,7 +13,7 @@ from confluent_kafka import TopicPartition as Partition
 from confluent_kafka import admin as confluent_admin
 
 from kedge.model.error_codes import ErrorCode
-from tests.endpoint.lab import Lab, lab
+from tests.endpoint.endpoint_cluster import EndpointCluster, endpoint_cluster
 
 with warnings.catch_warnings():
     # as in kedge.protocol.messages
@@ -26,8 +26,8 @@ ca: Any = confluent_admin  # it does not say what it exports
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Lab]:
-    with lab(racks=True) as made:
+def cluster() -> Iterator[EndpointCluster]:
+    with endpoint_cluster(racks=True) as made:
         yield made
 
 
@@ -35,18 +35,20 @@ def cluster() -> Iterator[Lab]:
 
 
 @pytest.fixture(scope="module")
-def python_admin(cluster: Lab) -> Iterator[Any]:
+def python_admin(cluster: EndpointCluster) -> Iterator[Any]:
     with closing(kafka_python.KafkaAdminClient(bootstrap_servers=cluster.bootstrap)) as admin:
         yield admin
 
 
-def test_kafka_python_sees_the_cluster(cluster: Lab, python_admin: Any) -> None:
+def test_kafka_python_sees_the_cluster(cluster: EndpointCluster, python_admin: Any) -> None:
     found = python_admin.describe_cluster()
     assert (found["cluster_id"], found["controller_id"]) == ("lab-cluster-id", 1)
     assert {b["broker_id"]: b["rack"] for b in found["brokers"]} == {1: "a", 2: "b", 3: "a"}
 
 
-def test_kafka_python_creates_expands_and_deletes(cluster: Lab, python_admin: Any) -> None:
+def test_kafka_python_creates_expands_and_deletes(
+    cluster: EndpointCluster, python_admin: Any
+) -> None:
     python_admin.create_topics({"py-t": {"num_partitions": 2, "replication_factor": 2}})
     python_admin.create_partitions({"py-t": 4})
     (topic,) = python_admin.describe_topics(["py-t"])
@@ -60,7 +62,7 @@ def test_kafka_python_creates_expands_and_deletes(cluster: Lab, python_admin: An
     assert "py-t" not in python_admin.list_topics()
 
 
-def test_kafka_python_configures(cluster: Lab, python_admin: Any) -> None:
+def test_kafka_python_configures(cluster: EndpointCluster, python_admin: Any) -> None:
     python_admin.create_topics({"py-c": {"num_partitions": 1, "replication_factor": 1}})
     topic = kafka_python.ConfigResourceType.TOPIC
     resource = kafka_python.ConfigResource(topic, "py-c", configs={"retention.ms": "5"})
@@ -71,7 +73,7 @@ def test_kafka_python_configures(cluster: Lab, python_admin: Any) -> None:
     assert "retention.ms=x" in str(python_admin.alter_configs([wrong]))
 
 
-def test_kafka_python_moves_and_elects(cluster: Lab, python_admin: Any) -> None:
+def test_kafka_python_moves_and_elects(cluster: EndpointCluster, python_admin: Any) -> None:
     python_admin.create_topics({"py-m": {"assignments": {0: [1, 2]}}})
     tp = TopicPartition("py-m", 0)
     python_admin.alter_partition_reassignments({tp: [3, 2]})
@@ -84,7 +86,7 @@ def test_kafka_python_moves_and_elects(cluster: Lab, python_admin: Any) -> None:
     assert [p["leader_id"] for p in topic["partitions"]] == [3]
 
 
-def test_kafka_python_looks_into_directories(cluster: Lab, python_admin: Any) -> None:
+def test_kafka_python_looks_into_directories(cluster: EndpointCluster, python_admin: Any) -> None:
     python_admin.create_topics({"py-d": {"assignments": {0: [2]}}})
     cluster.until(lambda: "py-d" in str(python_admin.describe_log_dirs(brokers=[2])))
     assert "py-d" not in str(python_admin.describe_log_dirs(brokers=[1]))
@@ -94,7 +96,7 @@ def test_kafka_python_looks_into_directories(cluster: Lab, python_admin: Any) ->
 
 
 @pytest.fixture(scope="module")
-def confluent(cluster: Lab) -> Any:
+def confluent(cluster: EndpointCluster) -> Any:
     return ca.AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
 
 

@@ -25,19 +25,16 @@ from kedge.protocol.messages import (
 )
 from kedge.topics import AutoCreate, InternalTopic
 from tests.endpoint.client import Client
-from tests.endpoint.lab import ClusterSettings, Lab, lab
-from tests.endpoint.orders import create
-
-
-def metadata_of(client: Client, *names: str, version: int | None = None) -> MetadataResponse:
-    topics = [MetadataRequest.MetadataRequestTopic(name=name) for name in names]
-    request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
-    return client.ask(request, MetadataResponse, version)
+from tests.endpoint.endpoint_cluster import ClusterSettings, EndpointCluster, endpoint_cluster
+from tests.endpoint.requests import create, metadata_of
 
 
 @pytest.mark.parametrize("version", range(5))
 def test_api_versions_lists_all_that_is_understood(version: int) -> None:
-    with lab(brokers=1) as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with (
+        endpoint_cluster(brokers=1) as cluster,
+        Client(cluster.ports[cluster.controller]) as client,
+    ):
         request = ApiVersionsRequest(client_software_name="x", client_software_version="1")
         answer = client.ask(request, ApiVersionsResponse, version)
         found = {k.api_key: (k.min_version, k.max_version) for k in answer.api_keys}
@@ -45,7 +42,10 @@ def test_api_versions_lists_all_that_is_understood(version: int) -> None:
 
 
 def test_api_versions_of_an_unknown_version_is_answered_in_version_0() -> None:
-    with lab(brokers=1) as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with (
+        endpoint_cluster(brokers=1) as cluster,
+        Client(cluster.ports[cluster.controller]) as client,
+    ):
         header = b"\x00\x12\x00\x63" + (9).to_bytes(4, "big") + b"\x00\x01x\x00" + b"whatever"
         client.socket.sendall(len(header).to_bytes(4, "big") + header)
         reader = Reader(client.receive())
@@ -58,7 +58,10 @@ def test_api_versions_of_an_unknown_version_is_answered_in_version_0() -> None:
 
 @pytest.mark.parametrize("version", range(14))
 def test_metadata_tells_brokers_controller_and_topics(version: int) -> None:
-    with lab(racks=True) as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with (
+        endpoint_cluster(racks=True) as cluster,
+        Client(cluster.ports[cluster.controller]) as client,
+    ):
         create(client, "t", [[2, 1], [3, 2]])
         answer = metadata_of(client, "t", version=version)
         assert [b.node_id for b in answer.brokers] == [1, 2, 3]
@@ -76,7 +79,10 @@ def test_metadata_tells_brokers_controller_and_topics(version: int) -> None:
 
 
 def test_metadata_of_all_topics_is_null_and_of_none_is_empty() -> None:
-    with lab(brokers=1) as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with (
+        endpoint_cluster(brokers=1) as cluster,
+        Client(cluster.ports[cluster.controller]) as client,
+    ):
         create(client, "b", [[1]])
         create(client, "a", [[1]])
         everything = client.ask(MetadataRequest(topics=None), MetadataResponse)
@@ -87,7 +93,10 @@ def test_metadata_of_all_topics_is_null_and_of_none_is_empty() -> None:
 
 
 def test_topics_are_found_by_id() -> None:
-    with lab(brokers=1) as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with (
+        endpoint_cluster(brokers=1) as cluster,
+        Client(cluster.ports[cluster.controller]) as client,
+    ):
         create(client, "t", [[1]])
         known = metadata_of(client, "t").topics[0].topic_id
         assert known is not None
@@ -105,7 +114,10 @@ def test_topics_are_found_by_id() -> None:
 
 
 def test_unknown_topics_are_told_apart_from_impossible_ones() -> None:
-    with lab(brokers=1) as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with (
+        endpoint_cluster(brokers=1) as cluster,
+        Client(cluster.ports[cluster.controller]) as client,
+    ):
         answer = metadata_of(client, "no", "n o", "no")
         assert [(t.name, t.error_code) for t in answer.topics] == [
             ("no", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
@@ -114,7 +126,7 @@ def test_unknown_topics_are_told_apart_from_impossible_ones() -> None:
 
 
 def test_a_partition_without_a_leader_is_shown_so() -> None:
-    with lab() as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with endpoint_cluster() as cluster, Client(cluster.ports[cluster.controller]) as client:
         create(client, "lost", [[2]])
         create(client, "kept", [[2, 1]])
         cluster.stop(2)
@@ -126,7 +138,10 @@ def test_a_partition_without_a_leader_is_shown_so() -> None:
 
 
 def test_authorized_operations_are_told_when_asked_for() -> None:
-    with lab(brokers=1) as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with (
+        endpoint_cluster(brokers=1) as cluster,
+        Client(cluster.ports[cluster.controller]) as client,
+    ):
         create(client, "t", [[1]])
         topics = [MetadataRequest.MetadataRequestTopic(name="t")]
         asked = MetadataRequest(topics=topics, include_topic_authorized_operations=True)
@@ -138,8 +153,8 @@ def test_authorized_operations_are_told_when_asked_for() -> None:
 
 @pytest.mark.parametrize("node", [1, 2, 3])
 def test_every_node_describes_the_same_cluster(node: int) -> None:
-    with lab(racks=True) as cluster, Client(cluster.ports[BrokerId(node)]) as client:
-        cluster.until(lambda: len(cluster.images.image(BrokerId(node)).brokers) == 3)
+    with endpoint_cluster(racks=True) as cluster, Client(cluster.ports[BrokerId(node)]) as client:
+        cluster.until(lambda: len(cluster.images.cache(BrokerId(node)).brokers) == 3)
         asked = DescribeClusterRequest(include_cluster_authorized_operations=True)
         answer = client.ask(asked, DescribeClusterResponse)
         assert (answer.error_code, answer.cluster_id, answer.controller_id) == (
@@ -152,7 +167,10 @@ def test_every_node_describes_the_same_cluster(node: int) -> None:
 
 
 def test_controllers_cannot_be_described_by_a_broker() -> None:
-    with lab(brokers=1) as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with (
+        endpoint_cluster(brokers=1) as cluster,
+        Client(cluster.ports[cluster.controller]) as client,
+    ):
         answer = client.ask(DescribeClusterRequest(endpoint_type=2), DescribeClusterResponse, 1)
         assert answer.error_code == ErrorCode.MISMATCHED_ENDPOINT_TYPE
 
@@ -182,7 +200,10 @@ def pages(client: Client, limit: int, *names: str) -> list[list[tuple[str, list[
 
 
 def test_topics_come_page_by_page_in_order() -> None:
-    with lab(brokers=1) as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with (
+        endpoint_cluster(brokers=1) as cluster,
+        Client(cluster.ports[cluster.controller]) as client,
+    ):
         create(client, "b", [[1]] * 3)
         create(client, "a", [[1]] * 2)
         assert pages(client, 2000) == [[("a", [0, 1]), ("b", [0, 1, 2])]]
@@ -192,7 +213,10 @@ def test_topics_come_page_by_page_in_order() -> None:
 
 
 def test_a_topic_that_is_not_there_is_refused_beside_the_others() -> None:
-    with lab(brokers=1) as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with (
+        endpoint_cluster(brokers=1) as cluster,
+        Client(cluster.ports[cluster.controller]) as client,
+    ):
         create(client, "t", [[1]])
         topics = [DescribeTopicPartitionsRequest.TopicRequest(name=n) for n in ("x", "t", "n o")]
         request = DescribeTopicPartitionsRequest(topics=topics)
@@ -205,7 +229,10 @@ def test_a_topic_that_is_not_there_is_refused_beside_the_others() -> None:
 
 
 def test_a_cursor_before_the_first_partition_is_refused() -> None:
-    with lab(brokers=1) as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with (
+        endpoint_cluster(brokers=1) as cluster,
+        Client(cluster.ports[cluster.controller]) as client,
+    ):
         request = DescribeTopicPartitionsRequest(
             topics=[DescribeTopicPartitionsRequest.TopicRequest(name="t")],
             cursor=DescribeTopicPartitionsRequest.Cursor(topic_name="t", partition_index=-1),
@@ -221,20 +248,23 @@ def small_internal_topics() -> ClusterSettings:
     return ClusterSettings(auto_create=AutoCreate(enabled=False, offsets=InternalTopic(4, 1)))
 
 
-def coordinator_of(cluster: Lab, client: Client, group: str) -> FindCoordinatorResponse:
+def coordinator_of(cluster: EndpointCluster, client: Client, group: str) -> FindCoordinatorResponse:
     request = FindCoordinatorRequest(coordinator_keys=[group], key=group)
     return client.ask(request, FindCoordinatorResponse, 4)
 
 
 def test_there_are_no_groups() -> None:
-    with lab(brokers=1) as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with (
+        endpoint_cluster(brokers=1) as cluster,
+        Client(cluster.ports[cluster.controller]) as client,
+    ):
         answer = client.ask(ListGroupsRequest(), ListGroupsResponse)
         assert (answer.error_code, answer.groups) == (0, [])
 
 
 def test_looking_for_a_coordinator_creates_its_topic_whatever_the_brokers_say() -> None:
     with (
-        lab(settings=small_internal_topics()) as cluster,
+        endpoint_cluster(settings=small_internal_topics()) as cluster,
         Client(cluster.ports[cluster.controller]) as client,
     ):
         first = coordinator_of(cluster, client, "g").coordinators[0]

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pytest
 
 from kedge.endpoint import ResourceType
 from kedge.model import BrokerId, TopicPartition
 from kedge.model.error_codes import ErrorCode
 from kedge.protocol.messages import (
-    AlterConfigsRequest,
-    AlterConfigsResponse,
     DescribeConfigsRequest,
     DescribeConfigsResponse,
     IncrementalAlterConfigsRequest,
@@ -20,56 +16,11 @@ from kedge.protocol.messages import (
 from kedge.store.znodes import decode_config
 from kedge.topics import Defaults, FrozenConfigs, Op
 from tests.endpoint.client import Client
-from tests.endpoint.lab import ClusterSettings, Lab, lab
-from tests.endpoint.orders import create
-
-Entry = DescribeConfigsResponse.DescribeConfigsResult.DescribeConfigsResourceResult
-Step = tuple[str, Op, str | None]
-
-TOPIC, BROKER = ResourceType.TOPIC, ResourceType.BROKER
+from tests.endpoint.endpoint_cluster import ClusterSettings, EndpointCluster, endpoint_cluster
+from tests.endpoint.requests import BROKER, TOPIC, Step, alter, create, describe, replace
 
 
-def describe(
-    client: Client, kind: int, name: str, keys: Sequence[str] | None = None, version: int = 4
-) -> tuple[int, dict[str, Entry]]:
-    resource = DescribeConfigsRequest.DescribeConfigsResource(
-        resource_type=kind,
-        resource_name=name,
-        configuration_keys=None if keys is None else list(keys),
-    )
-    request = DescribeConfigsRequest(resources=[resource], include_synonyms=True)
-    (result,) = client.ask(request, DescribeConfigsResponse, version).results
-    return result.error_code, {entry.name: entry for entry in result.configs}
-
-
-def alter(
-    client: Client, kind: int, name: str, *steps: Step, validate_only: bool = False
-) -> tuple[int, str | None]:
-    resource = IncrementalAlterConfigsRequest.AlterConfigsResource
-    configs = [
-        resource.AlterableConfig(name=n, config_operation=op.value, value=v) for n, op, v in steps
-    ]
-    request = IncrementalAlterConfigsRequest(
-        resources=[resource(resource_type=kind, resource_name=name, configs=configs)],
-        validate_only=validate_only,
-    )
-    (result,) = client.ask(request, IncrementalAlterConfigsResponse).responses
-    return result.error_code, result.error_message
-
-
-def replace(client: Client, kind: int, name: str, **configs: str | None) -> int:
-    resource = AlterConfigsRequest.AlterConfigsResource
-    entries = [
-        resource.AlterableConfig(name=n.replace("__", "."), value=v) for n, v in configs.items()
-    ]
-    request = AlterConfigsRequest(
-        resources=[resource(resource_type=kind, resource_name=name, configs=entries)]
-    )
-    (result,) = client.ask(request, AlterConfigsResponse).responses
-    return result.error_code
-
-
-def stored(cluster: Lab, entity: str) -> dict[str, str]:
+def stored(cluster: EndpointCluster, entity: str) -> dict[str, str]:
     return decode_config(cluster.data(f"/config/{entity}"), entity)
 
 
@@ -78,10 +29,10 @@ def stored(cluster: Lab, entity: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("version", range(1, 5))
 def test_a_topics_configs_tell_where_they_come_from(version: int) -> None:
-    with lab() as cluster, Client(cluster.ports[BrokerId(2)]) as client:
+    with endpoint_cluster() as cluster, Client(cluster.ports[BrokerId(2)]) as client:
         with Client(cluster.ports[cluster.controller]) as controller:
             create(controller, "t", [[1]])
-        cluster.until(lambda: "t" in cluster.images.image(BrokerId(2)).topics)
+        cluster.until(lambda: "t" in cluster.images.cache(BrokerId(2)).topics)
         assert alter(client, TOPIC, "t", ("cleanup.policy", Op.SET, "compact")) == (0, None)
         assert alter(client, BROKER, "", ("log.cleanup.policy", Op.SET, "delete,compact"))[0] == 0
         code, entries = describe(client, TOPIC, "t", version=version)
@@ -97,14 +48,20 @@ def test_a_topics_configs_tell_where_they_come_from(version: int) -> None:
 
 
 def test_only_the_configs_asked_for_are_described() -> None:
-    with lab(brokers=1) as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with (
+        endpoint_cluster(brokers=1) as cluster,
+        Client(cluster.ports[cluster.controller]) as client,
+    ):
         create(client, "t", [[1]])
         assert list(describe(client, TOPIC, "t", ["retention.ms", "nope"])[1]) == ["retention.ms"]
         assert list(describe(client, TOPIC, "t", [])[1]) == []
 
 
 def test_configs_of_what_is_not_there_are_refused() -> None:
-    with lab(brokers=1) as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with (
+        endpoint_cluster(brokers=1) as cluster,
+        Client(cluster.ports[cluster.controller]) as client,
+    ):
         assert describe(client, TOPIC, "x") == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, {})
         assert describe(client, TOPIC, "n o") == (ErrorCode.INVALID_TOPIC_EXCEPTION, {})
         assert describe(client, 77, "x") == (ErrorCode.INVALID_REQUEST, {})
@@ -115,7 +72,10 @@ def test_configs_of_what_is_not_there_are_refused() -> None:
 
 
 def test_steps_are_merged_and_announced() -> None:
-    with lab(brokers=1) as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with (
+        endpoint_cluster(brokers=1) as cluster,
+        Client(cluster.ports[cluster.controller]) as client,
+    ):
         create(client, "t", [[1]])
         steps = ("retention.ms", Op.SET, "5"), ("cleanup.policy", Op.APPEND, "compact")
         assert alter(client, TOPIC, "t", *steps) == (0, None)
@@ -133,7 +93,10 @@ def test_steps_are_merged_and_announced() -> None:
 
 
 def test_the_last_override_leaves_an_empty_node() -> None:
-    with lab(brokers=1) as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with (
+        endpoint_cluster(brokers=1) as cluster,
+        Client(cluster.ports[cluster.controller]) as client,
+    ):
         create(client, "t", [[1]])
         alter(client, TOPIC, "t", ("retention.ms", Op.SET, "5"))
         alter(client, TOPIC, "t", ("retention.ms", Op.DELETE, None))
@@ -151,7 +114,10 @@ def test_the_last_override_leaves_an_empty_node() -> None:
     ],
 )
 def test_steps_that_cannot_be_leave_everything_as_it_was(steps: list[Step], code: int) -> None:
-    with lab(brokers=1) as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with (
+        endpoint_cluster(brokers=1) as cluster,
+        Client(cluster.ports[cluster.controller]) as client,
+    ):
         create(client, "t", [[1]])
         alter(client, TOPIC, "t", ("retention.ms", Op.SET, "5"))
         found, message = alter(client, TOPIC, "t", *steps)
@@ -161,7 +127,10 @@ def test_steps_that_cannot_be_leave_everything_as_it_was(steps: list[Step], code
 
 
 def test_an_operation_that_nobody_knows_is_refused() -> None:
-    with lab(brokers=1) as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with (
+        endpoint_cluster(brokers=1) as cluster,
+        Client(cluster.ports[cluster.controller]) as client,
+    ):
         create(client, "t", [[1]])
         resource = IncrementalAlterConfigsRequest.AlterConfigsResource
         step = resource.AlterableConfig(name="retention.ms", config_operation=9, value="1")
@@ -173,7 +142,10 @@ def test_an_operation_that_nobody_knows_is_refused() -> None:
 
 
 def test_a_resource_named_twice_is_refused_and_spares_the_others() -> None:
-    with lab(brokers=1) as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with (
+        endpoint_cluster(brokers=1) as cluster,
+        Client(cluster.ports[cluster.controller]) as client,
+    ):
         for topic in ("t", "u"):
             create(client, topic, [[1]])
         resource = IncrementalAlterConfigsRequest.AlterConfigsResource
@@ -191,7 +163,10 @@ def test_a_resource_named_twice_is_refused_and_spares_the_others() -> None:
 
 
 def test_validating_configs_writes_nothing() -> None:
-    with lab(brokers=1) as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with (
+        endpoint_cluster(brokers=1) as cluster,
+        Client(cluster.ports[cluster.controller]) as client,
+    ):
         create(client, "t", [[1]])
         step = ("retention.ms", Op.SET, "5")
         assert alter(client, TOPIC, "t", step, validate_only=True) == (0, None)
@@ -200,7 +175,10 @@ def test_validating_configs_writes_nothing() -> None:
 
 
 def test_the_older_request_replaces_everything() -> None:
-    with lab(brokers=1) as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with (
+        endpoint_cluster(brokers=1) as cluster,
+        Client(cluster.ports[cluster.controller]) as client,
+    ):
         create(client, "t", [[1]])
         assert replace(client, TOPIC, "t", retention__ms="5", segment__ms="7") == 0
         assert replace(client, TOPIC, "t", retention__ms="6") == 0
@@ -212,7 +190,7 @@ def test_the_older_request_replaces_everything() -> None:
 def test_an_operators_policy_freezes_configs() -> None:
     settings = ClusterSettings(alter_policy=FrozenConfigs(frozenset({"retention.ms"})))
     with (
-        lab(brokers=1, settings=settings) as cluster,
+        endpoint_cluster(brokers=1, settings=settings) as cluster,
         Client(cluster.ports[cluster.controller]) as client,
     ):
         create(client, "t", [[1]])
@@ -221,7 +199,7 @@ def test_an_operators_policy_freezes_configs() -> None:
 
 
 def test_allowing_unclean_leaders_brings_a_lost_partition_back_at_once() -> None:
-    with lab() as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with endpoint_cluster() as cluster, Client(cluster.ports[cluster.controller]) as client:
         create(client, "t", [[2, 3]])
         cluster.catch_up("t", 0, [2])
         cluster.stop(2)
@@ -229,7 +207,7 @@ def test_allowing_unclean_leaders_brings_a_lost_partition_back_at_once() -> None
         controller = cluster.controller
 
         def leader() -> int | None:
-            entry = cluster.images.image(controller).entry(tp)
+            entry = cluster.images.cache(controller).entry(tp)
             return None if entry is None else entry.leadership.leader
 
         cluster.until(lambda: leader() == -1)
@@ -242,7 +220,7 @@ def test_allowing_unclean_leaders_brings_a_lost_partition_back_at_once() -> None
 
 
 def test_a_broker_speaks_only_for_itself() -> None:
-    with lab() as cluster, Client(cluster.ports[BrokerId(2)]) as client:
+    with endpoint_cluster() as cluster, Client(cluster.ports[BrokerId(2)]) as client:
         step = ("leader.replication.throttled.rate", Op.SET, "100")
         assert alter(client, BROKER, "2", step) == (0, None)
         assert stored(cluster, "brokers/2") == {"leader.replication.throttled.rate": "100"}
@@ -257,7 +235,7 @@ def test_a_broker_speaks_only_for_itself() -> None:
 
 
 def test_what_is_set_for_all_brokers_lies_under_what_is_set_for_one() -> None:
-    with lab() as cluster, Client(cluster.ports[BrokerId(2)]) as client:
+    with endpoint_cluster() as cluster, Client(cluster.ports[BrokerId(2)]) as client:
         name = "follower.replication.throttled.rate"
         assert alter(client, BROKER, "", (name, Op.SET, "7"))[0] == 0
         assert cluster.data("/config/brokers/<default>") is not None
@@ -282,19 +260,28 @@ def test_what_is_set_for_all_brokers_lies_under_what_is_set_for_one() -> None:
     ],
 )
 def test_what_may_be_set_on_a_running_broker(step: Step, code: int) -> None:
-    with lab(brokers=1) as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with (
+        endpoint_cluster(brokers=1) as cluster,
+        Client(cluster.ports[cluster.controller]) as client,
+    ):
         assert alter(client, BROKER, "1", step)[0] == code
 
 
 def test_listeners_cannot_be_the_same_for_all_brokers() -> None:
-    with lab(brokers=1) as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with (
+        endpoint_cluster(brokers=1) as cluster,
+        Client(cluster.ports[cluster.controller]) as client,
+    ):
         step = ("listeners", Op.SET, "PLAINTEXT://:1")
         assert alter(client, BROKER, "", step)[0] == ErrorCode.INVALID_REQUEST
         assert alter(client, BROKER, "1", step)[0] == 0
 
 
 def test_a_config_that_nobody_knows_may_be_a_password() -> None:
-    with lab(brokers=1) as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with (
+        endpoint_cluster(brokers=1) as cluster,
+        Client(cluster.ports[cluster.controller]) as client,
+    ):
         alter(client, BROKER, "1", ("plugin.secret", Op.SET, "x"))
         entry = describe(client, BROKER, "1")[1]["plugin.secret"]
         assert (entry.value, entry.is_sensitive) == (None, True)
@@ -302,7 +289,10 @@ def test_a_config_that_nobody_knows_may_be_a_password() -> None:
 
 
 def test_a_time_can_be_given_in_other_units() -> None:
-    with lab(brokers=1) as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with (
+        endpoint_cluster(brokers=1) as cluster,
+        Client(cluster.ports[cluster.controller]) as client,
+    ):
         unset = describe(client, BROKER, "1")[1]["log.retention.ms"]
         assert (unset.value, [s.name for s in unset.synonyms]) == (None, ["log.retention.hours"])
         alter(client, BROKER, "1", ("log.retention.ms", Op.SET, "1000"))
@@ -316,7 +306,7 @@ def test_a_time_can_be_given_in_other_units() -> None:
 def test_what_the_operator_chose_is_in_the_brokers_files() -> None:
     settings = ClusterSettings(defaults=Defaults(6, 1), static={"log.dirs": "/data"})
     with (
-        lab(brokers=1, settings=settings) as cluster,
+        endpoint_cluster(brokers=1, settings=settings) as cluster,
         Client(cluster.ports[cluster.controller]) as client,
     ):
         entries = describe(client, BROKER, "1")[1]
@@ -327,12 +317,18 @@ def test_what_the_operator_chose_is_in_the_brokers_files() -> None:
 
 
 def test_a_broker_without_loggers_says_so() -> None:
-    with lab(brokers=1) as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with (
+        endpoint_cluster(brokers=1) as cluster,
+        Client(cluster.ports[cluster.controller]) as client,
+    ):
         assert describe(client, ResourceType.BROKER_LOGGER, "1") == (0, {})
 
 
 def test_a_resource_that_is_named_many_times_is_described_once() -> None:
-    with lab(brokers=1) as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with (
+        endpoint_cluster(brokers=1) as cluster,
+        Client(cluster.ports[cluster.controller]) as client,
+    ):
         create(client, "t", [[1]])
         resource = DescribeConfigsRequest.DescribeConfigsResource
         named = [
@@ -349,7 +345,10 @@ def test_a_resource_that_is_named_many_times_is_described_once() -> None:
 
 
 def test_a_list_that_grows_longer_than_a_text_may_be_is_refused() -> None:
-    with lab(brokers=1) as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with (
+        endpoint_cluster(brokers=1) as cluster,
+        Client(cluster.ports[cluster.controller]) as client,
+    ):
         create(client, "t", [[1]])
         name = "leader.replication.throttled.replicas"
 

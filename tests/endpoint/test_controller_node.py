@@ -14,12 +14,12 @@ import pytest
 
 from kedge.brokers.wire_forms import Address
 from kedge.endpoint import QuotaSettings
+from kedge.endpoint.broker_requests import BrokerRequests
 from kedge.endpoint.controller_node import ControllerNode
+from kedge.endpoint.controller_stub import NoLogDirs
 from kedge.endpoint.dispatch import Dispatcher
-from kedge.endpoint.from_brokers import FromBrokers
-from kedge.endpoint.pseudo_node import NoLogDirs
 from kedge.endpoint.quota import MutationQuota
-from kedge.endpoint.relay import Relay, wants_no_answer
+from kedge.endpoint.relay import Relay, expects_no_answer
 from kedge.errors import MalformedMessage
 from kedge.model import BrokerId, TopicPartition
 from kedge.protocol import APIS, Reader, decode, encode_response, framed
@@ -34,7 +34,7 @@ from kedge.protocol.messages import (
     DescribeLogDirsRequest,
     DescribeLogDirsResponse,
 )
-from tests.endpoint.lab import Lab, lab
+from tests.endpoint.endpoint_cluster import EndpointCluster, endpoint_cluster
 
 NODE = BrokerId(1)
 
@@ -83,18 +83,15 @@ def other() -> Iterator[OtherBroker]:
 
 
 @pytest.fixture
-def cluster() -> Iterator[Lab]:
-    with lab(log_dirs=NoLogDirs()) as made:
+def cluster() -> Iterator[EndpointCluster]:
+    with endpoint_cluster(log_dirs=NoLogDirs()) as made:
         yield made
 
 
-def node_of(cluster: Lab, *brokers: Address) -> ControllerNode:
+def node_of(cluster: EndpointCluster, *brokers: Address) -> ControllerNode:
     quota = MutationQuota(QuotaSettings(), lambda: 0.0)
     own = Dispatcher(NODE, cluster.backend, quota)
-    names = cluster.loop.context.topic_names
-    return ControllerNode(
-        NODE, own, FromBrokers(cluster.loop, names.get), Relay(lambda: list(brokers))
-    )
+    return ControllerNode(NODE, own, BrokerRequests(cluster.loop), Relay(lambda: list(brokers)))
 
 
 def request(key: int, version: int, message: Any, *, flexible: bool) -> bytes:
@@ -113,7 +110,7 @@ def answer(node: ControllerNode, payload: bytes) -> bytes:
 
 
 def test_what_is_not_the_controllers_is_passed_on_byte_for_byte(
-    cluster: Lab, other: OtherBroker
+    cluster: EndpointCluster, other: OtherBroker
 ) -> None:
     node = node_of(cluster, other.at)
     unknown = struct.pack(">hhih", 999, 3, 17, 2) + b"me" + bytes(range(256))
@@ -121,12 +118,12 @@ def test_what_is_not_the_controllers_is_passed_on_byte_for_byte(
     assert other.heard == [unknown]
 
 
-def test_no_broker_to_pass_on_to_ends_the_connection(cluster: Lab) -> None:
+def test_no_broker_to_pass_on_to_ends_the_connection(cluster: EndpointCluster) -> None:
     with pytest.raises(ConnectionError):
         answer(node_of(cluster), struct.pack(">hhih", 999, 3, 17, 0))
 
 
-def test_a_broker_that_is_gone_is_passed_over(cluster: Lab, other: OtherBroker) -> None:
+def test_a_broker_that_is_gone_is_passed_over(cluster: EndpointCluster, other: OtherBroker) -> None:
     nobody = socket.create_server(("127.0.0.1", 0))
     at = Address("127.0.0.1", int(nobody.getsockname()[1]))
     nobody.close()
@@ -135,7 +132,7 @@ def test_a_broker_that_is_gone_is_passed_over(cluster: Lab, other: OtherBroker) 
 
 
 def test_api_versions_are_the_brokers_with_our_own_among_them(
-    cluster: Lab, other: OtherBroker
+    cluster: EndpointCluster, other: OtherBroker
 ) -> None:
     asked = ApiVersionsRequest(client_software_name="c", client_software_version="1")
     frame = answer(node_of(cluster, other.at), request(18, 3, asked, flexible=True))
@@ -150,7 +147,7 @@ def test_api_versions_are_the_brokers_with_our_own_among_them(
     assert 75 not in versions  # DescribeTopicPartitions: the broker does not have it
 
 
-def test_without_a_broker_only_our_own_requests_are_offered(cluster: Lab) -> None:
+def test_without_a_broker_only_our_own_requests_are_offered(cluster: EndpointCluster) -> None:
     asked = ApiVersionsRequest(client_software_name="c", client_software_version="1")
     frame = answer(node_of(cluster), request(18, 3, asked, flexible=True))
     reader = Reader(frame[4:])
@@ -162,7 +159,7 @@ def test_without_a_broker_only_our_own_requests_are_offered(cluster: Lab) -> Non
 
 @pytest.mark.parametrize(("named", "passed"), [("1", False), ("2", True)])
 def test_configs_of_the_node_itself_are_empty_and_those_of_others_are_passed_on(
-    cluster: Lab, other: OtherBroker, named: str, passed: bool
+    cluster: EndpointCluster, other: OtherBroker, named: str, passed: bool
 ) -> None:
     resource = DescribeConfigsRequest.DescribeConfigsResource(
         resource_type=4, resource_name=named, configuration_keys=None
@@ -176,14 +173,14 @@ def test_configs_of_the_node_itself_are_empty_and_those_of_others_are_passed_on(
         assert (result.error_code, result.configs) == (0, [])
 
 
-def test_the_node_has_one_directory_with_nothing_in_it(cluster: Lab) -> None:
+def test_the_node_has_one_directory_with_nothing_in_it(cluster: EndpointCluster) -> None:
     asked = request(35, 1, DescribeLogDirsRequest(topics=None), flexible=False)
     reader = Reader(answer(node_of(cluster), asked)[8:])
     (found,) = decode(DescribeLogDirsResponse, 1, reader).results
     assert (found.error_code, found.topics) == (0, [])
 
 
-def test_a_leader_asks_for_an_isr_by_the_topics_id(cluster: Lab) -> None:
+def test_a_leader_asks_for_an_isr_by_the_topics_id(cluster: EndpointCluster) -> None:
     tp = made_topic(cluster)
     context = cluster.loop.context
     now, topic_id = context.leaderships[tp], context.topic_ids["t"]
@@ -205,7 +202,7 @@ def test_a_leader_asks_for_an_isr_by_the_topics_id(cluster: Lab) -> None:
     assert unknown.partitions[0].error == 100
 
 
-def test_a_broker_that_leaves_hears_what_it_still_leads(cluster: Lab) -> None:
+def test_a_broker_that_leaves_hears_what_it_still_leads(cluster: EndpointCluster) -> None:
     tp = made_topic(cluster)
     leader = cluster.loop.context.leaderships[tp].leader
     epoch = cluster.loop.context.registered[leader].epoch
@@ -216,7 +213,7 @@ def test_a_broker_that_leaves_hears_what_it_still_leads(cluster: Lab) -> None:
     assert cluster.loop.context.leaderships[tp].leader != leader
 
 
-def test_producer_ids_come_in_blocks_that_do_not_overlap(cluster: Lab) -> None:
+def test_producer_ids_come_in_blocks_that_do_not_overlap(cluster: EndpointCluster) -> None:
     epoch = cluster.loop.context.registered[BrokerId(2)].epoch
     asked = m.AllocateProducerIdsRequest(2, epoch)
     frame = ALLOCATE_PRODUCER_IDS.encode_request(0, asked, correlation=4, client="1")
@@ -229,7 +226,7 @@ def test_producer_ids_come_in_blocks_that_do_not_overlap(cluster: Lab) -> None:
 
 
 @pytest.mark.parametrize("payload", [b"", b"\0\x38", struct.pack(">hhih", 7, 0, 1, 0)])
-def test_what_is_no_request_ends_the_connection(cluster: Lab, payload: bytes) -> None:
+def test_what_is_no_request_ends_the_connection(cluster: EndpointCluster, payload: bytes) -> None:
     with pytest.raises(MalformedMessage):
         answer(node_of(cluster), payload)
 
@@ -237,14 +234,14 @@ def test_what_is_no_request_ends_the_connection(cluster: Lab, payload: bytes) ->
 def test_a_produce_without_acknowledgement_is_not_waited_for() -> None:
     header = struct.pack(">hhih", 0, 7, 1, 1) + b"c"
     no_transaction = struct.pack(">h", -1)
-    assert wants_no_answer(header + no_transaction + struct.pack(">h", 0))
-    assert not wants_no_answer(header + no_transaction + struct.pack(">h", -1))
+    assert expects_no_answer(header + no_transaction + struct.pack(">h", 0))
+    assert not expects_no_answer(header + no_transaction + struct.pack(">h", -1))
     flexible = struct.pack(">hhih", 0, 9, 1, 1) + b"c\0" + b"\0"
-    assert wants_no_answer(flexible + struct.pack(">h", 0))
-    assert not wants_no_answer(struct.pack(">hhih", 3, 9, 1, 0))
+    assert expects_no_answer(flexible + struct.pack(">h", 0))
+    assert not expects_no_answer(struct.pack(">hhih", 3, 9, 1, 0))
 
 
-def made_topic(cluster: Lab) -> TopicPartition:
+def made_topic(cluster: EndpointCluster) -> TopicPartition:
     from kedge.model import ReplicaAssignment
     from kedge.store.port import Create
     from kedge.store.znodes import TopicAssignment, encode_topic, topic_path

@@ -16,7 +16,7 @@ from kedge.endpoint import Limits
 from kedge.lab.control_socket import ControlServer
 from kedge.protocol.messages import ApiVersionsRequest
 from tests.endpoint.client import HOST, frame_of
-from tests.endpoint.lab import lab
+from tests.endpoint.endpoint_cluster import endpoint_cluster
 
 
 @contextmanager
@@ -35,7 +35,9 @@ def test_a_port_takes_connections_again_and_the_log_has_two_lines(
 ) -> None:
     with (
         caplog.at_level(logging.WARNING),
-        lab(brokers=1, limits=Limits(connections_max=10, accept_retry_s=0.01)) as cluster,
+        endpoint_cluster(
+            brokers=1, limits=Limits(connections_max=10, accept_retry_s=0.01)
+        ) as cluster,
         socket.socket() as client,
     ):
         client.settimeout(10)

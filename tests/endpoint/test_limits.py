@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import gc
-import os
 import random
 import resource
 import socket
-from pathlib import Path
 
 import pytest
 
@@ -25,11 +23,12 @@ from kedge.protocol.messages import (
     MetadataResponse,
 )
 from tests.endpoint.client import HOST, Client, frame_of
-from tests.endpoint.lab import Lab, lab
-from tests.endpoint.orders import counted, placed
+from tests.endpoint.endpoint_cluster import EndpointCluster, endpoint_cluster
+from tests.endpoint.load import resident_bytes
+from tests.endpoint.requests import counted, placed
 
 
-def answers(cluster: Lab, node: int = 1) -> bool:
+def answers(cluster: EndpointCluster, node: int = 1) -> bool:
     with Client(cluster.ports[BrokerId(node)]) as client:
         return client.ask(ApiVersionsRequest(), ApiVersionsResponse).error_code == 0
 
@@ -60,7 +59,7 @@ def hurl(port: int, data: bytes) -> None:
     ],
 )
 def test_what_is_no_request_ends_its_connection_and_nothing_else(data: bytes) -> None:
-    with lab(brokers=1) as cluster:
+    with endpoint_cluster(brokers=1) as cluster:
         with Client(cluster.ports[BrokerId(1)]) as stranger:
             stranger.socket.sendall(data)
             assert stranger.is_closed()
@@ -69,7 +68,7 @@ def test_what_is_no_request_ends_its_connection_and_nothing_else(data: bytes) ->
 
 def test_random_bytes_on_every_port_leave_the_server_up_and_its_memory_flat() -> None:
     luck = random.Random(20)
-    with lab() as cluster:
+    with endpoint_cluster() as cluster:
 
         def rounds(count: int) -> int:
             for _ in range(count):
@@ -89,13 +88,8 @@ def test_random_bytes_on_every_port_leave_the_server_up_and_its_memory_flat() ->
         assert all(answers(cluster, node) for node in (1, 2, 3))
 
 
-def resident_bytes() -> int:
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE")
-
-
 def test_a_frame_longer_than_the_limit_is_not_read() -> None:
-    with lab(brokers=1, limits=Limits(frame_bytes_max=1000)) as cluster:
+    with endpoint_cluster(brokers=1, limits=Limits(frame_bytes_max=1000)) as cluster:
         with Client(cluster.ports[BrokerId(1)]) as stranger:
             stranger.socket.sendall((1001).to_bytes(4, "big"))
             assert stranger.is_closed()
@@ -103,7 +97,7 @@ def test_a_frame_longer_than_the_limit_is_not_read() -> None:
 
 
 def test_half_a_frame_is_waited_for_only_so_long() -> None:
-    with lab(brokers=1, limits=Limits(frame_s=0.1)) as cluster:
+    with endpoint_cluster(brokers=1, limits=Limits(frame_s=0.1)) as cluster:
         with Client(cluster.ports[BrokerId(1)]) as stranger:
             stranger.socket.sendall(b"\x00\x00\x00\x20\x00\x12")
             assert stranger.is_closed()
@@ -111,7 +105,7 @@ def test_half_a_frame_is_waited_for_only_so_long() -> None:
 
 
 def test_whoever_says_nothing_is_sent_away() -> None:
-    with lab(brokers=1, limits=Limits(idle_s=0.1)) as cluster:
+    with endpoint_cluster(brokers=1, limits=Limits(idle_s=0.1)) as cluster:
         with Client(cluster.ports[BrokerId(1)]) as quiet:
             assert quiet.ask(ApiVersionsRequest(), ApiVersionsResponse).error_code == 0
             assert quiet.is_closed()
@@ -119,7 +113,7 @@ def test_whoever_says_nothing_is_sent_away() -> None:
 
 
 def test_there_is_room_for_so_many_connections_and_no_more() -> None:
-    with lab(brokers=2, limits=Limits(connections_max=2)) as cluster:
+    with endpoint_cluster(brokers=2, limits=Limits(connections_max=2)) as cluster:
         with Client(cluster.ports[BrokerId(1)]) as one, Client(cluster.ports[BrokerId(2)]) as two:
             for client in (one, two):
                 assert client.ask(ApiVersionsRequest(), ApiVersionsResponse).error_code == 0
@@ -137,7 +131,7 @@ def large_request() -> MetadataRequest:
 
 def test_a_large_frame_that_stalls_is_given_up_for_one_that_arrives() -> None:
     limits = Limits(buffered_bytes_max=200_000, frame_s=3600)
-    with lab(brokers=1, limits=limits) as cluster:
+    with endpoint_cluster(brokers=1, limits=limits) as cluster:
         port = cluster.ports[BrokerId(1)]
         with Client(port) as stalled, Client(port) as other:
             stalled.socket.sendall((190_000).to_bytes(4, "big") + bytes(180_000))
@@ -149,7 +143,7 @@ def test_a_large_frame_that_stalls_is_given_up_for_one_that_arrives() -> None:
 
 def test_a_large_frame_takes_no_more_room_than_has_arrived_of_it() -> None:
     limits = Limits(buffered_bytes_max=200_000, frame_s=3600)
-    with lab(brokers=1, limits=limits) as cluster:
+    with endpoint_cluster(brokers=1, limits=limits) as cluster:
         port = cluster.ports[BrokerId(1)]
         with Client(port) as slow, Client(port) as other:
             whole = frame_of(large_request(), 12, 1, "slow")
@@ -169,7 +163,7 @@ def test_the_number_of_connections_follows_from_the_limit_on_open_files() -> Non
 
 
 def test_clients_that_only_connect_keep_no_others_out() -> None:
-    with lab(brokers=1, limits=Limits(connections_max=3)) as cluster:
+    with endpoint_cluster(brokers=1, limits=Limits(connections_max=3)) as cluster:
         port = cluster.ports[BrokerId(1)]
         with Client(port) as first:
             assert first.ask(ApiVersionsRequest(), ApiVersionsResponse).error_code == 0
@@ -182,7 +176,7 @@ def test_clients_that_only_connect_keep_no_others_out() -> None:
 
 
 def test_work_for_a_client_that_has_gone_is_not_gone_on_with() -> None:
-    with lab(brokers=1, limits=Limits(look_s=0.01)) as cluster:
+    with endpoint_cluster(brokers=1, limits=Limits(look_s=0.01)) as cluster:
         topics = [counted(f"t{number}", 1, 1) for number in range(6_000)]
         with Client(cluster.ports[BrokerId(1)]) as client:
             client.send(CreateTopicsRequest(topics=topics, timeout_ms=600_000), 7)
@@ -193,7 +187,7 @@ def test_work_for_a_client_that_has_gone_is_not_gone_on_with() -> None:
 
 
 def test_topics_that_were_not_begun_in_time_are_refused_and_not_created() -> None:
-    with lab(brokers=1) as cluster, Client(cluster.ports[BrokerId(1)]) as client:
+    with endpoint_cluster(brokers=1) as cluster, Client(cluster.ports[BrokerId(1)]) as client:
         request = CreateTopicsRequest(
             topics=[counted(f"t{number}", 1, 1) for number in range(3_000)], timeout_ms=1
         )
@@ -205,7 +199,7 @@ def test_topics_that_were_not_begun_in_time_are_refused_and_not_created() -> Non
 
 
 def test_a_text_longer_than_kafka_allows_ends_the_connection() -> None:
-    with lab(brokers=1) as cluster:
+    with endpoint_cluster(brokers=1) as cluster:
         with Client(cluster.ports[BrokerId(1)]) as client:
             client.send(CreateTopicsRequest(topics=[counted("t" * 32_768, 1, 1)]), 7)
             assert client.is_closed()
@@ -214,7 +208,7 @@ def test_a_text_longer_than_kafka_allows_ends_the_connection() -> None:
 
 @pytest.mark.parametrize("version", [4, 7])
 def test_an_error_text_that_does_not_fit_is_cut(version: int) -> None:
-    with lab(brokers=1) as cluster, Client(cluster.ports[BrokerId(1)]) as client:
+    with endpoint_cluster(brokers=1) as cluster, Client(cluster.ports[BrokerId(1)]) as client:
         name = "\N{GRINNING FACE}" * 8_000
         request = CreateTopicsRequest(topics=[counted(name, 1, 1)], timeout_ms=1000)
         (topic,) = client.ask(request, CreateTopicsResponse, version).topics
@@ -225,7 +219,7 @@ def test_an_error_text_that_does_not_fit_is_cut(version: int) -> None:
 
 def test_requests_with_too_many_elements_end_their_connection_only() -> None:
     body = b"\0\x03\0\x01\0\0\0\1\xff\xff" + (300_000).to_bytes(4, "big") + bytes(600_000)
-    with lab(brokers=1) as cluster:
+    with endpoint_cluster(brokers=1) as cluster:
         with Client(cluster.ports[BrokerId(1)]) as client:
             client.socket.sendall(len(body).to_bytes(4, "big") + body)
             assert client.is_closed()
@@ -233,7 +227,7 @@ def test_requests_with_too_many_elements_end_their_connection_only() -> None:
 
 
 def test_nobody_waits_for_a_client_that_has_gone() -> None:
-    with lab(brokers=1, limits=Limits(look_s=0.02)) as cluster:
+    with endpoint_cluster(brokers=1, limits=Limits(look_s=0.02)) as cluster:
         with Client(cluster.ports[BrokerId(1)]) as client:
             request = CreateTopicsRequest(topics=[placed("t", [[9]])], timeout_ms=2**31 - 1)
             client.send(request, 7)
@@ -243,7 +237,7 @@ def test_nobody_waits_for_a_client_that_has_gone() -> None:
 
 
 def test_a_node_listens_once() -> None:
-    with lab(brokers=1) as cluster:
+    with endpoint_cluster(brokers=1) as cluster:
         with pytest.raises(InvalidRequest, match="listening already"):
             cluster.endpoint.open(BrokerId(1), HOST)
         cluster.endpoint.close_node(BrokerId(7))  # that is not there, and that is fine
@@ -251,7 +245,7 @@ def test_a_node_listens_once() -> None:
 
 
 def test_requests_sent_at_once_are_answered_in_order() -> None:
-    with lab(brokers=1) as cluster, Client(cluster.ports[BrokerId(1)]) as client:
+    with endpoint_cluster(brokers=1) as cluster, Client(cluster.ports[BrokerId(1)]) as client:
         for _ in range(20):
             client.send(ApiVersionsRequest(), 0)
             client.send(MetadataRequest(topics=[]), 1)
@@ -260,7 +254,7 @@ def test_requests_sent_at_once_are_answered_in_order() -> None:
 
 
 def test_a_stopped_node_ends_its_connections_and_can_come_back() -> None:
-    with lab() as cluster:
+    with endpoint_cluster() as cluster:
         with Client(cluster.ports[BrokerId(2)]) as client:
             assert client.ask(ApiVersionsRequest(), ApiVersionsResponse).error_code == 0
             cluster.stop(2)

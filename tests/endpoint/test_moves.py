@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import pytest
 
@@ -11,68 +11,22 @@ from kedge.errors import BrokerFailed
 from kedge.model import BrokerId, TopicPartition
 from kedge.model.error_codes import ErrorCode
 from kedge.protocol.messages import (
-    AlterPartitionReassignmentsRequest,
-    AlterPartitionReassignmentsResponse,
     AlterReplicaLogDirsRequest,
     AlterReplicaLogDirsResponse,
     DescribeLogDirsRequest,
     DescribeLogDirsResponse,
-    ElectLeadersRequest,
-    ElectLeadersResponse,
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
 )
 from tests.endpoint.client import Client
-from tests.endpoint.lab import Lab, lab
-from tests.endpoint.orders import create
+from tests.endpoint.endpoint_cluster import EndpointCluster, endpoint_cluster
+from tests.endpoint.requests import Codes, Moves, create, elect, listed, metadata_of, reassign
 
 NONE = ErrorCode.NONE
-Moves = Mapping[tuple[str, int], Sequence[int] | None]
-Codes = dict[tuple[str, int], int]
 
 
-def reassign(
-    client: Client, moves: Moves, *, may_change_count: bool = True, version: int = 1
-) -> tuple[int, Codes]:
-    topic = AlterPartitionReassignmentsRequest.ReassignableTopic
-    topics = [
-        topic(
-            name=name,
-            partitions=[
-                topic.ReassignablePartition(
-                    partition_index=number, replicas=None if ids is None else list(ids)
-                )
-            ],
-        )
-        for (name, number), ids in moves.items()
-    ]
-    request = AlterPartitionReassignmentsRequest(
-        topics=topics, timeout_ms=10_000, allow_replication_factor_change=may_change_count
-    )
-    answer = client.ask(request, AlterPartitionReassignmentsResponse, version)
-    codes = {
-        (t.name, p.partition_index): p.error_code for t in answer.responses for p in t.partitions
-    }
-    return answer.error_code, codes
-
-
-def listed(
-    client: Client, *partitions: tuple[str, int]
-) -> dict[tuple[str, int], tuple[list[int], list[int], list[int]]]:
-    topic = ListPartitionReassignmentsRequest.ListPartitionReassignmentsTopics
-    topics = [topic(name=name, partition_indexes=[number]) for name, number in partitions]
-    request = ListPartitionReassignmentsRequest(topics=topics or None, timeout_ms=10_000)
-    answer = client.ask(request, ListPartitionReassignmentsResponse)
-    assert answer.error_code == 0
-    return {
-        (t.name, p.partition_index): (p.replicas, p.adding_replicas, p.removing_replicas)
-        for t in answer.topics
-        for p in t.partitions
-    }
-
-
-def replicas_seen(cluster: Lab, topic: str) -> tuple[BrokerId, ...] | None:
-    entry = cluster.images.image(cluster.controller).entry(TopicPartition(topic, 0))
+def replicas_seen(cluster: EndpointCluster, topic: str) -> tuple[BrokerId, ...] | None:
+    entry = cluster.images.cache(cluster.controller).entry(TopicPartition(topic, 0))
     return None if entry is None else entry.replicas
 
 
@@ -81,7 +35,7 @@ def replicas_seen(cluster: Lab, topic: str) -> tuple[BrokerId, ...] | None:
 
 @pytest.mark.parametrize("version", [0, 1])
 def test_a_move_is_listed_until_the_new_replicas_are_in_sync(version: int) -> None:
-    with lab() as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with endpoint_cluster() as cluster, Client(cluster.ports[cluster.controller]) as client:
         create(client, "t", [[1, 2]])
         started = reassign(client, {("t", 0): [3, 2]}, version=version)
         assert started == (0, {("t", 0): 0})
@@ -95,7 +49,7 @@ def test_a_move_is_listed_until_the_new_replicas_are_in_sync(version: int) -> No
 
 
 def test_a_move_is_cancelled_by_null() -> None:
-    with lab() as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with endpoint_cluster() as cluster, Client(cluster.ports[cluster.controller]) as client:
         create(client, "t", [[1, 2]])
         reassign(client, {("t", 0): [3, 2]})
         assert reassign(client, {("t", 0): None}) == (0, {("t", 0): 0})
@@ -106,7 +60,7 @@ def test_a_move_is_cancelled_by_null() -> None:
 
 @pytest.mark.parametrize("target", [[], [1, 1], [-1], [9]])
 def test_an_impossible_target_is_refused_and_spares_the_others(target: list[int]) -> None:
-    with lab() as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with endpoint_cluster() as cluster, Client(cluster.ports[cluster.controller]) as client:
         create(client, "t", [[1, 2]])
         create(client, "u", [[1, 2]])
         moves: Moves = {("t", 0): target, ("u", 0): [2, 3], ("x", 0): [1]}
@@ -122,7 +76,7 @@ def test_an_impossible_target_is_refused_and_spares_the_others(target: list[int]
 
 
 def test_the_number_of_replicas_stays_where_the_client_says_so() -> None:
-    with lab() as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with endpoint_cluster() as cluster, Client(cluster.ports[cluster.controller]) as client:
         for topic in ("t", "u"):
             create(client, topic, [[1, 2]])
         moves: Moves = {("t", 0): [1, 2, 3], ("u", 0): [1, 3]}
@@ -135,36 +89,28 @@ def test_the_number_of_replicas_stays_where_the_client_says_so() -> None:
 
 
 def test_only_the_controller_moves_and_lists() -> None:
-    with lab() as cluster, Client(cluster.ports[BrokerId(2)]) as client:
+    with endpoint_cluster() as cluster, Client(cluster.ports[BrokerId(2)]) as client:
         assert reassign(client, {("t", 0): [1]}) == (ErrorCode.NOT_CONTROLLER, {})
         request = ListPartitionReassignmentsRequest(topics=None, timeout_ms=1000)
         answer = client.ask(request, ListPartitionReassignmentsResponse)
         assert answer.error_code == ErrorCode.NOT_CONTROLLER
 
 
+def test_requests_to_the_controller_are_answered_when_they_give_no_time() -> None:
+    with endpoint_cluster() as cluster, Client(cluster.ports[cluster.controller]) as client:
+        create(client, "t", [[1, 2]])
+        assert listed(client, timeout_ms=0) == {}
+        assert reassign(client, {("t", 0): [2, 1]}, timeout_ms=0) == (0, {("t", 0): 0})
+        late, unneeded = ErrorCode.REQUEST_TIMED_OUT, ErrorCode.ELECTION_NOT_NEEDED
+        assert elect(client, ("t", 0), timeout_ms=0) == (0, {("t", 0): late})
+        cluster.until(lambda: metadata_of(client, "t").topics[0].partitions[0].leader_id == 2)
+        assert elect(client, ("t", 0), timeout_ms=0) == (0, {("t", 0): unneeded})
+
+
 # ---- elections -----------------------------------------------------------------------------------
 
 
-def elect(
-    client: Client, *partitions: tuple[str, int], kind: int = 0, version: int = 2
-) -> tuple[int, Codes]:
-    topics = [
-        ElectLeadersRequest.TopicPartitions(topic=name, partitions=[number])
-        for name, number in partitions
-    ]
-    request = ElectLeadersRequest(
-        election_type=kind, topic_partitions=topics or None, timeout_ms=10_000
-    )
-    answer = client.ask(request, ElectLeadersResponse, version)
-    codes = {
-        (t.topic, p.partition_id): p.error_code
-        for t in answer.replica_election_results
-        for p in t.partition_result
-    }
-    return answer.error_code, codes
-
-
-def lose_leadership(cluster: Lab, client: Client) -> None:
+def lose_leadership(cluster: EndpointCluster, client: Client) -> None:
     """t-0 is led by 2 although 3 is preferred and in sync; u-0 by its preferred replica."""
     create(client, "t", [[3, 2]])
     create(client, "u", [[2, 1]])
@@ -178,7 +124,7 @@ def lose_leadership(cluster: Lab, client: Client) -> None:
 
 @pytest.mark.parametrize("version", [0, 1, 2])
 def test_a_preferred_leader_leads_when_the_answer_comes(version: int) -> None:
-    with lab() as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with endpoint_cluster() as cluster, Client(cluster.ports[cluster.controller]) as client:
         lose_leadership(cluster, client)
         outcome = elect(client, ("t", 0), ("u", 0), ("x", 0), version=version)
         assert outcome == (
@@ -189,20 +135,20 @@ def test_a_preferred_leader_leads_when_the_answer_comes(version: int) -> None:
                 ("x", 0): ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
             },
         )
-        entry = cluster.images.image(cluster.controller).entry(TopicPartition("t", 0))
+        entry = cluster.images.cache(cluster.controller).entry(TopicPartition("t", 0))
         assert entry is not None
         assert entry.leadership.leader == 3
 
 
 def test_of_all_partitions_only_those_that_changed_are_named() -> None:
-    with lab() as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with endpoint_cluster() as cluster, Client(cluster.ports[cluster.controller]) as client:
         lose_leadership(cluster, client)
         assert elect(client) == (0, {("t", 0): 0})
         assert elect(client) == (0, {})
 
 
 def test_an_unclean_leader_is_elected_only_on_demand() -> None:
-    with lab() as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with endpoint_cluster() as cluster, Client(cluster.ports[cluster.controller]) as client:
         create(client, "t", [[2, 3]])
         cluster.catch_up("t", 0, [2])
         cluster.stop(2)
@@ -211,18 +157,21 @@ def test_an_unclean_leader_is_elected_only_on_demand() -> None:
         refused = elect(client, ("t", 0))
         assert refused == (0, {("t", 0): ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE})
         assert elect(client, ("t", 0), kind=1) == (0, {("t", 0): 0})
-        entry = cluster.images.image(cluster.controller).entry(tp)
+        entry = cluster.images.cache(cluster.controller).entry(tp)
         assert entry is not None
         assert entry.leadership.leader == 3
 
 
 def test_an_election_of_no_known_kind_is_refused() -> None:
-    with lab(brokers=1) as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with (
+        endpoint_cluster(brokers=1) as cluster,
+        Client(cluster.ports[cluster.controller]) as client,
+    ):
         assert elect(client, kind=7) == (ErrorCode.INVALID_REQUEST, {})
 
 
 def test_only_the_controller_elects() -> None:
-    with lab() as cluster, Client(cluster.ports[BrokerId(3)]) as client:
+    with endpoint_cluster() as cluster, Client(cluster.ports[BrokerId(3)]) as client:
         assert elect(client, ("t", 0)) == (0, {("t", 0): ErrorCode.NOT_CONTROLLER})
 
 
@@ -259,7 +208,7 @@ def move(client: Client, path: str, *partitions: tuple[str, int]) -> Codes:
 
 @pytest.mark.parametrize("version", range(1, 6))
 def test_a_broker_describes_its_own_directories(version: int) -> None:
-    with lab() as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with endpoint_cluster() as cluster, Client(cluster.ports[cluster.controller]) as client:
         create(client, "t", [[1, 2], [2, 1], [3, 2]])
         every = log_dirs(client, version=version)
         assert sorted(found for held in every.values() for found in held) == [("t", 0), ("t", 1)]
@@ -268,7 +217,7 @@ def test_a_broker_describes_its_own_directories(version: int) -> None:
 
 
 def test_a_replica_moves_to_the_directory_that_was_asked_for() -> None:
-    with lab() as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with endpoint_cluster() as cluster, Client(cluster.ports[cluster.controller]) as client:
         create(client, "t", [[1]])
         for path in ("/data/d1", "/data/d0"):
             assert move(client, path, ("t", 0)) == {("t", 0): 0}
@@ -277,7 +226,7 @@ def test_a_replica_moves_to_the_directory_that_was_asked_for() -> None:
 
 
 def test_a_replica_that_is_yet_to_come_is_put_where_it_was_asked_for() -> None:
-    with lab() as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with endpoint_cluster() as cluster, Client(cluster.ports[cluster.controller]) as client:
         create(client, "t", [[2]])
         assert move(client, "/data/d1", ("t", 0)) == {("t", 0): ErrorCode.REPLICA_NOT_AVAILABLE}
         reassign(client, {("t", 0): [1]})
@@ -307,7 +256,10 @@ class OneFailed:
 
 
 def test_directories_that_cannot_be_looked_at_are_refused() -> None:
-    with lab(brokers=1, log_dirs=Broken()) as cluster, Client(cluster.ports[BrokerId(1)]) as client:
+    with (
+        endpoint_cluster(brokers=1, log_dirs=Broken()) as cluster,
+        Client(cluster.ports[BrokerId(1)]) as client,
+    ):
         answer = client.ask(DescribeLogDirsRequest(topics=None), DescribeLogDirsResponse)
         assert (answer.error_code, answer.results) == (ErrorCode.UNKNOWN_SERVER_ERROR, [])
         assert move(client, "/a", ("t", 0)) == {("t", 0): ErrorCode.UNKNOWN_SERVER_ERROR}
@@ -315,7 +267,7 @@ def test_directories_that_cannot_be_looked_at_are_refused() -> None:
 
 def test_a_failed_directory_is_told_beside_the_others() -> None:
     with (
-        lab(brokers=1, log_dirs=OneFailed()) as cluster,
+        endpoint_cluster(brokers=1, log_dirs=OneFailed()) as cluster,
         Client(cluster.ports[BrokerId(1)]) as client,
     ):
         answer = client.ask(DescribeLogDirsRequest(topics=None), DescribeLogDirsResponse)

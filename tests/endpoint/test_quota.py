@@ -13,9 +13,8 @@ from kedge.endpoint.quota import CLIENTS_MAX, MutationQuota
 from kedge.errors import QuotaExceeded
 from kedge.model.error_codes import ErrorCode
 from tests.endpoint.client import Client
-from tests.endpoint.lab import lab
-from tests.endpoint.orders import counted, create_all
-from tests.endpoint.test_topics import delete, expand
+from tests.endpoint.endpoint_cluster import endpoint_cluster
+from tests.endpoint.requests import counted, create_all, delete, expand
 
 
 class Clock:
@@ -96,7 +95,7 @@ def test_nobody_gets_more_than_the_rate_and_one_bucket_and_one_request(
 
 def test_a_client_that_understands_is_refused_and_told_how_long_to_wait() -> None:
     with (
-        lab(quota=QuotaSettings(1.0, samples=2)) as cluster,
+        endpoint_cluster(quota=QuotaSettings(1.0, samples=2)) as cluster,
         Client(cluster.ports[cluster.controller]) as client,
     ):
         assert [t.error_code for t in create_all(client, counted("t", 5, 1)).topics] == [0]
@@ -106,7 +105,7 @@ def test_a_client_that_understands_is_refused_and_told_how_long_to_wait() -> Non
         assert 2000 <= answer.throttle_time_ms <= 3000
         assert cluster.children("/brokers/topics") == ("t",)
     with (
-        lab(quota=QuotaSettings(1.0, samples=2)) as cluster,
+        endpoint_cluster(quota=QuotaSettings(1.0, samples=2)) as cluster,
         Client(cluster.ports[cluster.controller]) as client,
         Client(cluster.ports[cluster.controller]) as second,
         Client(cluster.ports[cluster.controller], name="other") as third,
@@ -119,7 +118,7 @@ def test_a_client_that_understands_is_refused_and_told_how_long_to_wait() -> Non
 
 def test_validating_costs_nothing() -> None:
     with (
-        lab(quota=QuotaSettings(1.0, samples=1)) as cluster,
+        endpoint_cluster(quota=QuotaSettings(1.0, samples=1)) as cluster,
         Client(cluster.ports[cluster.controller]) as client,
     ):
         for _ in range(5):
@@ -129,7 +128,7 @@ def test_validating_costs_nothing() -> None:
 
 def test_an_older_client_is_not_read_from_until_it_has_waited() -> None:
     with (
-        lab(quota=QuotaSettings(20.0, samples=1)) as cluster,
+        endpoint_cluster(quota=QuotaSettings(20.0, samples=1)) as cluster,
         Client(cluster.ports[cluster.controller]) as client,
     ):
         answer = create_all(client, counted("t", 24, 1), version=5)

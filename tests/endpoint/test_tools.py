@@ -15,7 +15,7 @@ import pytest
 
 from jvm import KAFKA_3_9, KAFKA_4_1, java
 from jvm.tools import Answer, KafkaTools, kafka_tools
-from tests.endpoint.lab import Lab, lab
+from tests.endpoint.endpoint_cluster import EndpointCluster, endpoint_cluster
 
 pytestmark = pytest.mark.real
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.real
 class Operator:
     """Somebody at a terminal."""
 
-    cluster: Lab
+    cluster: EndpointCluster
     tools: KafkaTools
     directory: Path
 
@@ -54,7 +54,7 @@ def operator(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Operator]:
     directory = tmp_path_factory.mktemp("tools")
-    with lab() as cluster, kafka_tools(request.param, directory) as tools:
+    with endpoint_cluster() as cluster, kafka_tools(request.param, directory) as tools:
         yield Operator(cluster, tools, directory)
 
 
@@ -182,7 +182,7 @@ def test_leaders_are_elected(operator: Operator) -> None:
 @pytest.mark.parametrize("release", [KAFKA_3_9, KAFKA_4_1])
 def test_log_directories_are_described(release: str, tmp_path: Path) -> None:
     tool = "org.apache.kafka.tools.LogDirsCommand"
-    with lab(brokers=2) as cluster:
+    with endpoint_cluster(brokers=2) as cluster:
         asked = ("--bootstrap-server", cluster.bootstrap, "--describe")
         with java(release, tool, *asked, cwd=tmp_path) as process:
             found = json.loads(process.wait_for_line("{"))

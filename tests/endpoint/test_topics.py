@@ -8,14 +8,12 @@ from typing import Any
 
 import pytest
 
-from kedge.endpoint.handlers.ids import wire_id
+from kedge.endpoint.handlers.encoding import wire_id
 from kedge.errors import PolicyViolation
 from kedge.model import BrokerId, TopicPartition
 from kedge.model.broker_requests import StopReplica
 from kedge.model.error_codes import ErrorCode
 from kedge.protocol.messages import (
-    CreatePartitionsRequest,
-    CreatePartitionsResponse,
     DeleteTopicsRequest,
     DeleteTopicsResponse,
     MetadataRequest,
@@ -25,8 +23,8 @@ from kedge.store.port import Create
 from kedge.store.znodes import decode_config, decode_topic, delete_topic_path, topic_path
 from kedge.topics import AutoCreate, Defaults, Limits
 from tests.endpoint.client import Client
-from tests.endpoint.lab import ClusterSettings, Lab, lab
-from tests.endpoint.orders import Topic, counted, create, create_all, placed
+from tests.endpoint.endpoint_cluster import ClusterSettings, EndpointCluster, endpoint_cluster
+from tests.endpoint.requests import Topic, counted, create, create_all, delete, expand, placed
 
 
 def code_for(client: Client, topic: Topic, **how: Any) -> int:
@@ -34,7 +32,7 @@ def code_for(client: Client, topic: Topic, **how: Any) -> int:
     return result.error_code
 
 
-def assignment_of(cluster: Lab, topic: str) -> dict[int, tuple[BrokerId, ...]]:
+def assignment_of(cluster: EndpointCluster, topic: str) -> dict[int, tuple[BrokerId, ...]]:
     stored = decode_topic(topic, cluster.data(topic_path(topic)))
     return {number: now.replicas for number, now in stored.partitions.items()}
 
@@ -43,10 +41,10 @@ def assignment_of(cluster: Lab, topic: str) -> dict[int, tuple[BrokerId, ...]]:
 
 
 def test_a_created_topic_is_answered_when_all_its_partitions_are_led() -> None:
-    with lab() as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with endpoint_cluster() as cluster, Client(cluster.ports[cluster.controller]) as client:
         (topic,) = create_all(client, counted("t", 6, 2, retention__ms="1000")).topics
         assert (topic.error_code, topic.num_partitions, topic.replication_factor) == (0, 6, 2)
-        known = cluster.images.image(cluster.controller).topics["t"]
+        known = cluster.images.cache(cluster.controller).topics["t"]
         assert all(known.has_leader(p) for p in range(6))
         configs = {c.name: c for c in topic.configs or ()}
         assert (configs["retention.ms"].value, configs["retention.ms"].config_source) == ("1000", 1)
@@ -60,7 +58,7 @@ def test_a_created_topic_is_answered_when_all_its_partitions_are_led() -> None:
 
 
 def test_what_is_written_is_what_kafka_writes() -> None:
-    with lab() as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with endpoint_cluster() as cluster, Client(cluster.ports[cluster.controller]) as client:
         create(client, "t", [[2, 1], [3, 2]])
         assert cluster.data("/config/topics/t") == b'{"version":1,"config":{}}'
         assert assignment_of(cluster, "t") == {0: (2, 1), 1: (3, 2)}
@@ -85,7 +83,7 @@ def test_what_is_written_is_what_kafka_writes() -> None:
     ],
 )
 def test_a_topic_that_cannot_be_is_refused_with_kafkas_code(topic: Topic, code: int) -> None:
-    with lab() as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with endpoint_cluster() as cluster, Client(cluster.ports[cluster.controller]) as client:
         create(client, "there", [[1]])
         create(client, "with_dot", [[1]])
         assert code_for(client, topic) == code
@@ -94,14 +92,14 @@ def test_a_topic_that_cannot_be_is_refused_with_kafkas_code(topic: Topic, code: 
 
 
 def test_counts_and_lists_together_are_refused() -> None:
-    with lab() as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with endpoint_cluster() as cluster, Client(cluster.ports[cluster.controller]) as client:
         both = placed("t", [[1]])
         both.num_partitions = 1
         assert code_for(client, both) == ErrorCode.INVALID_REQUEST
 
 
 def test_a_name_that_comes_twice_is_refused_twice_and_spares_the_others() -> None:
-    with lab() as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with endpoint_cluster() as cluster, Client(cluster.ports[cluster.controller]) as client:
         topics = counted("t", 1, 1), counted("u", 1, 1), counted("t", 2, 1)
         answer = create_all(client, *topics)
         found = {t.name: t.error_code for t in answer.topics}
@@ -111,7 +109,7 @@ def test_a_name_that_comes_twice_is_refused_twice_and_spares_the_others() -> Non
 
 
 def test_only_validating_writes_nothing() -> None:
-    with lab() as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with endpoint_cluster() as cluster, Client(cluster.ports[cluster.controller]) as client:
         (topic,) = create_all(client, counted("t", 3, 2), validate_only=True).topics
         assert (topic.error_code, topic.num_partitions, topic.topic_id) == (0, 3, None)
         assert cluster.children("/brokers/topics") == ()
@@ -120,14 +118,14 @@ def test_only_validating_writes_nothing() -> None:
 
 @pytest.mark.parametrize("timeout_ms", [0, -1])
 def test_whoever_gives_no_time_is_told_so_although_the_topic_is_made(timeout_ms: int) -> None:
-    with lab() as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with endpoint_cluster() as cluster, Client(cluster.ports[cluster.controller]) as client:
         code = code_for(client, counted("t", 1, 1), timeout_ms=timeout_ms)
         assert code == ErrorCode.REQUEST_TIMED_OUT
-        cluster.until(lambda: "t" in cluster.images.image(cluster.controller).topics)
+        cluster.until(lambda: "t" in cluster.images.cache(cluster.controller).topics)
 
 
 def test_a_topic_that_nobody_can_lead_times_out() -> None:
-    with lab() as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with endpoint_cluster() as cluster, Client(cluster.ports[cluster.controller]) as client:
         began = time.monotonic()
         code = code_for(client, placed("t", [[9]]), timeout_ms=150)
         assert code == ErrorCode.REQUEST_TIMED_OUT
@@ -137,14 +135,20 @@ def test_a_topic_that_nobody_can_lead_times_out() -> None:
 
 def test_the_clusters_counts_are_taken_where_none_are_given() -> None:
     settings = ClusterSettings(defaults=Defaults(4, 3))
-    with lab(settings=settings) as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with (
+        endpoint_cluster(settings=settings) as cluster,
+        Client(cluster.ports[cluster.controller]) as client,
+    ):
         (topic,) = create_all(client, counted("t", -1, -1)).topics
         assert (topic.num_partitions, topic.replication_factor) == (4, 3)
 
 
 def test_an_operators_policy_has_the_last_word() -> None:
     settings = ClusterSettings(create_policy=Limits(partitions_max=2))
-    with lab(settings=settings) as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with (
+        endpoint_cluster(settings=settings) as cluster,
+        Client(cluster.ports[cluster.controller]) as client,
+    ):
         assert code_for(client, counted("t", 3, 1)) == ErrorCode.POLICY_VIOLATION
         assert code_for(client, counted("t", 2, 1)) == 0
 
@@ -157,14 +161,17 @@ def test_a_policy_sees_what_was_resolved() -> None:
         raise PolicyViolation("no")
 
     settings = ClusterSettings(defaults=Defaults(7, 2), create_policy=refuse)
-    with lab(settings=settings) as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with (
+        endpoint_cluster(settings=settings) as cluster,
+        Client(cluster.ports[cluster.controller]) as client,
+    ):
         assert code_for(client, counted("t", -1, -1)) == ErrorCode.POLICY_VIOLATION
         assert seen == [("t", 7, 2)]
 
 
 @pytest.mark.parametrize("version", range(2, 8))
 def test_topics_are_created_in_every_version(version: int) -> None:
-    with lab() as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with endpoint_cluster() as cluster, Client(cluster.ports[cluster.controller]) as client:
         answer = create_all(client, counted("t", 2, 2), counted("n o", 1, 1), version=version)
         assert [(t.name, t.error_code) for t in answer.topics] == [("t", 0), ("n o", 17)]
         assert answer.topics[1].error_message
@@ -173,45 +180,20 @@ def test_topics_are_created_in_every_version(version: int) -> None:
 # ---- expand --------------------------------------------------------------------------------------
 
 
-def expand(
-    client: Client,
-    *wanted: tuple[str, int, list[list[int]] | None],
-    timeout_ms: int = 10_000,
-    validate_only: bool = False,
-    version: int | None = None,
-) -> dict[str, int]:
-    topic = CreatePartitionsRequest.CreatePartitionsTopic
-    topics = [
-        topic(
-            name=name,
-            count=count,
-            assignments=None
-            if lists is None
-            else [topic.CreatePartitionsAssignment(broker_ids=ids) for ids in lists],
-        )
-        for name, count, lists in wanted
-    ]
-    request = CreatePartitionsRequest(
-        topics=topics, timeout_ms=timeout_ms, validate_only=validate_only
-    )
-    answer = client.ask(request, CreatePartitionsResponse, version)
-    return {result.name: result.error_code for result in answer.results}
-
-
 @pytest.mark.parametrize("version", range(4))
 def test_added_partitions_are_led_when_the_answer_comes(version: int) -> None:
-    with lab() as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with endpoint_cluster() as cluster, Client(cluster.ports[cluster.controller]) as client:
         create(client, "t", [[1, 2]])
         before = decode_topic("t", cluster.data("/brokers/topics/t")).topic_id
         assert expand(client, ("t", 3, [[2, 3], [3, 1]]), version=version) == {"t": 0}
-        known = cluster.images.image(cluster.controller).topics["t"]
+        known = cluster.images.cache(cluster.controller).topics["t"]
         assert [known.has_leader(p) for p in range(3)] == [True] * 3
         assert assignment_of(cluster, "t") == {0: (1, 2), 1: (2, 3), 2: (3, 1)}
         assert decode_topic("t", cluster.data("/brokers/topics/t")).topic_id == before
 
 
 def test_partitions_that_cannot_be_added_are_refused_with_kafkas_code() -> None:
-    with lab() as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with endpoint_cluster() as cluster, Client(cluster.ports[cluster.controller]) as client:
         create(client, "t", [[1, 2], [2, 3]])
         assert expand(client, ("t", 2, None)) == {"t": ErrorCode.INVALID_PARTITIONS}
         assert expand(client, ("t", 1, None)) == {"t": ErrorCode.INVALID_PARTITIONS}
@@ -224,22 +206,22 @@ def test_partitions_that_cannot_be_added_are_refused_with_kafkas_code() -> None:
 
 
 def test_validating_an_expansion_adds_nothing() -> None:
-    with lab() as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with endpoint_cluster() as cluster, Client(cluster.ports[cluster.controller]) as client:
         create(client, "t", [[1, 2]])
         assert expand(client, ("t", 3, None), validate_only=True) == {"t": 0}
         assert len(assignment_of(cluster, "t")) == 1
 
 
 def test_an_expansion_without_time_is_made_all_the_same() -> None:
-    with lab() as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with endpoint_cluster() as cluster, Client(cluster.ports[cluster.controller]) as client:
         create(client, "t", [[1]])
         assert expand(client, ("t", 2, None), timeout_ms=0) == {"t": ErrorCode.REQUEST_TIMED_OUT}
         tp = TopicPartition("t", 1)
-        cluster.until(lambda: cluster.images.image(cluster.controller).entry(tp) is not None)
+        cluster.until(lambda: cluster.images.cache(cluster.controller).entry(tp) is not None)
 
 
 def test_a_topic_marked_for_deletion_does_not_grow() -> None:
-    with lab() as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with endpoint_cluster() as cluster, Client(cluster.ports[cluster.controller]) as client:
         create(client, "t", [[1, 2]])
         cluster.recorder.stay_silent(BrokerId(2), StopReplica)
         cluster.admin.batch([Create(delete_topic_path("t"))])
@@ -249,34 +231,22 @@ def test_a_topic_marked_for_deletion_does_not_grow() -> None:
 # ---- delete --------------------------------------------------------------------------------------
 
 
-def delete(client: Client, *names: str, timeout_ms: int = 10_000, version: int = 6) -> list[int]:
-    state = DeleteTopicsRequest.DeleteTopicState
-    request = DeleteTopicsRequest(
-        topics=[state(name=name) for name in names] if version >= 6 else [],
-        topic_names=list(names) if version < 6 else [],
-        timeout_ms=timeout_ms,
-    )
-    answer = client.ask(request, DeleteTopicsResponse, version)
-    assert [r.name for r in answer.responses] == list(names)
-    return [r.error_code for r in answer.responses]
-
-
 @pytest.mark.parametrize("version", range(1, 7))
 def test_a_deleted_topic_is_gone_when_the_answer_comes(version: int) -> None:
-    with lab() as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with endpoint_cluster() as cluster, Client(cluster.ports[cluster.controller]) as client:
         create(client, "t", [[1, 2]])
         assert delete(client, "t", "x", version=version) == [
             0,
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         ]
-        assert "t" not in cluster.images.image(cluster.controller).topics
+        assert "t" not in cluster.images.cache(cluster.controller).topics
         cluster.until(lambda: cluster.children("/brokers/topics") == ())
         cluster.until(lambda: cluster.children("/admin/delete_topics") == ())
         assert cluster.children("/config/topics") == ()
 
 
 def test_a_topic_is_deleted_by_its_id() -> None:
-    with lab() as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with endpoint_cluster() as cluster, Client(cluster.ports[cluster.controller]) as client:
         (made,) = create_all(client, counted("t", 1, 1)).topics
         state = DeleteTopicsRequest.DeleteTopicState
         states = [state(topic_id=made.topic_id), state(topic_id=uuid.uuid4())]
@@ -288,13 +258,13 @@ def test_a_topic_is_deleted_by_its_id() -> None:
 
 
 def test_a_topic_named_twice_is_deleted_once() -> None:
-    with lab() as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with endpoint_cluster() as cluster, Client(cluster.ports[cluster.controller]) as client:
         create(client, "t", [[1]])
         assert delete(client, "t", "t") == [0, 0]
 
 
 def test_too_many_partitions_in_one_request_are_not_even_placed() -> None:
-    with lab() as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with endpoint_cluster() as cluster, Client(cluster.ports[cluster.controller]) as client:
         create(client, "t", [[1]])
         refused = ErrorCode.POLICY_VIOLATION
         answer = create_all(client, counted("a", 150_000, 1), counted("b", 150_000, 1))
@@ -304,7 +274,7 @@ def test_too_many_partitions_in_one_request_are_not_even_placed() -> None:
 
 
 def test_name_and_id_together_are_refused() -> None:
-    with lab() as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with endpoint_cluster() as cluster, Client(cluster.ports[cluster.controller]) as client:
         (made,) = create_all(client, counted("t", 1, 1)).topics
         state = DeleteTopicsRequest.DeleteTopicState(name="t", topic_id=made.topic_id)
         answer = client.ask(DeleteTopicsRequest(topics=[state]), DeleteTopicsResponse)
@@ -314,7 +284,10 @@ def test_name_and_id_together_are_refused() -> None:
 
 def test_deletion_can_be_switched_off() -> None:
     settings = ClusterSettings(deletion_enabled=False)
-    with lab(settings=settings) as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with (
+        endpoint_cluster(settings=settings) as cluster,
+        Client(cluster.ports[cluster.controller]) as client,
+    ):
         create(client, "t", [[1]])
         assert delete(client, "t") == [ErrorCode.TOPIC_DELETION_DISABLED]
         assert delete(client, "t", version=2) == [ErrorCode.INVALID_REQUEST]
@@ -322,10 +295,10 @@ def test_deletion_can_be_switched_off() -> None:
 
 
 def test_a_deletion_is_done_for_clients_while_a_broker_is_down() -> None:
-    with lab() as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with endpoint_cluster() as cluster, Client(cluster.ports[cluster.controller]) as client:
         create(client, "t", [[1, 2]])
         cluster.stop(2)
-        cluster.until(lambda: 2 not in cluster.images.image(cluster.controller).brokers)
+        cluster.until(lambda: 2 not in cluster.images.cache(cluster.controller).brokers)
         assert delete(client, "t") == [0]
         assert cluster.children("/brokers/topics") == ("t",)
         assert code_for(client, counted("t", 1, 1)) == ErrorCode.TOPIC_ALREADY_EXISTS
@@ -335,7 +308,7 @@ def test_a_deletion_is_done_for_clients_while_a_broker_is_down() -> None:
 
 
 def test_a_deletion_without_time_goes_on() -> None:
-    with lab() as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with endpoint_cluster() as cluster, Client(cluster.ports[cluster.controller]) as client:
         create(client, "t", [[1]])
         assert delete(client, "t", timeout_ms=0) == [ErrorCode.REQUEST_TIMED_OUT]
         cluster.until(lambda: cluster.children("/brokers/topics") == ())
@@ -345,7 +318,7 @@ def test_a_deletion_without_time_goes_on() -> None:
 
 
 def test_only_the_controller_changes_topics() -> None:
-    with lab() as cluster, Client(cluster.ports[BrokerId(2)]) as client:
+    with endpoint_cluster() as cluster, Client(cluster.ports[BrokerId(2)]) as client:
         assert code_for(client, counted("t", 1, 1)) == ErrorCode.NOT_CONTROLLER
         assert expand(client, ("t", 2, None)) == {"t": ErrorCode.NOT_CONTROLLER}
         assert delete(client, "t") == [ErrorCode.NOT_CONTROLLER]
@@ -364,7 +337,10 @@ def ask_for(client: Client, *names: str, allowed: bool = True) -> dict[str | Non
 
 def test_a_topic_comes_into_being_when_it_is_asked_for() -> None:
     settings = ClusterSettings(defaults=Defaults(3, 2))
-    with lab(settings=settings) as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with (
+        endpoint_cluster(settings=settings) as cluster,
+        Client(cluster.ports[cluster.controller]) as client,
+    ):
         assert ask_for(client, "t", "n o") == {
             "t": ErrorCode.LEADER_NOT_AVAILABLE,
             "n o": ErrorCode.INVALID_TOPIC_EXCEPTION,
@@ -375,15 +351,18 @@ def test_a_topic_comes_into_being_when_it_is_asked_for() -> None:
 
 
 def test_another_node_knows_no_such_topic_yet() -> None:
-    with lab() as cluster, Client(cluster.ports[BrokerId(2)]) as client:
-        cluster.until(lambda: bool(cluster.images.image(BrokerId(2)).brokers))
+    with endpoint_cluster() as cluster, Client(cluster.ports[BrokerId(2)]) as client:
+        cluster.until(lambda: bool(cluster.images.cache(BrokerId(2)).brokers))
         assert ask_for(client, "t") == {"t": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
         cluster.until(lambda: ask_for(client, "t") == {"t": 0})
 
 
 def test_too_many_replicas_are_not_lowered() -> None:
     settings = ClusterSettings(defaults=Defaults(1, 4))
-    with lab(settings=settings) as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with (
+        endpoint_cluster(settings=settings) as cluster,
+        Client(cluster.ports[cluster.controller]) as client,
+    ):
         assert ask_for(client, "t") == {"t": ErrorCode.INVALID_REPLICATION_FACTOR}
         assert cluster.children("/brokers/topics") == ()
 
@@ -391,7 +370,10 @@ def test_too_many_replicas_are_not_lowered() -> None:
 @pytest.mark.parametrize(("brokers_allow", "client_allows"), [(False, True), (True, False)])
 def test_both_sides_must_agree(brokers_allow: bool, client_allows: bool) -> None:
     settings = ClusterSettings(auto_create=AutoCreate(enabled=brokers_allow))
-    with lab(settings=settings) as cluster, Client(cluster.ports[cluster.controller]) as client:
+    with (
+        endpoint_cluster(settings=settings) as cluster,
+        Client(cluster.ports[cluster.controller]) as client,
+    ):
         unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         assert ask_for(client, "t", allowed=client_allows) == {"t": unknown}
         assert cluster.children("/brokers/topics") == ()

@@ -21,7 +21,7 @@ from pathlib import Path
 from kedge.endpoint import Limits
 from kedge.protocol.messages import DescribeClusterRequest, DescribeClusterResponse
 from tests.endpoint.client import HOST, Client
-from tests.endpoint.lab import Lab, lab
+from tests.endpoint.endpoint_cluster import EndpointCluster, endpoint_cluster
 from tests.fuzz.random_messages import random_frame
 
 FRAMES = 20  # of a seed
@@ -51,7 +51,7 @@ class _Tracebacks(logging.Handler):
 class FrameFuzzer:
     """One server for all seeds, a client that must always be answered, and the server's log."""
 
-    def __init__(self, cluster: Lab, tracebacks: _Tracebacks) -> None:
+    def __init__(self, cluster: EndpointCluster, tracebacks: _Tracebacks) -> None:
         self._cluster = cluster
         self._tracebacks = tracebacks
         self._witness = Client(cluster.ports[cluster.controller], timeout_s=HANG_S)
@@ -112,7 +112,7 @@ def frame_fuzzer() -> Generator[FrameFuzzer]:
     for logger in loggers:
         logger.addHandler(tracebacks)
     try:
-        with lab(limits=Limits(frame_s=1.0, look_s=0.01)) as cluster:
+        with endpoint_cluster(limits=Limits(frame_s=1.0, look_s=0.01)) as cluster:
             made = FrameFuzzer(cluster, tracebacks)
             try:
                 yield made

@@ -15,7 +15,7 @@ import pyarrow.csv as pc
 import pyarrow.parquet as pq
 
 from kedge.pipeline.jobs.produce import replay
-from kedge.pipeline.sources.files import Format, find_files, new_files
+from kedge.pipeline.sources.sample_files import Format, find_files, new_files
 from tests.fuzz.driver import only_refusals, start
 from tests.fuzz.mutation import mutated_bytes, mutated_json
 

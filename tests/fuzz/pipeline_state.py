@@ -7,10 +7,10 @@ from dataclasses import asdict
 from pathlib import Path
 from random import Random
 
-from kedge.pipeline.fanout.asking import parse_grid, parse_scenarios
+from kedge.pipeline.fanout.scenario_parsing import parse_grid, parse_scenarios
 from kedge.pipeline.manifest import Day, Manifest, parse_manifest
-from kedge.pipeline.sources.checkpoint import MARK, Checkpoint, TopicIdentity, check_checkpoint
-from kedge.pipeline.warehouse import check_ours, published
+from kedge.pipeline.sources.checkpoint import MARKER, Checkpoint, TopicIdentity, check_checkpoint
+from kedge.pipeline.warehouse import check_warehouse, published_version
 from tests.fuzz.driver import only_refusals, start
 from tests.fuzz.mutation import mutated_bytes, mutated_json
 
@@ -46,18 +46,18 @@ def fuzz(seed: int) -> None:
 
 
 def _marks(directory: Path, random: Random) -> None:
-    (directory / MARK).write_bytes(mutated_json(STREAM, random))
+    (directory / MARKER).write_bytes(mutated_json(STREAM, random))
     with only_refusals():
         check_checkpoint(directory, TopicIdentity("c", "metrics", "x"), Path("/history"))
     offsets = directory / "spark" / "offsets"
     offsets.mkdir(parents=True)
     (offsets / "1").write_bytes(b"v1\n{}\n" + mutated_json({"metrics": {"0": 7}}, random))
-    Checkpoint(directory, "x").rows_planned(1)
+    Checkpoint(directory, "x").planned_rows(1)
     tables = directory / "tables"
     tables.mkdir()
     mark = tables / "kedge-pipeline.json"
     mark.write_bytes(mutated_json({"format": "kedge.pipeline/1"}, random))
-    for look in (check_ours, published):
+    for look in (check_warehouse, published_version):
         with only_refusals():
             look(tables)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from kedge.cluster.kafka_admin import KafkaAdmin
 from tests.endpoint.client import Client
-from tests.endpoint.orders import counted, create_all
+from tests.endpoint.requests import counted, create_all
 from tests.lab.labs import detached, kedge, kedge_json, until
 
 UNKNOWN_SERVER_ERROR = -1

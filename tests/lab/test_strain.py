@@ -13,8 +13,8 @@ from typing import Any, cast
 import pytest
 
 from kedge.lab.control_socket import send_command
-from tests.endpoint.lab import Lab as EndpointLab
-from tests.endpoint.test_load import CLIENTS, PER_ROUND, ROUNDS, work
+from tests.endpoint.endpoint_cluster import EndpointCluster
+from tests.endpoint.load import CLIENTS, PER_ROUND, ROUNDS, work
 from tests.lab.labs import detached, until
 
 STRANGERS = 40  # for each port
@@ -48,7 +48,7 @@ def test_fifty_clients_with_two_hundred_requests_each_leave_nothing_behind(tmp_p
     with detached(tmp_path / "lab", "--brokers", 3) as about:
         control = tmp_path / "lab" / "control.sock"
         ports = {broker["id"]: broker["port"] for broker in about["brokers"]}
-        remote = cast("EndpointLab", Remote(ports, about["controller"]))
+        remote = cast("EndpointCluster", Remote(ports, about["controller"]))
 
         # a name of its own for each topic: as in any cluster, one that was just deleted is gone
         # from the metadata a moment before it can be created again

@@ -10,7 +10,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from kedge.model import (
-    NOT_TOLD,
+    UNKNOWN,
     Assignment,
     Broker,
     BrokerId,
@@ -88,7 +88,7 @@ ROW_FIELDS = (
 
 def told_matrix(lists: list[list[int] | None], width: int) -> Any:
     matrix = ragged_of_lists([ids or [] for ids in lists]).padded(width)
-    matrix[[ids is None for ids in lists], :1] = NOT_TOLD
+    matrix[[ids is None for ids in lists], :1] = UNKNOWN
     return matrix
 
 
@@ -101,7 +101,7 @@ def partition(draw: st.DrawFn, cluster: tuple[Broker, ...], replicas: tuple[Brok
     has = {b.id: [paths.index(one.path) for one in b.log_dirs] for b in cluster}
     return {
         "wanted_rf": draw(st.integers(1, 3)),
-        "leader": draw(st.sampled_from([NOT_TOLD, -1, *replicas])),
+        "leader": draw(st.sampled_from([UNKNOWN, -1, *replicas])),
         "isr": draw(st.none() | st.lists(st.sampled_from(replicas), unique=True)),
         "adding": coming,
         "removing": draw(going),

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +8,6 @@ from hypothesis import strategies as st
 from kedge.errors import (
     DuplicateInRequest,
     InvalidReplicaAssignment,
-    MalformedInput,
     UnknownTopicOrPartition,
 )
 from kedge.model import Assignment, TopicPartition
@@ -43,13 +41,6 @@ def test_a_mapping_comes_back_as_it_was(mapping: dict[TopicPartition, tuple[int,
     assert assignment.to_mapping() == mapping
     assert list(assignment.to_mapping()) == sorted(mapping)
     assert len(assignment) == len(mapping)
-
-
-@untimed
-@given(mappings)
-def test_arrow_gives_back_the_same_assignment(mapping: dict[TopicPartition, list[int]]) -> None:
-    assignment = Assignment.from_mapping(mapping)
-    assert Assignment.from_arrow(assignment.to_arrow()) == assignment
 
 
 @untimed
@@ -117,31 +108,3 @@ def test_a_broker_id_below_zero_is_refused() -> None:
 def test_other_replicas_must_be_as_many() -> None:
     with pytest.raises(InvalidReplicaAssignment, match="1 replica lists, 3 partitions"):
         Assignment.from_mapping(ORDERS).with_replicas(np.zeros((1, 2), np.int32))
-
-
-@pytest.mark.parametrize(
-    ("columns", "sentence"),
-    [
-        ({"topic": ["t"], "partition": [0]}, "assignment replicas: no such column"),
-        (
-            {"topic": ["t", None], "partition": [0, 1], "replicas": [[1], [1]]},
-            "assignment row 1 topic: null",
-        ),
-        (
-            {"topic": ["t"], "partition": [0], "replicas": [[1, None]]},
-            "assignment row 0 replicas: null",
-        ),
-        (
-            {"topic": ["t"], "partition": [-3], "replicas": [[1]]},
-            "assignment row 0 partition: -3 is not from 0",
-        ),
-        (
-            {"topic": ["t"], "partition": [0], "replicas": [["1"]]},
-            "assignment replicas: expected lists of whole numbers, got string",
-        ),
-    ],
-)
-def test_a_table_that_is_no_assignment_is_refused(columns: dict, sentence: str) -> None:
-    with pytest.raises(MalformedInput) as refusal:
-        Assignment.from_arrow(pa.table(columns))
-    assert str(refusal.value).startswith(sentence)

@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from kedge.model.gc_pause import gc_pause
+from kedge.model.gc_pause import gc_paused
 
 
 def test_the_collector_is_off_in_the_block_and_on_after_an_exception() -> None:
@@ -14,7 +14,7 @@ def test_the_collector_is_off_in_the_block_and_on_after_an_exception() -> None:
     seen: list[bool] = []
 
     def fail() -> None:
-        with gc_pause():
+        with gc_paused():
             seen.append(gc.isenabled())
             raise ZeroDivisionError
 
@@ -25,8 +25,8 @@ def test_the_collector_is_off_in_the_block_and_on_after_an_exception() -> None:
 
 
 def test_a_nested_pause_does_not_end_the_outer_one() -> None:
-    with gc_pause():
-        with gc_pause():
+    with gc_paused():
+        with gc_paused():
             pass
         assert not gc.isenabled()
     assert gc.isenabled()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from kedge.errors import InvalidRequest, MalformedInput
 from kedge.model import (
-    NOT_TOLD,
+    UNKNOWN,
     Assignment,
     Broker,
     BrokerId,
@@ -41,9 +41,9 @@ def test_the_example_reads_as_it_is_written() -> None:
     assert snapshot.assignment.topics == ("logs", "orders")
     assert snapshot.assignment.replicas.tolist() == [[3, -1, -1], [1, 2, 3], [2, 3, 1]]
     assert snapshot.wanted_rf.tolist() == [1, 3, 3]
-    assert snapshot.leader.tolist() == [NOT_TOLD, 1, -1]
-    assert snapshot.isr.tolist() == [[NOT_TOLD, -1, -1], [1, 2, 3], [-1, -1, -1]]
-    assert snapshot.isr_told.tolist() == [False, True, True]
+    assert snapshot.leader.tolist() == [UNKNOWN, 1, -1]
+    assert snapshot.isr.tolist() == [[UNKNOWN, -1, -1], [1, 2, 3], [-1, -1, -1]]
+    assert snapshot.isr_known.tolist() == [False, True, True]
     assert snapshot.adding.tolist() == [[-1], [-1], [1]]
     assert snapshot.removing.tolist() == [[-1], [-1], [2]]
     assert snapshot.size.tolist() == [-1, 1234567, 0]
@@ -62,8 +62,8 @@ def test_only_what_metadata_gives_is_needed() -> None:
         Assignment.from_rows([("t", 0, [7])]),
         wanted_rf=np.array([2]),
     )
-    assert not snapshot.knows_sizes
-    assert not snapshot.knows_rates
+    assert (snapshot.size < 0).any()
+    assert np.isnan(snapshot.bytes_in).any()
     assert snapshot.acting_leader.tolist() == [7]
 
 

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from kedge.errors import MalformedInput, MalformedJson
 from kedge.model import parse_snapshot
-from kedge.model.columns import Ragged
-from kedge.model.cursor import Cursor
-from kedge.model.partition_table import Lists, Whole
+from kedge.model.columns import IntColumn, ListColumn, Ragged
+from kedge.model.json_path import JsonPath
 from kedge.model.snapshot_json_columns import (
     _columns_by_arrow,
     _columns_by_hand,
@@ -246,12 +245,12 @@ def reads_as_columns(document: Any) -> bool:
 
 def test_a_field_named_like_a_path_is_not_taken_for_one() -> None:
     parts = [{"id": 0, "replicas": [1], "load.size": 5, "load": {"in": 1.0}}]
-    assert not _columns_by_arrow(parts)["size"].told.any()
+    assert not _columns_by_arrow(parts)["size"].known.any()
 
 
 def test_objects_that_are_all_empty_tell_nothing() -> None:
     parts = [{"id": 0, "replicas": [1], "load": {}}, {"id": 1, "replicas": [1], "load": None}]
-    assert _columns_by_arrow(parts)["size"].told.tolist() == [False, False]
+    assert _columns_by_arrow(parts)["size"].known.tolist() == [False, False]
 
 
 COLUMN_VALUES = st.sampled_from([True, 1.0, 1.5, 2**63, 2**53 + 1, [1.5], [True], ["1"], {}, "x"])
@@ -293,10 +292,10 @@ def plain(columns: dict[str, Any]) -> dict[str, Any]:
 
 
 def plain_column(column: Any) -> Any:
-    if isinstance(column, Whole):
-        return np.where(column.told, column.values, -99).tolist(), column.told.tolist()
-    if isinstance(column, Lists):
-        return plain_column(column.lists), column.told.tolist()
+    if isinstance(column, IntColumn):
+        return np.where(column.known, column.values, -99).tolist(), column.known.tolist()
+    if isinstance(column, ListColumn):
+        return plain_column(column.lists), column.known.tolist()
     if isinstance(column, Ragged):
         return column.values.tolist(), column.offsets.tolist()
     return list(column)
@@ -304,7 +303,7 @@ def plain_column(column: Any) -> Any:
 
 def reads_value_by_value(document: Any) -> bool:
     try:
-        for topic in Cursor(document).field("topics").items():
+        for topic in JsonPath(document).field("topics").items():
             _walk_topic(topic)
     except MalformedJson:
         return False

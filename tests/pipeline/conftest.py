@@ -14,9 +14,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kedge.pipeline.generator import generate
-from kedge.pipeline.jobs.ingest import Ingested, IngestOrder, ingest
-from kedge.pipeline.session import SessionSettings, make_session
-from kedge.pipeline.sources.files import Format
+from kedge.pipeline.jobs.ingest import IngestRequest, IngestResult, ingest
+from kedge.pipeline.session import SessionSettings, create_session
+from kedge.pipeline.sources.sample_files import Format
 
 # Frames here are so small that compiling code for them costs more than running it.
 SMALL = {
@@ -39,7 +39,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Generator[SparkSession]:
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Spark's Python warns of its own future
-        session = make_session(settings)
+        session = create_session(settings)
     yield session
     session.stop()
 
@@ -57,14 +57,14 @@ class Metrics:
     directory: Path
     expected: dict[str, Any]
 
-    def order(self, form: Format, output: Path, source: Path | None = None) -> IngestOrder:
-        """An order to ingest them, or the files in another directory."""
-        return IngestOrder(
+    def request(self, form: Format, tables: Path, source: Path | None = None) -> IngestRequest:
+        """A request to ingest them, or the files in another directory."""
+        return IngestRequest(
             source or self.directory / f"raw_{form}",
             form,
             self.directory / "brokers.parquet",
             self.directory / "assignment.parquet",
-            output,
+            tables,
         )
 
 
@@ -85,13 +85,13 @@ def metrics(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, int], Me
     return of
 
 
-Ingesting = Callable[..., Ingested]
+Ingesting = Callable[..., IngestResult]
 
 
 @pytest.fixture(scope="session")
 def ingesting(opened: Callable[[], AbstractContextManager[SparkSession]]) -> Ingesting:
     """Run an ingest in the shared session."""
-    return lambda order: ingest(order, opened)
+    return lambda request: ingest(request, opened)
 
 
 @pytest.fixture(scope="session")
@@ -102,5 +102,5 @@ def tables(
 ) -> Path:
     """The tables of XS, for tests that only read them."""
     output = tmp_path_factory.mktemp("tables") / "history"
-    ingesting(metrics("XS", 7).order(Format.PARQUET, output))
+    ingesting(metrics("XS", 7).request(Format.PARQUET, output))
     return output

@@ -19,11 +19,11 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from kedge.pipeline.cluster import spark_cluster
 from kedge.pipeline.generator import generate
 from kedge.pipeline.jobs.ingest import ingest
 from kedge.pipeline.session import SessionSettings, spark_session
-from kedge.pipeline.sources.files import Format
+from kedge.pipeline.sources.sample_files import Format
+from kedge.pipeline.spark_cluster import spark_cluster
 from tests.pipeline.conftest import Metrics
 from tests.pipeline.oracle import TABLES, check_all, query, scan
 
@@ -59,7 +59,7 @@ def _made(directory: Path, size: str, seed: int) -> Metrics:
 def _judged(made: Metrics, form: Format, spark: SparkSession) -> bool:
     began = time.perf_counter()
     output = made.directory / f"history-{form}"
-    done = ingest(made.order(form, output), lambda: nullcontext(spark))
+    done = ingest(made.request(form, output), lambda: nullcontext(spark))
     took = time.perf_counter() - began
     try:
         check_all(made, output, form)
@@ -76,7 +76,7 @@ def _compare(made: Metrics, scratch: Path) -> None:
     here, there = made.directory / f"history-{Format.PARQUET}", made.directory / "history-cluster"
     with spark_cluster(scratch / "cluster") as cluster:
         session = SessionSettings(master=cluster.url, driver_memory="1g")
-        ingest(made.order(Format.PARQUET, there), lambda: spark_session(session))
+        ingest(made.request(Format.PARQUET, there), lambda: spark_session(session))
     for table, columns in TABLES.items():
         one, other = (f"select {columns} from {scan(at, table)}" for at in (here, there))
         for first, second in ((one, other), (other, one)):

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,8 +21,10 @@ from jvm.clusters import RealCluster, kraft_cluster
 from kedge.cluster.port import TopicOrder
 from kedge.wiring import open_cluster
 from tests.pipeline.conftest import SMALL, Metrics
+from tests.pipeline.oracle import accounts, expected_accounts, rows
 
 TOPIC = "kedge.metrics"
+POSITION = "kafka_topic, kafka_partition, kafka_offset"
 PARTITIONS = 4
 FINISH_S = 800.0  # a busy machine is no failure
 
@@ -192,7 +194,13 @@ def kill_somewhere(command: StreamCommand, luck: random.Random) -> str:
     return f"after {time.monotonic() - started:.1f} s, {batches} batches told"
 
 
-def places(rows: Iterable[tuple[object, ...]]) -> tuple[int, int]:
-    """How many places in the topic there are, and how many of them are distinct."""
-    every = list(rows)
-    return len(every), len(set(every))
+def check_rows_and_accounts(command: StreamCommand, made: Metrics) -> None:
+    """Every row of the topic is in bronze once, and the accounts are those expected."""
+    found = rows(command.output, "bronze", POSITION)
+    sent = made.expected["rows_total"] + made.expected["text_broken"]["jsonl"]
+    assert (len(found), len(set(found))) == (sent, sent)
+    wanted = expected_accounts(made.expected, "jsonl")
+    assert {name: accounts(command.output)[name] for name in wanted} == {
+        **wanted,
+        "quarantined_by_reason": {k: v for k, v in wanted["quarantined_by_reason"].items() if v},
+    }

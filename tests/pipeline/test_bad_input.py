@@ -21,11 +21,11 @@ from kedge.errors import (
     OutputNotOurs,
 )
 from kedge.pipeline.generator import generate
-from kedge.pipeline.jobs.ingest import IngestOrder, ingest
+from kedge.pipeline.jobs.ingest import IngestRequest, ingest
 from kedge.pipeline.manifest import Accounts, Settings
 from kedge.pipeline.reference import read_reference
-from kedge.pipeline.sources.files import Format, find_files, new_files
-from kedge.pipeline.warehouse import owned, published
+from kedge.pipeline.sources.sample_files import Format, find_files, new_files
+from kedge.pipeline.warehouse import open_warehouse, published_version
 
 
 def no_spark() -> AbstractContextManager[Any]:
@@ -40,8 +40,12 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-def order_of(made: Path, source: Path, output: Path, form: Format = Format.PARQUET) -> IngestOrder:
-    return IngestOrder(source, form, made / "brokers.parquet", made / "assignment.parquet", output)
+def request_of(
+    made: Path, source: Path, output: Path, form: Format = Format.PARQUET
+) -> IngestRequest:
+    return IngestRequest(
+        source, form, made / "brokers.parquet", made / "assignment.parquet", output
+    )
 
 
 def sample_table(made: Path) -> pa.Table:
@@ -69,9 +73,9 @@ def with_a_wrong_type(table: pa.Table, path: Path) -> None:
 
 
 BAD_FILES: list[tuple[Callable[[pa.Table, Path], None], str]] = [
-    (half_written, "this is no whole Parquet file"),
-    (with_a_column_more, "no sample has a column colour"),
-    (with_a_column_less, "there is no column seq"),
+    (half_written, "not a complete Parquet file"),
+    (with_a_column_more, "unknown column colour"),
+    (with_a_column_less, "column seq is missing"),
     (with_a_wrong_type, "column size_bytes is string"),
 ]
 
@@ -84,7 +88,7 @@ def test_a_bad_file_is_refused_by_name_and_no_output_is_made(
     inbox.mkdir()
     spoil(sample_table(made), inbox / "bad.parquet")
     with pytest.raises(MalformedInput, match=r"bad\.parquet") as refused:
-        ingest(order_of(made, inbox, tmp_path / "history"), no_spark)
+        ingest(request_of(made, inbox, tmp_path / "history"), no_spark)
     assert sentence in str(refused.value)
     assert not (tmp_path / "history").exists()
 
@@ -92,10 +96,10 @@ def test_a_bad_file_is_refused_by_name_and_no_output_is_made(
 @pytest.mark.parametrize(
     ("header", "sentence"),
     [
-        ("cluster,broker", "there is no column topic"),
+        ("cluster,broker", "column topic is missing"),
         ("cluster,broker,topic,partition,ts,ingest_ts,seq,is_leader,size_bytes,bytes_in,bytes_out,"
-         "isr,rf,colour", "no sample has a column colour"),
-        ("\x80\x81", "there is no column cluster"),
+         "isr,rf,colour", "unknown column colour"),
+        ("\x80\x81", "column cluster is missing"),
     ],
 )  # fmt: skip
 def test_a_csv_file_is_known_by_its_header(
@@ -103,14 +107,14 @@ def test_a_csv_file_is_known_by_its_header(
 ) -> None:
     (tmp_path / "bad.csv").write_text(header + "\n")
     with pytest.raises(MalformedInput) as refused:
-        ingest(order_of(made, tmp_path, tmp_path / "history", Format.CSV), no_spark)
+        ingest(request_of(made, tmp_path, tmp_path / "history", Format.CSV), no_spark)
     assert sentence in str(refused.value)
 
 
 def test_a_directory_without_files_of_that_form_is_refused(made: Path, tmp_path: Path) -> None:
     (tmp_path / "_SUCCESS").touch()
     (tmp_path / "notes.txt").write_text("no samples")
-    with pytest.raises(InvalidRequest, match="there is no parquet file in it"):
+    with pytest.raises(InvalidRequest, match="has no parquet file"):
         find_files(tmp_path, Format.PARQUET)
     with pytest.raises(InvalidRequest, match="no such directory"):
         find_files(tmp_path / "nowhere", Format.PARQUET)
@@ -120,20 +124,20 @@ def test_an_output_that_holds_something_else_is_left_alone(made: Path, tmp_path:
     theirs = tmp_path / "theirs"
     theirs.mkdir()
     (theirs / "thesis.txt").write_text("years of work")
-    with pytest.raises(OutputNotOurs, match="holds something else"):
-        ingest(order_of(made, made / "raw_parquet", theirs), no_spark)
+    with pytest.raises(OutputNotOurs, match="has other content"):
+        ingest(request_of(made, made / "raw_parquet", theirs), no_spark)
     assert [path.name for path in theirs.iterdir()] == ["thesis.txt"]
-    with pytest.raises(OutputNotOurs, match="this is a file"):
-        ingest(order_of(made, made / "raw_parquet", theirs / "thesis.txt"), no_spark)
+    with pytest.raises(OutputNotOurs, match="is a file"):
+        ingest(request_of(made, made / "raw_parquet", theirs / "thesis.txt"), no_spark)
 
 
 def test_two_runs_on_one_output_are_refused_with_the_owners_name(
     made: Path, tmp_path: Path
 ) -> None:
     output = tmp_path / "history"
-    with owned(output, "the-first"), pytest.raises(OutputInUse, match="run the-first"):
-        ingest(order_of(made, made / "raw_parquet", output), no_spark)
-    with owned(output, "the-third"):
+    with open_warehouse(output, "the-first"), pytest.raises(OutputInUse, match="run the-first"):
+        ingest(request_of(made, made / "raw_parquet", output), no_spark)
+    with open_warehouse(output, "the-third"):
         pass  # the lock went with its owner
 
 
@@ -141,24 +145,24 @@ def test_what_a_killed_run_left_is_swept_away_and_the_current_version_stays(
     tmp_path: Path,
 ) -> None:
     root = tmp_path / "history"
-    with owned(root, "one") as warehouse, warehouse.change() as staged:
+    with open_warehouse(root, "one") as warehouse, warehouse.stage() as staged:
         staged.path("silver").mkdir()
         (staged.path("silver") / "rows").write_text("precious")
         warehouse.publish(staged, warehouse.manifest)
     (root / ".versions" / "two.partial" / "silver").mkdir(parents=True)
     (root / ".versions" / "000002").mkdir()  # finished, and killed before it became current
-    with owned(root, "three") as warehouse:
+    with open_warehouse(root, "three") as warehouse:
         assert [path.name for path in (root / ".versions").iterdir()] == ["000001"]
     assert (root / "silver" / "rows").read_text() == "precious"
-    assert published(root).name == "000001"
+    assert published_version(root).name == "000001"
 
 
 def test_a_change_that_fails_leaves_the_tables_as_they_were(tmp_path: Path) -> None:
     root = tmp_path / "history"
-    with owned(root, "one") as warehouse, warehouse.change() as staged:
+    with open_warehouse(root, "one") as warehouse, warehouse.stage() as staged:
         warehouse.publish(staged, warehouse.manifest)
-    with owned(root, "two") as warehouse:
-        with pytest.raises(AccountsOpen), warehouse.change():
+    with open_warehouse(root, "two") as warehouse:
+        with pytest.raises(AccountsOpen), warehouse.stage():
             Accounts(rows_read=1).check()
         assert [path.name for path in (root / ".versions").iterdir()] == ["000001"]
 
@@ -173,7 +177,7 @@ def test_accounts_that_do_not_close_fail_the_run() -> None:
 
 def test_tables_made_with_other_settings_are_not_mixed() -> None:
     with pytest.raises(InvalidRequest, match="allowed lateness of 60 s"):
-        Settings(allowed_lateness_s=60).check_same(Settings())
+        Settings(allowed_lateness_s=60).check_unchanged(Settings())
 
 
 def test_the_same_content_counts_once_whatever_its_name(made: Path, tmp_path: Path) -> None:
@@ -183,7 +187,7 @@ def test_the_same_content_counts_once_whatever_its_name(made: Path, tmp_path: Pa
     pq.write_table(table.slice(1), tmp_path / "c.parquet")
     found = new_files(find_files(tmp_path, Format.PARQUET), Format.PARQUET, ())
     assert [file.path.name for file in found] == ["a.parquet", "c.parquet"]
-    known = [file.content for file in found[:1]]
+    known = [file.sha256 for file in found[:1]]
     again = new_files(find_files(tmp_path, Format.PARQUET), Format.PARQUET, known)
     assert [file.path.name for file in again] == ["c.parquet"]
 
@@ -191,12 +195,12 @@ def test_the_same_content_counts_once_whatever_its_name(made: Path, tmp_path: Pa
 BROKER = {"cluster": "c", "broker": 1, "rack": "a", "disk_capacity_bytes": 10}
 PARTITION = {"cluster": "c", "topic": "t", "partition": 0, "replicas": [1], "leader": 1}
 BAD_REFERENCES: list[tuple[list[dict[str, Any]], list[dict[str, Any]], str]] = [
-    ([BROKER, BROKER], [PARTITION], "row 1 broker: the same one stands there twice"),
-    ([{**BROKER, "broker": -1}], [PARTITION], "row 0 broker: no broker has this id"),
+    ([BROKER, BROKER], [PARTITION], "row 1 broker: the row is a duplicate"),
+    ([{**BROKER, "broker": -1}], [PARTITION], "row 0 broker: not a valid broker id"),
     ([BROKER], [{**PARTITION, "replicas": [1, 7]}], "t-0 of c is on broker 7"),
-    ([BROKER], [{**PARTITION, "replicas": [1, 1]}], "the same one stands there twice"),
+    ([BROKER], [{**PARTITION, "replicas": [1, 1]}], "the row is a duplicate"),
     ([BROKER], [{**PARTITION, "replicas": []}], "row 0 replicas"),
-    ([BROKER], [PARTITION, PARTITION], "row 1 partition: the same one stands there twice"),
+    ([BROKER], [PARTITION, PARTITION], "row 1 partition: the row is a duplicate"),
     ([{"cluster": "c"}], [PARTITION], "broker: no such column"),
 ]
 

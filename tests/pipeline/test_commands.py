@@ -21,10 +21,10 @@ from pyspark.sql import SparkSession
 from kedge.cli.app import run
 from kedge.errors import InvalidRequest
 from kedge.files import read_snapshot
-from kedge.pipeline.history import _without_old, compact
+from kedge.pipeline.compaction import _apply_retention, compact
+from kedge.pipeline.load_snapshots import parse_load_statistic
 from kedge.pipeline.manifest import Day, Manifest
-from kedge.pipeline.snapshots import parse_at
-from kedge.pipeline.warehouse import Staged
+from kedge.pipeline.warehouse import StagedVersion
 from kedge.report.findings import sparkline
 from tests.pipeline.oracle import query, scan, state
 
@@ -101,7 +101,7 @@ def test_retention_removes_old_days_and_the_runs_that_told_only_of_them(tmp_path
         pq.write_table(pa.table({"ingest_ts": [last]}), run / "part.parquet")
         (tmp_path / "late" / f"run_id={number}").mkdir(parents=True)
     manifest = Manifest(days={day: Day(10, 11) for day in days}, rows_read=33)
-    after, removed = _without_old(Staged(tmp_path, None), manifest, 2)
+    after, removed = _apply_retention(StagedVersion(tmp_path, None), manifest, 2)
     assert list(removed) == days[:1]
     for table in ("silver", "gold/rollup"):
         assert sorted(path.name for path in (tmp_path / table).iterdir()) == [
@@ -124,13 +124,13 @@ def test_days_that_retention_removes_stay_in_the_accounts() -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["findings", "--output", "nowhere"], "there are no tables of the pipeline here"),
+        (["findings", "--output", "nowhere"], "not a directory of pipeline tables"),
         (["findings", "--output", "x", "--kind", "odd"], "no kind 'odd'"),
         (["compact", "--output", "x", "--keep", "soon"], "write it in days, like 30d"),
         (["loads", "--output", "x", "--cluster", "c", "--out", "y", "--at", "p42"], "'p42'"),
         (
             ["ingest", *NOWHERE],
-            "there is no such directory",
+            "no such directory",
         ),
     ],
 )
@@ -156,9 +156,12 @@ def test_every_command_explains_itself_with_an_example(command: str, capsys: Cap
 
 
 def test_forecasts_are_told_in_days() -> None:
-    assert (parse_at("forecast+30d").days, parse_at("p95").figure) == (30, "p95")
+    assert (parse_load_statistic("forecast+30d").days, parse_load_statistic("p95").name) == (
+        30,
+        "p95",
+    )
     with pytest.raises(InvalidRequest, match="forecast"):
-        parse_at("forecast+1w")
+        parse_load_statistic("forecast+1w")
 
 
 def test_a_sparkline_goes_from_the_least_to_the_greatest() -> None:

@@ -22,19 +22,19 @@ from kedge.balance import Goals, figures_of
 from kedge.cli.app import run
 from kedge.errors import Conflict, InvalidRequest, MalformedJson, OutputNotOurs, SparkUnavailable
 from kedge.files import read_snapshot, write_snapshot
-from kedge.pipeline.cluster import spark_cluster
-from kedge.pipeline.fanout.asking import (
+from kedge.pipeline.fanout.fleet_plans import SUMMARY, FleetRequest, fleet, reproducible_plan
+from kedge.pipeline.fanout.map_rows import Row, map_rows, rows_of_table
+from kedge.pipeline.fanout.scenario_parsing import (
     parse_grid,
     parse_scenarios,
     scenario_from_json,
     scenario_to_json,
 )
-from kedge.pipeline.fanout.fleet import SUMMARY, FleetOrder, fleet, plan_for
-from kedge.pipeline.fanout.picture import what_if_html
-from kedge.pipeline.fanout.scenarios import Scenario, without_copy
-from kedge.pipeline.fanout.spread import Row, rows_of, spread
-from kedge.pipeline.fanout.verify import Verification, verify_plans
-from kedge.pipeline.fanout.what_if import ANSWERED, WhatIf, _loaded, answer, what_if
+from kedge.pipeline.fanout.scenarios import Scenario, partitions_without_copy
+from kedge.pipeline.fanout.verify_plans import VerifyRequest, verify_plans
+from kedge.pipeline.fanout.what_if import OUTPUT_COLUMNS, WhatIfRequest, _loaded, evaluate, what_if
+from kedge.pipeline.fanout.what_if_chart import what_if_html
+from kedge.pipeline.spark_cluster import spark_cluster
 from kedge.plan import parse_plan, plan_to_json
 from tests.balance.snapshots import broker, cluster, lopsided
 from tests.pipeline.streaming import quick_spark
@@ -60,8 +60,8 @@ def test_a_grid_is_every_combination_with_the_last_axis_fastest() -> None:
 
 def test_traffic_changes_rates_and_size_changes_bytes_on_disk() -> None:
     before = lopsided()
-    busy, _ = Scenario(traffic=1.5).of(before, Goals())
-    large, _ = Scenario(size=2).of(before, Goals())
+    busy, _ = Scenario(traffic=1.5).apply(before, Goals())
+    large, _ = Scenario(size=2).apply(before, Goals())
     assert np.array_equal(busy.bytes_in, before.bytes_in * 1.5)
     assert np.array_equal(busy.bytes_out, before.bytes_out * 1.5)
     assert np.array_equal(busy.size, before.size)
@@ -71,32 +71,32 @@ def test_traffic_changes_rates_and_size_changes_bytes_on_disk() -> None:
 
 def test_sizes_that_are_not_told_stay_untold() -> None:
     before = lopsided(size=np.full(30, -1))
-    assert Scenario(size=3).of(before, Goals())[0].size.tolist() == [-1] * 30
+    assert Scenario(size=3).apply(before, Goals())[0].size.tolist() == [-1] * 30
 
 
 def test_a_lost_rack_is_its_brokers_and_new_brokers_fill_the_emptiest_that_stay() -> None:
-    _, goals = Scenario(lose_racks=("a",), add_brokers=3).of(lopsided(), Goals())
+    _, goals = Scenario(lose_racks=("a",), add_brokers=3).apply(lopsided(), Goals())
     assert goals.remove_brokers == {0, 3}
     assert [(one.id, one.rack) for one in goals.add_brokers] == [(6, "b"), (7, "c"), (8, "b")]
 
 
 def test_new_brokers_have_no_rack_where_the_others_have_none() -> None:
     bare = lopsided(brokers=[broker(number) for number in range(6)])
-    _, goals = Scenario(add_brokers=2).of(bare, Goals())
+    _, goals = Scenario(add_brokers=2).apply(bare, Goals())
     assert [(one.id, one.rack) for one in goals.add_brokers] == [(6, None), (7, None)]
 
 
 def test_a_scenario_keeps_the_goals_that_it_does_not_speak_of() -> None:
     given_goals = Goals(tolerance=0.2, exclude_topics="small", weights={"cpu": 0.0})
-    _, goals = Scenario(goals={"max_moves": 3}).of(lopsided(), given_goals)
+    _, goals = Scenario(goals={"max_moves": 3}).apply(lopsided(), given_goals)
     assert goals == Goals(tolerance=0.2, exclude_topics="small", weights={"cpu": 0.0}, max_moves=3)
 
 
 def test_partitions_that_live_in_the_lost_rack_alone_are_counted() -> None:
     alone = cluster([broker(1, "a"), broker(2, "b")], {"t": [([1], 1), ([1, 2], 1), ([2], 1)]})
-    assert without_copy(alone, {1}) == 1
-    assert without_copy(alone, {1, 2}) == 3
-    assert without_copy(alone, set()) == 0
+    assert partitions_without_copy(alone, {1}) == 1
+    assert partitions_without_copy(alone, {1, 2}) == 3
+    assert partitions_without_copy(alone, set()) == 0
 
 
 @given(
@@ -129,9 +129,9 @@ def test_scenarios_of_a_file_are_a_list_or_stand_under_their_name() -> None:
     [
         ([], "no list of scenarios"),
         ([{}, 7], r"scenarios\[1\]: not an object"),
-        ([{"trafic": 2}], "no field 'trafic'"),
-        ([{"traffic": "2"}], r"scenarios\[0\]: no scenario: traffic = '2'"),
-        ([{"traffic": 0}], r"scenarios\[0\]: traffic times 0"),
+        ([{"trafic": 2}], "unknown field 'trafic'"),
+        ([{"traffic": "2"}], r"scenarios\[0\]: not a scenario: traffic = '2'"),
+        ([{"traffic": 0}], r"scenarios\[0\]: factor of traffic 0"),
         ([{"add_brokers": 1.5}], "add_brokers = 1.5"),
         ([{"add_brokers": True}], "add_brokers = True"),
         ([{"lose_racks": 3}], "lose_racks = 3"),
@@ -145,15 +145,15 @@ def test_a_scenario_that_makes_no_sense_is_refused_at_its_place(
 
 
 def test_a_scenario_without_a_plan_is_a_row_with_its_reason() -> None:
-    row = answer(lopsided(), Scenario(replication_factor={".*": 7}), Goals())
+    row = evaluate(lopsided(), Scenario(replication_factor={".*": 7}), Goals())
     assert row["feasible"] is False
     assert "7" in row["reason"]
-    assert set(row) <= set(ANSWERED)
+    assert set(row) <= set(OUTPUT_COLUMNS)
 
 
 def test_the_fullest_broker_is_told_as_a_share_of_its_capacity() -> None:
     even = cluster([broker(1), broker(2)], {"t": [([1], 300), ([2], 100)]})
-    row = answer(even, Scenario(), Goals(weights={"in": 0, "out": 0, "cpu": 0}))
+    row = evaluate(even, Scenario(), Goals(weights={"in": 0, "out": 0, "cpu": 0}))
     assert row["fullest_after"]["disk"] == pytest.approx(0.3)
 
 
@@ -165,7 +165,7 @@ def test_a_snapshot_that_has_changed_since_is_not_answered_for(tmp_path: Path) -
 
 def test_the_picture_names_scenarios_and_reasons_and_fetches_nothing() -> None:
     asked = [Scenario("<now>"), Scenario("much", replication_factor={".*": 7})]
-    answers = [answer(lopsided(), one, Goals()) for one in asked]
+    answers = [evaluate(lopsided(), one, Goals()) for one in asked]
     nothing: Row = {"fullest_after": {}}
     rows = [nothing | one | {"number": place} for place, one in enumerate(answers)]
     page = what_if_html(rows, "of a test")
@@ -184,13 +184,13 @@ def test_scenarios_on_spark_are_the_planners_own_answers_in_the_order_asked(
 ) -> None:
     snapshot, goals, asked = lopsided(), Goals(tolerance=0.1), parse_grid(GRID)
     write_snapshot(snapshot, tmp_path / "c.snapshot")
-    rows = rows_of(what_if(WhatIf(tmp_path / "c.snapshot", asked, goals), opened))
+    rows = rows_of_table(what_if(WhatIfRequest(tmp_path / "c.snapshot", asked, goals), opened))
     assert [row["number"] for row in rows] == list(range(16))
     assert [row["name"] for row in rows] == [one.label for one in asked]
     assert [row["feasible"] for row in rows] == [not one.replication_factor for one in asked]
     for row, scenario in zip(rows, asked, strict=True):
         if row["feasible"]:
-            alone = asdict(figures_of(*scenario.of(snapshot, goals), scenario.seed))
+            alone = asdict(figures_of(*scenario.apply(snapshot, goals), scenario.seed))
             assert {name: row[name] for name in alone} == alone
         else:
             assert "9" in row["reason"]
@@ -203,7 +203,7 @@ def test_a_worker_that_cannot_go_on_is_told_in_its_own_words(opened: Opened) -> 
 
     columns = {"number": "int"}
     with opened() as spark, pytest.raises(SparkUnavailable, match="failed: row 1 is nobody's"):
-        spread(spark, [{"number": 1}], refuse, takes=columns, gives=columns)
+        map_rows(spark, [{"number": 1}], refuse, input_columns=columns, output_columns=columns)
 
 
 @pytest.fixture(scope="module")
@@ -211,7 +211,7 @@ def plans(
     tables: Path, opened: Opened, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Path, list[Row]]:
     out = tmp_path_factory.mktemp("fleet") / "plans"
-    rows = rows_of(fleet(FleetOrder(tables, out, Goals(tolerance=0.1), 3), opened))
+    rows = rows_of_table(fleet(FleetRequest(tables, out, Goals(tolerance=0.1), 3), opened))
     return out, rows
 
 
@@ -225,9 +225,11 @@ def test_the_plans_of_a_fleet_are_those_made_one_at_a_time(
     assert sorted(path.name for path in out.iterdir()) == sorted(
         [SUMMARY, *(f"{name}.json" for name in clusters)]
     )
-    assert rows_of(pq.read_table(out / SUMMARY)) == rows
+    assert rows_of_table(pq.read_table(out / SUMMARY)) == rows
     for row in rows:
-        alone = plan_for(read_snapshot(tables / "gold/snapshot" / row["cluster"]), Goals(0.1), 3)
+        alone = reproducible_plan(
+            read_snapshot(tables / "gold/snapshot" / row["cluster"]), Goals(0.1), 3
+        )
         assert (out / row["plan"]).read_bytes() == plan_to_json(alone)
         assert row["bytes_moved"] == parse_plan(plan_to_json(alone)).summary.bytes_moved  # pyright: ignore[reportOptionalMemberAccess]
 
@@ -238,8 +240,8 @@ def test_a_fleet_writes_into_no_directory_of_somebody_else(tmp_path: Path) -> No
     def never() -> AbstractContextManager[SparkSession]:
         raise AssertionError("no session is wanted")
 
-    with pytest.raises(OutputNotOurs, match="holds something else"):
-        fleet(FleetOrder(tmp_path, tmp_path), never)
+    with pytest.raises(OutputNotOurs, match="has other content"):
+        fleet(FleetRequest(tmp_path, tmp_path), never)
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
 
 
@@ -255,15 +257,15 @@ def test_plans_that_were_changed_lost_or_misnamed_are_found(
     (tmp_path / rows[0]["plan"]).write_text(json.dumps(document))
     (tmp_path / "broken.json").write_text("{")
     (tmp_path / "stranger.json").write_text(json.dumps(document | {"cluster_id": "elsewhere"}))
-    asked = Verification(tmp_path, tables / "gold" / "snapshot")
-    found = {row["plan"]: row for row in rows_of(verify_plans(asked, opened))}
+    asked = VerifyRequest(tmp_path, tables / "gold" / "snapshot")
+    found = {row["plan"]: row for row in rows_of_table(verify_plans(asked, opened))}
     assert found["by-its-cluster.json"]["severity"] == "ok"
     assert found["by-its-cluster.json"]["snapshot"] == rows[0]["cluster"]
     assert found["by-its-cluster.json"]["partitions"] == rows[0]["partitions_changed"]
     assert found[rows[0]["plan"]]["kind"] == "summary"
     assert found["broken.json"]["kind"] == "unreadable"
-    assert found["stranger.json"]["what"] == "there is no snapshot to hold it against"
-    whole = rows_of(verify_plans(Verification(out, asked.snapshots), opened))
+    assert found["stranger.json"]["what"] == "the plan has no snapshot"
+    whole = rows_of_table(verify_plans(VerifyRequest(out, asked.snapshots), opened))
     assert {row["severity"] for row in whole} == {"ok"}
     assert len(whole) == len(rows)
 
@@ -303,7 +305,7 @@ def test_the_commands_give_the_same_plans_on_a_cluster_of_spark(
         assert (made / path.name).read_bytes() == path.read_bytes()
     told = [json.loads(line) for line in done.stdout.splitlines()]
     assert told[0] == json.loads(json.dumps(rows))
-    assert told[2] == json.loads(json.dumps(rows_of(pq.read_table(table))))
+    assert told[2] == json.loads(json.dumps(rows_of_table(pq.read_table(table))))
     assert [row["traffic"] for row in told[2]] == [1, 2]
     assert "What if: 2 scenarios" in page.read_text()
 
@@ -319,18 +321,18 @@ def test_the_commands_give_the_same_plans_on_a_cluster_of_spark(
         (["what-if", "--snapshot", "s", "--grid", "traffic"], "has no values"),
         (["what-if", "--snapshot", "s", "--grid", "traffic=1;traffic=2"], "'traffic=2'"),
         (["what-if", "--snapshot", "s", "--grid", "traffic=fast"], "traffic=fast is not a number"),
-        (["what-if", "--snapshot", "s", "--grid", "traffic=-1"], "traffic times -1"),
+        (["what-if", "--snapshot", "s", "--grid", "traffic=-1"], "factor of traffic -1"),
         (["what-if", "--snapshot", "s", "--grid", ";"], "no axis given"),
         (["what-if", "--snapshot", "no", "--grid", "traffic=2"], "no such file or directory"),
-        (["what-if", "--snapshot", "s", "--grid", "lose-rack=z"], "there is no rack z"),
+        (["what-if", "--snapshot", "s", "--grid", "lose-rack=z"], "unknown rack z"),
         (["what-if", "--snapshot", "s", "--grid", "tolerance=-1"], "numbers from 0"),
         (["what-if", "--snapshot", "s", "--grid", "tolerance=5"], "tolerance 5 is more than 1"),
         (["what-if", "--snapshot", "s", "--scenarios", "no"], "no such file or directory"),
         (["what-if", "--snapshot", "s", "--grid", "seed=1", "--out", "no/x"], "to write to"),
-        (["fleet", "--output", "no", "--out", "o"], "there are no tables of the pipeline here"),
+        (["fleet", "--output", "no", "--out", "o"], "not a directory of pipeline tables"),
         (["fleet", "--output", "no", "--out", "o", "--tolerance", "x"], "not a number from 0"),
         (["verify-plans", "--plans", "no", "--snapshots", "s"], "no such file or directory"),
-        (["verify-plans", "--plans", "s", "--snapshots", "s"], "there are no plans here"),
+        (["verify-plans", "--plans", "s", "--snapshots", "s"], "has no plans"),
         (["verify-plans", "--plans", "s", "--snapshots", "s", "--out", "no/x"], "to write to"),
         (["verify-plans", "--plans", "s", "--snapshots", "s", "--driver-memory", "x"], "like 2g"),
     ],

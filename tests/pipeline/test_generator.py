@@ -13,6 +13,7 @@ import pytest
 
 from kedge.errors import InvalidRequest
 from kedge.pipeline.generator import SIZES, generate
+from kedge.pipeline.generator.__main__ import main
 
 RULES = """
     ts is not null and m.broker is not null and topic <> '' and size_bytes >= 0
@@ -195,9 +196,22 @@ def test_rows_come_in_order_of_arrival(generated: Generated) -> None:
 
 
 def test_an_unknown_size_or_format_is_refused_and_nothing_is_written(tmp_path: Path) -> None:
-    with pytest.raises(InvalidRequest, match="no size 'XXL'"):
+    with pytest.raises(InvalidRequest, match="unknown size 'XXL'"):
         generate(tmp_path / "x", size="XXL")
-    with pytest.raises(InvalidRequest, match="no format 'xml'"):
+    with pytest.raises(InvalidRequest, match="unknown format 'xml'"):
         generate(tmp_path / "x", size="XS", formats=("xml",))
     assert not (tmp_path / "x").exists()
     assert set(SIZES) == {"XS", "S", "M", "L"}
+
+
+def test_the_program_writes_metrics_and_reports_an_error_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = ["generator", "--size", "XS", "--out", str(tmp_path / "m")]
+    monkeypatch.setattr("sys.argv", options)
+    assert main() == 0
+    assert capsys.readouterr().out.startswith("12")
+    assert (tmp_path / "m" / "expected.json").is_file()
+    monkeypatch.setattr("sys.argv", [*options, "--formats", "xml"])
+    assert main() == 2
+    assert capsys.readouterr().err.startswith("kedge: unknown format 'xml'")

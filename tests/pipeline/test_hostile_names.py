@@ -15,11 +15,11 @@ from pyspark.sql import SparkSession
 
 from kedge.balance import Goals
 from kedge.files import read_snapshot
-from kedge.pipeline.fanout.fleet import SUMMARY, FleetOrder, fleet
-from kedge.pipeline.fanout.spread import rows_of
-from kedge.pipeline.fanout.verify import Verification, verify_plans
-from kedge.pipeline.jobs.ingest import Ingested, IngestOrder
-from kedge.pipeline.sources.files import Format
+from kedge.pipeline.fanout.fleet_plans import SUMMARY, FleetRequest, fleet
+from kedge.pipeline.fanout.map_rows import rows_of_table
+from kedge.pipeline.fanout.verify_plans import VerifyRequest, verify_plans
+from kedge.pipeline.jobs.ingest import IngestRequest, IngestResult
+from kedge.pipeline.sources.sample_files import Format
 
 NAMES = ["../../../pwned", ".hidden", "x.json", "x"]
 
@@ -29,7 +29,7 @@ def _write(path: Path, rows: list[dict[str, Any]]) -> Path:
     return path
 
 
-def _order(directory: Path) -> IngestOrder:
+def _request(directory: Path) -> IngestRequest:
     """A broker, a partition and a sample for each cluster."""
     (directory / "raw").mkdir(parents=True)
     brokers = [{"cluster": name, "broker": 1} for name in NAMES]
@@ -42,7 +42,7 @@ def _order(directory: Path) -> IngestOrder:
     figures = {"size_bytes": 7, "bytes_in": 60, "bytes_out": 60, "isr": 1, "rf": 1}
     lines = (json.dumps({"cluster": name, **sample, **times, **figures}) for name in NAMES)
     (directory / "raw" / "a.jsonl").write_text("\n".join(lines))
-    return IngestOrder(
+    return IngestRequest(
         directory / "raw",
         Format.JSONL,
         _write(directory / "brokers.parquet", brokers),
@@ -53,23 +53,23 @@ def _order(directory: Path) -> IngestOrder:
 
 @pytest.mark.real
 def test_a_cluster_that_is_called_like_a_path_stays_within_the_tables(
-    ingesting: Callable[[IngestOrder], Ingested],
+    ingesting: Callable[[IngestRequest], IngestResult],
     opened: Callable[[], AbstractContextManager[SparkSession]],
     tmp_path: Path,
 ) -> None:
-    order = _order(tmp_path / "in")
+    request = _request(tmp_path / "in")
     before = {path for path in tmp_path.rglob("*") if "history" not in path.parts}
-    assert ingesting(order).accounts.kept == len(NAMES)
-    snapshots = order.output / "gold" / "snapshot"
+    assert ingesting(request).accounts.kept == len(NAMES)
+    snapshots = request.tables / "gold" / "snapshot"
     assert sorted(read_snapshot(path).cluster_id or "" for path in snapshots.iterdir()) == sorted(
         NAMES
     )
-    out = order.output.parent / "plans"
-    rows = rows_of(fleet(FleetOrder(order.output, out, Goals(tolerance=0.1)), opened))
+    out = request.tables.parent / "plans"
+    rows = rows_of_table(fleet(FleetRequest(request.tables, out, Goals(tolerance=0.1)), opened))
     assert sorted(row["cluster"] for row in rows) == sorted(NAMES)
     assert {path.name for path in out.iterdir()} == {SUMMARY, *(row["plan"] for row in rows)}
-    checked = rows_of(verify_plans(Verification(out, snapshots), opened))
+    checked = rows_of_table(verify_plans(VerifyRequest(out, snapshots), opened))
     assert [row["severity"] for row in checked] == ["ok"] * len(NAMES)
     assert len({row["snapshot"] for row in checked}) == len(NAMES)
     after = {p for p in tmp_path.rglob("*") if not {"history", "plans"} & set(p.parts)}
-    assert after - before == {order.output.parent, order.output.parent.parent}
+    assert after - before == {request.tables.parent, request.tables.parent.parent}

@@ -11,8 +11,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kedge.errors import MalformedInput
-from kedge.pipeline.sources.files import Format, find_files, new_files
-from kedge.pipeline.sources.frames import raw_rows
+from kedge.pipeline.sources.file_reader import read_raw_rows
+from kedge.pipeline.sources.sample_files import Format, find_files, new_files
 
 pytestmark = pytest.mark.real
 
@@ -35,7 +35,7 @@ def test_times_of_every_unit_are_the_same_moment(spark: SparkSession, tmp_path: 
     for number, kind in enumerate(UNITS):
         pq.write_table(one_row(kind, str(kind)), tmp_path / f"[{number}] of {{6}}.parquet")
     files = new_files(find_files(tmp_path, Format.PARQUET), Format.PARQUET, ())
-    rows: list[Any] = raw_rows(spark, files, Format.PARQUET).collect()
+    rows: list[Any] = read_raw_rows(spark, files, Format.PARQUET).collect()
     assert sorted(row.cluster for row in rows) == sorted(str(kind) for kind in UNITS)
     assert {row.ts.timestamp() for row in rows} == {AT_US / 1e6}
     assert {row.ingest_ts.timestamp() for row in rows} == {AT_US / 1e6}

@@ -13,20 +13,19 @@ from jvm.clusters import RealCluster
 from kedge.cli.app import run
 from kedge.wiring import open_cluster
 from tests.pipeline.conftest import Metrics
-from tests.pipeline.oracle import SILVER, accounts, expected_accounts, rows
+from tests.pipeline.oracle import SILVER, rows
 from tests.pipeline.streaming import (
     TOPIC,
     StreamCommand,
+    check_rows_and_accounts,
     create_topic,
     kafka,
     lines_of,
-    places,
     send_shuffled,
 )
 
 pytestmark = pytest.mark.real
 MakeMetrics = Callable[[str, int], Metrics]
-PLACE = "kafka_topic, kafka_partition, kafka_offset"
 
 
 @pytest.fixture(scope="module")
@@ -48,22 +47,10 @@ def test_a_killed_stream_goes_on_and_ends_with_the_tables_of_the_batch(
     running.kill()
     command.start().finish()
 
-    check_whole(command, made)
+    check_rows_and_accounts(command, made)
     streamed, batched = silver_and_gold(command.output), silver_and_gold(tables)
     for name, found in batched.items():
         assert streamed[name] == found, name
-
-
-def check_whole(command: StreamCommand, made: Metrics) -> None:
-    """Every row of the topic is in bronze once, and the accounts are those expected."""
-    found = rows(command.output, "bronze", PLACE)
-    sent = made.expected["rows_total"] + made.expected["text_broken"]["jsonl"]
-    assert places(found) == (sent, sent)
-    wanted = expected_accounts(made.expected, "jsonl")
-    assert {name: accounts(command.output)[name] for name in wanted} == {
-        **wanted,
-        "quarantined_by_reason": {k: v for k, v in wanted["quarantined_by_reason"].items() if v},
-    }
 
 
 def silver_and_gold(output: Path) -> dict[str, object]:

@@ -12,15 +12,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from kedge.errors import InvalidRequest, MalformedInput, OutputInUse, OutputNotOurs
-from kedge.pipeline.jobs.stream import StreamOrder, stream
+from kedge.pipeline.jobs.stream import StreamRequest, stream
 from kedge.pipeline.sources.checkpoint import (
     TopicIdentity,
     check_checkpoint,
-    check_tables,
-    claimed,
+    check_tables_match,
+    open_checkpoint,
 )
-from kedge.pipeline.sources.kafka import KafkaSource
-from kedge.pipeline.warehouse import owned
+from kedge.pipeline.sources.kafka_reader import KafkaSource
+from kedge.pipeline.warehouse import open_warehouse
 
 SOURCE = TopicIdentity("cluster-a", "metrics", "id-1")
 
@@ -30,12 +30,12 @@ def no_session() -> AbstractContextManager[Any]:
 
 
 @pytest.fixture
-def order(tmp_path: Path) -> StreamOrder:
+def request_(tmp_path: Path) -> StreamRequest:
     brokers = pa.table({"cluster": ["c"], "broker": pa.array([1], pa.int32())})
     placed = {"cluster": ["c"], "topic": ["t"], "partition": pa.array([0], pa.int32())}
     pq.write_table(brokers, tmp_path / "brokers.parquet")
     pq.write_table(pa.table({**placed, "replicas": [[1]]}), tmp_path / "assignment.parquet")
-    return StreamOrder(
+    return StreamRequest(
         KafkaSource("127.0.0.1:1", "metrics", 100),
         SOURCE,
         tmp_path / "brokers.parquet",
@@ -46,10 +46,10 @@ def order(tmp_path: Path) -> StreamOrder:
 
 
 def test_a_checkpoint_keeps_its_name_and_a_new_one_gets_another(tmp_path: Path) -> None:
-    first = claimed(tmp_path / "a", SOURCE, tmp_path / "out")
-    assert claimed(tmp_path / "a", SOURCE, tmp_path / "out") == first
-    assert claimed(tmp_path / "b", SOURCE, tmp_path / "out").stream != first.stream
-    assert first.last_done == -1
+    first = open_checkpoint(tmp_path / "a", SOURCE, tmp_path / "out")
+    assert open_checkpoint(tmp_path / "a", SOURCE, tmp_path / "out") == first
+    assert open_checkpoint(tmp_path / "b", SOURCE, tmp_path / "out").stream != first.stream
+    assert first.last_committed_batch == -1
 
 
 @pytest.mark.parametrize(
@@ -57,14 +57,14 @@ def test_a_checkpoint_keeps_its_name_and_a_new_one_gets_another(tmp_path: Path) 
     [
         (replace(SOURCE, topic="other"), "out", "checkpoint of topic metrics"),
         (replace(SOURCE, cluster_id="cluster-b"), "out", "of cluster cluster-a"),
-        (replace(SOURCE, topic_id="id-2"), "out", "deleted and made anew"),
+        (replace(SOURCE, topic_id="id-2"), "out", "deleted and created again"),
         (SOURCE, "elsewhere", "checkpoint of a stream into"),
     ],
 )
 def test_a_checkpoint_of_another_stream_is_refused(
     source: TopicIdentity, output: str, said: str, tmp_path: Path
 ) -> None:
-    claimed(tmp_path / "checkpoint", SOURCE, tmp_path / "out")
+    open_checkpoint(tmp_path / "checkpoint", SOURCE, tmp_path / "out")
     with pytest.raises(InvalidRequest, match=said):
         check_checkpoint(tmp_path / "checkpoint", source, tmp_path / output)
 
@@ -78,71 +78,74 @@ def test_a_directory_of_something_else_is_refused_and_left_alone(
     if text is not None:
         (directory / "kedge-stream.json").write_bytes(text)
     before = sorted(directory.rglob("*"))
-    with pytest.raises(InvalidRequest, match="no checkpoint of a kedge stream"):
-        claimed(directory, SOURCE, tmp_path / "out")
+    with pytest.raises(InvalidRequest, match="not a checkpoint of a kedge stream"):
+        open_checkpoint(directory, SOURCE, tmp_path / "out")
     assert sorted(directory.rglob("*")) == before
 
 
 def test_tables_that_lack_batches_of_the_checkpoint_are_refused(tmp_path: Path) -> None:
-    checkpoint = claimed(tmp_path / "a", SOURCE, tmp_path / "out")
+    checkpoint = open_checkpoint(tmp_path / "a", SOURCE, tmp_path / "out")
     commits = checkpoint.spark / "commits"
     commits.mkdir(parents=True)
     for batch in ("0", "1", "2", ".2.crc"):
         (commits / batch).touch()
-    check_tables(checkpoint, {checkpoint.stream: 2})
-    check_tables(checkpoint, {checkpoint.stream: 3})  # published, not yet noted by Spark
-    with pytest.raises(InvalidRequest, match="3 batches are done, the tables have 1 of them"):
-        check_tables(checkpoint, {checkpoint.stream: 0})
+    check_tables_match(checkpoint, {checkpoint.stream: 2})
+    check_tables_match(checkpoint, {checkpoint.stream: 3})  # published, not yet noted by Spark
+    with pytest.raises(InvalidRequest, match="3 batches are committed, the tables have 1 of them"):
+        check_tables_match(checkpoint, {checkpoint.stream: 0})
     with pytest.raises(InvalidRequest, match="the tables have 0 of them"):
-        check_tables(checkpoint, {})
+        check_tables_match(checkpoint, {})
 
 
 def test_rows_are_not_read_again_through_a_second_checkpoint(tmp_path: Path) -> None:
-    lost = claimed(tmp_path / "a", SOURCE, tmp_path / "out")
-    fresh = claimed(tmp_path / "b", SOURCE, tmp_path / "out")
-    with pytest.raises(InvalidRequest, match="by another checkpoint already"):
-        check_tables(fresh, {lost.stream: 4})
+    lost = open_checkpoint(tmp_path / "a", SOURCE, tmp_path / "out")
+    fresh = open_checkpoint(tmp_path / "b", SOURCE, tmp_path / "out")
+    with pytest.raises(InvalidRequest, match="from another checkpoint"):
+        check_tables_match(fresh, {lost.stream: 4})
 
 
 def test_the_rows_of_a_batch_are_told_by_its_offsets(tmp_path: Path) -> None:
-    checkpoint = claimed(tmp_path / "a", SOURCE, tmp_path / "out")
+    checkpoint = open_checkpoint(tmp_path / "a", SOURCE, tmp_path / "out")
     offsets = checkpoint.spark / "offsets"
     offsets.mkdir(parents=True)
     (offsets / "0").write_text('v1\n{}\n{"metrics":{"0":10,"1":5}}')
     (offsets / "1").write_text('v1\n{}\n{"metrics":{"0":12,"1":5,"2":1}}')
     (offsets / "2").write_text("v1\n{")
-    assert [checkpoint.rows_planned(batch) for batch in range(4)] == [15, 3, 0, 0]
+    assert [checkpoint.planned_rows(batch) for batch in range(4)] == [15, 3, 0, 0]
 
 
-def test_a_checkpoint_that_is_a_file_is_refused(order: StreamOrder) -> None:
-    order.checkpoint.write_text("x")
-    with pytest.raises(InvalidRequest, match="this is a file"):
-        stream(order, no_session)
-    assert not order.output.exists()
+def test_a_checkpoint_that_is_a_file_is_refused(request_: StreamRequest) -> None:
+    request_.checkpoint.write_text("x")
+    with pytest.raises(InvalidRequest, match="is a file"):
+        stream(request_, no_session)
+    assert not request_.tables.exists()
 
 
-def test_an_output_that_somebody_writes_to_is_refused(order: StreamOrder) -> None:
-    with owned(order.output, "the-first"), pytest.raises(OutputInUse, match="the-first"):
-        stream(order, no_session)
-    assert not order.checkpoint.exists()
+def test_an_output_that_somebody_writes_to_is_refused(request_: StreamRequest) -> None:
+    with (
+        open_warehouse(request_.tables, "the-first"),
+        pytest.raises(OutputInUse, match="the-first"),
+    ):
+        stream(request_, no_session)
+    assert not request_.checkpoint.exists()
 
 
-def test_an_output_of_something_else_is_refused(order: StreamOrder) -> None:
-    order.output.mkdir()
-    (order.output / "letter.txt").write_text("dear")
+def test_an_output_of_something_else_is_refused(request_: StreamRequest) -> None:
+    request_.tables.mkdir()
+    (request_.tables / "letter.txt").write_text("dear")
     with pytest.raises(OutputNotOurs):
-        stream(order, no_session)
-    assert not order.checkpoint.exists()
+        stream(request_, no_session)
+    assert not request_.checkpoint.exists()
 
 
 def test_a_damaged_table_of_brokers_is_refused_before_anything_is_written(
-    order: StreamOrder,
+    request_: StreamRequest,
 ) -> None:
-    order.brokers.write_bytes(b"PAR1 and then nothing")
+    request_.brokers.write_bytes(b"PAR1 and then nothing")
     with pytest.raises(MalformedInput, match=r"brokers\.parquet"):
-        stream(order, no_session)
-    assert not order.output.exists()
-    assert not order.checkpoint.exists()
+        stream(request_, no_session)
+    assert not request_.tables.exists()
+    assert not request_.checkpoint.exists()
 
 
 def test_client_settings_reach_the_connector_and_never_a_repr() -> None:

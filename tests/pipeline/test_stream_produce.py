@@ -16,9 +16,9 @@ from kedge.cluster.port import TopicOrder
 from kedge.errors import InvalidRequest, MalformedInput
 from kedge.model import BrokerId
 from kedge.pipeline.generator import generate
-from kedge.pipeline.jobs.produce import replay, sample_on
-from kedge.pipeline.jobs.producing import as_value, client_settings
-from kedge.pipeline.jobs.sampling import Sampler
+from kedge.pipeline.jobs.cluster_sampler import Sampler
+from kedge.pipeline.jobs.kafka_producer import encode_row, librdkafka_settings
+from kedge.pipeline.jobs.produce import replay, sample_periodically
 
 AT = datetime(2026, 1, 5, 12, 0, 0, 250_000, tzinfo=UTC)
 COLUMNS = {
@@ -70,7 +70,7 @@ def test_a_broker_that_is_gone_tells_nothing_and_shrinks_the_isr() -> None:
 def test_rows_of_one_replica_share_a_key_and_seq_rises() -> None:
     sampler, sent = Sampler(small_cluster()), Collected()
     told: list[int] = []
-    rows = sample_on(
+    rows = sample_periodically(
         sampler, sent, interval_s=1, count=3, wait=lambda pause: False, sampled=told.append
     )
     assert rows == 12
@@ -83,14 +83,16 @@ def test_rows_of_one_replica_share_a_key_and_seq_rises() -> None:
 def test_sampling_ends_when_it_is_told_to() -> None:
     sent = Collected()
     waits = iter([False, True])
-    sample_on(Sampler(small_cluster()), sent, interval_s=1, count=None, wait=lambda _: next(waits))
+    sample_periodically(
+        Sampler(small_cluster()), sent, interval_s=1, count=None, wait=lambda _: next(waits)
+    )
     assert len(sent.values) == 8
 
 
 @pytest.mark.parametrize(("interval_s", "count"), [(0, 1), (1, 0)])
 def test_sampling_without_an_interval_or_a_count_is_refused(interval_s: int, count: int) -> None:
     with pytest.raises(InvalidRequest):
-        sample_on(
+        sample_periodically(
             Sampler(small_cluster()),
             Collected(),
             interval_s=interval_s,
@@ -110,7 +112,7 @@ def test_lines_are_sent_as_they_stand_and_tables_row_by_row(tmp_path: Path) -> N
     assert replay(tmp_path / "raw_parquet", table) == expected["rows_total"]
     first = sorted((tmp_path / "raw_parquet").rglob("*.parquet"), key=lambda file: file.name)[0]
     row = pq.ParquetFile(first).read().slice(0, 1).to_pylist()[0]
-    assert table.values[0] == as_value(row)[0]
+    assert table.values[0] == encode_row(row)[0]
     assert orjson.loads(table.values[0]) == orjson.loads(text.values[0])
 
 
@@ -121,7 +123,7 @@ def test_a_file_that_is_no_table_is_refused_with_its_name(tmp_path: Path) -> Non
     with pytest.raises(InvalidRequest, match="no such file"):
         replay(tmp_path / "y.parquet", Collected())
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InvalidRequest, match="no metrics in it"):
+    with pytest.raises(InvalidRequest, match="has no metrics files"):
         replay(tmp_path / "empty", Collected())
 
 
@@ -134,7 +136,7 @@ def test_settings_of_kafkas_tools_become_those_of_the_client() -> None:
             "sasl.jaas.config": jaas + 'password="p";',
         }
     )
-    told = client_settings(access)
+    told = librdkafka_settings(access)
     assert told["security.protocol"] == "SASL_PLAINTEXT"
     assert (told["sasl.mechanism"], told["sasl.username"]) == ("PLAIN", "u")
     assert told["sasl.password"] == "p"

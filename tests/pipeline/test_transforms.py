@@ -12,18 +12,23 @@ from pyspark.testing import assertDataFrameEqual
 
 from kedge.pipeline.schemas import BROKERS, RAW_TEXT, SAMPLE, SAMPLE_COLUMNS
 from kedge.pipeline.transforms import (
-    ROLLED,
-    Rules,
+    ROLLUP_INPUT,
+    ValidationRules,
     dedupe,
-    each_copy,
-    good,
-    refused,
+    expand_copies,
+    rejected_rows,
     roll_up,
-    with_known,
-    with_replica,
+    valid_rows,
+    with_known_broker,
+    with_replica_hash,
 )
 from kedge.pipeline.transforms.parse import parse_json
-from kedge.pipeline.transforms.robust import at_rank, ewma, middle, slopes
+from kedge.pipeline.transforms.series import (
+    ewma,
+    median_of_sorted,
+    percentile_of_sorted,
+    slopes_per_day,
+)
 
 pytestmark = pytest.mark.real
 
@@ -89,12 +94,12 @@ def test_each_fault_has_its_reason_and_the_edges_are_good(spark: SparkSession) -
     rows = samples(spark, *FAULTS.values(), *edges.values())
     rows = rows.withColumn(RAW_TEXT, F.lit(None).cast("string"))
     brokers = spark.createDataFrame([("c", 1, "a", 10)], BROKERS)
-    known = with_known(with_replica(rows), brokers=brokers)
-    others = refused(known, rules=Rules()).select("reason", "verdict").collect()
+    known = with_known_broker(with_replica_hash(rows), brokers=brokers)
+    others = rejected_rows(known, rules=ValidationRules()).select("reason", "verdict").collect()
     assert sorted(str(row.reason) for row in others) == sorted([*FAULTS, "None"])
     assert [row.verdict for row in others if row.reason is None] == ["late"]
     assert {row.verdict for row in others if row.reason is not None} == {"quarantined"}
-    kept = good(known, rules=Rules()).select("topic", "ts").collect()
+    kept = valid_rows(known, rules=ValidationRules()).select("topic", "ts").collect()
     assert sorted((row.topic, seconds(row.ts) - seconds(NOON)) for row in kept) == [
         *(("elsewhere", 0), ("t", 0), ("t", 0), ("t", 305)),
     ]
@@ -105,7 +110,7 @@ def test_every_replica_has_a_number_of_its_own_whatever_else_its_rows_say(
 ) -> None:
     changes = [{}, {"broker": 2}, {"partition": 2}, {"topic": "u"}, {"cluster": "d"}]
     again: list[dict[str, Any]] = [{**one, "seq": 9, "bytes_in": 1} for one in changes]
-    numbers = [row.replica for row in with_replica(samples(spark, *changes, *again)).collect()]
+    numbers = [row.replica for row in with_replica_hash(samples(spark, *changes, *again)).collect()]
     assert len(set(numbers)) == len(changes)
     assert numbers[: len(changes)] == numbers[len(changes) :]
 
@@ -137,7 +142,7 @@ def test_the_highest_seq_wins_and_rows_of_it_are_its_copies(spark: SparkSession)
         *({**later, "seq": 5, "bytes_in": 11}, {**later, "seq": 4}),
         {"broker": 7, "seq": 1},  # a replica that the assignment does not have
     )
-    unique = dedupe(with_replica(rows), partitions=2)
+    unique = dedupe(with_replica_hash(rows), partitions=2)
     kept = unique.select("broker", "ts", "seq", "bytes_in", "copies", "ingest_ts").collect()
     assert sorted((r.broker, r.ts.minute, r.seq, r.bytes_in, r.copies) for r in kept) == [
         *((1, 0, 4, 10, 2), (1, 1, 5, 11, 1), (7, 0, 1, 10, 1)),
@@ -148,10 +153,10 @@ def test_the_highest_seq_wins_and_rows_of_it_are_its_copies(spark: SparkSession)
 
 def test_rows_seen_in_two_runs_count_as_in_one(spark: SparkSession) -> None:
     rows = samples(spark, {"seq": 4}, {"seq": 4}, {"seq": 3})
-    numbered = with_replica(rows)
+    numbered = with_replica_hash(rows)
     once = dedupe(numbered.unionByName(numbered), partitions=2)
     silver = dedupe(numbered, partitions=2).drop("replica")
-    again = with_replica(each_copy(silver).unionByName(rows))
+    again = with_replica_hash(expand_copies(silver).unionByName(rows))
     assertDataFrameEqual(dedupe(again, partitions=2), once)
 
 
@@ -185,10 +190,10 @@ def test_a_window_holds_what_falls_between_its_ends(spark: SparkSession) -> None
 def test_slopes_and_forgetful_means_are_those_of_a_plain_computation(spark: SparkSession) -> None:
     points = [(i * 3600, float(10 + 2 * i + (50 if i == 4 else 0))) for i in range(10)]
     frame = spark.createDataFrame([(points,)], "s array<struct<t:bigint,v:double>>")
-    rises = slopes(F.col("s"), "v")
+    rises = slopes_per_day(F.col("s"), "v")
     row = frame.select(
-        middle(rises).alias("slope"),
-        at_rank(rises, 0.25).alias("low"),
+        median_of_sorted(rises).alias("slope"),
+        percentile_of_sorted(rises, 0.25).alias("low"),
         ewma(F.col("s"), "v", half_life_s=3600).alias("ewma"),
     ).collect()[0]
     mean = points[0][1]
@@ -207,8 +212,8 @@ def test_rows_of_one_seq_that_differ_have_one_winner_however_narrow_they_are(
         {"bytes_in": 9, "ingest_ts": NOON + timedelta(seconds=3)},
     ]
     for order in (changes, changes[::-1]):
-        wide = with_replica(samples(spark, *order))
-        narrow = wide.select("replica", "ts", "seq", *ROLLED)
+        wide = with_replica_hash(samples(spark, *order))
+        narrow = wide.select("replica", "ts", "seq", *ROLLUP_INPUT)
         assert [row.bytes_in for row in dedupe(narrow, partitions=2).collect()] == [9]
         won = dedupe(wide, partitions=2).collect()
         assert [(row.bytes_in, row.ingest_ts.second, row.copies) for row in won] == [(9, 3, 3)]
@@ -217,8 +222,8 @@ def test_rows_of_one_seq_that_differ_have_one_winner_however_narrow_they_are(
 def test_the_hot_path_has_one_shuffle_and_no_python(spark: SparkSession) -> None:
     rows = samples(spark, {}).withColumn(RAW_TEXT, F.lit(None).cast("string"))
     brokers = spark.createDataFrame([("c", 1, "a", 10)], BROKERS).coalesce(1)
-    known = with_known(with_replica(rows), brokers=brokers)
-    unique = dedupe(good(known, rules=Rules()), partitions=2)
+    known = with_known_broker(with_replica_hash(rows), brokers=brokers)
+    unique = dedupe(valid_rows(known, rules=ValidationRules()), partitions=2)
     plan = plan_of(unique)
     assert plan.count("Exchange hashpartitioning(replica") == 1
     assert plan.count("Exchange ") - plan.count("BroadcastExchange ") == 1

@@ -10,12 +10,17 @@ from kedge.errors import MalformedMessage
 from kedge.protocol.broker_apis import (
     SENT_BY_BROKERS,
     SENT_BY_CONTROLLERS,
+    STOP_REPLICA,
     BrokerApi,
     decode_body,
     encode_body,
     encode_part,
 )
-from kedge.protocol.broker_messages import METADATA_CONTENT, UpdateMetadataRequest
+from kedge.protocol.broker_messages import (
+    METADATA_CONTENT,
+    StopReplicaRequest,
+    UpdateMetadataRequest,
+)
 from tests.protocol.broker_strategies import MESSAGES
 
 ALL = {**SENT_BY_CONTROLLERS, **SENT_BY_BROKERS}
@@ -71,3 +76,10 @@ def test_content_that_was_written_before_is_the_same_on_the_wire(data: st.DataOb
     assert api.encode_request(8, shared, correlation=1, client="c") == api.encode_request(
         8, request, correlation=1, client="c"
     )
+
+
+def test_a_message_is_written_only_in_a_version_that_is_spoken() -> None:
+    request = StopReplicaRequest(1000, 1, 1, ())
+    assert STOP_REPLICA.encode_request(3, request, correlation=1, client="c")
+    with pytest.raises(AssertionError, match="StopReplica is not written in version 2"):
+        STOP_REPLICA.encode_request(2, request, correlation=1, client="c")

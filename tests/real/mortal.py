@@ -110,7 +110,7 @@ def main() -> None:
     service = MortalService(options, JsonLines(), chosen.topic, chosen.after)
 
     def stop(_number: int, _frame: object) -> None:
-        service.ask_to_stop()
+        service.request_stop()
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)

@@ -46,6 +46,7 @@ class Lab:
         self.settings = settings or Settings()
         self.log: list[LogEntry] = []
         self.now_ms = 0
+        self.drawn: list[bytes] = []  # random bytes to draw first
         self._given = 0
         prepare(self.admin)
         for broker in range(1, brokers + 1):
@@ -62,15 +63,17 @@ class Lab:
             now_ms=lambda: self.now_ms,
             settings=self.settings,
             log=self.log.append,
-            new_topic_id=self._topic_id,
+            draw_bytes=self._draw_bytes,
         )
         self.loop.put(Started())
         self.loop.run_until_idle()
         return self.loop
 
-    def _topic_id(self) -> str:
+    def _draw_bytes(self, size: int) -> bytes:
+        if self.drawn:
+            return self.drawn.pop(0)
         self._given += 1
-        return f"id{self._given:020}"
+        return self._given.to_bytes(size, "big")
 
     # ---- what brokers and operators do --------------------------------------------------------
 

@@ -49,7 +49,15 @@ def test_a_created_topic_gets_a_leader_and_an_id() -> None:
     stored = lab.stored(T0)
     assert stored is not None
     assert (stored.leader, stored.isr) == (1, (1, 2))
-    assert lab.loop.context.topic_ids == {"t": "id00000000000000000001"}
+    assert lab.loop.context.topic_ids == {"t": "AAAAAAAAQACAAAAAAAAAAQ"}
+
+
+def test_a_topic_id_that_a_command_line_would_take_for_an_option_is_drawn_again() -> None:
+    lab = Lab()
+    lab.drawn = [b"\xfb" * 16, b"\x01" * 16]
+    lab.create("t", [1, 2])
+    lab.settle()
+    assert lab.loop.context.topic_ids == {"t": "AQEBAQEBQQGBAQEBAQEBAQ"}
 
 
 def test_a_lost_leader_is_replaced_and_the_survivors_are_told() -> None:

@@ -15,7 +15,7 @@ from kedge.model import BrokerId
 from kedge.protocol.messages import CreateTopicsRequest, CreateTopicsResponse
 from kedge.runtime import Loop, LoopThread, prepare
 from kedge.service.clients import Clients
-from kedge.service.images import NodeImages
+from kedge.service.node_cache import NodeMetadataCaches
 from kedge.store.memory import MemoryEnsemble, MemoryStore
 from kedge.store.port import Create
 from kedge.store.znodes import BrokerRegistration, broker_path, encode_broker
@@ -45,13 +45,13 @@ def clients(broker: FakeBroker) -> Iterator[Clients]:
     with ExitStack() as stack:
         wire = WireBrokers(node=NODE, at=Address("127.0.0.1", 9090))
         stack.callback(wire.close)
-        images = NodeImages(wire, NODE)
+        caches = NodeMetadataCaches(wire, NODE)
         settings = Settings(auto_rebalance=False)
-        loop = Loop(NODE, MemoryStore(ensemble), images, now_ms=lambda: 0, settings=settings)
+        loop = Loop(NODE, MemoryStore(ensemble), caches, now_ms=lambda: 0, settings=settings)
         stack.enter_context(LoopThread(loop))
-        made = Clients(NODE, store, images, loop)
+        made = Clients(NODE, store, caches, loop)
         stack.callback(made.close)
-        while not loop.context.active:
+        while not loop.view.active:
             loop.wait(0.01)
         yield made
 
@@ -85,11 +85,12 @@ def test_a_broker_that_another_has_not_heard_of_yet_is_waited_for(
     clients: Clients, broker: FakeBroker
 ) -> None:
     broker.hold.set()
-    until(lambda: bool(clients._images.image(NODE).brokers))
+    until(lambda: bool(clients._caches.cache(NODE).brokers))
     broker.hold.clear()
     second = FakeBroker(broker=2).listen()
     shown = encode_broker(BrokerRegistration(second.broker))
-    clients._store.batch([Create(broker_path(second.broker.id), shown, ephemeral=True)])
-    until(lambda: len(clients._context.live) == 2)
+    store = clients.backend.store
+    store.batch([Create(broker_path(second.broker.id), shown, ephemeral=True)])
+    until(lambda: len(clients._loop.view.live) == 2)
     assert order_while_held(clients, broker, factor=2) == [("early", 0)]
     second.close()

@@ -118,15 +118,15 @@ def test_a_standby_logs_its_state_at_the_start_and_on_each_change(lab: Lab) -> N
     standby = lab.elect(101)
     role = RoleLog(standby, MemoryStore(lab.ensemble), log.append)
     for _ in range(3):
-        role.look()
+        role.update()
     assert [entry.what for entry in log] == ["standby: controller is node 100, epoch 1"]
     lab.store.disconnect()
-    role.look()
+    role.update()
     lab.store.reconnect()
-    role.look()
+    role.update()
     active.close()
     standby.run_until_idle()
-    role.look()
+    role.update()
     assert [entry.what for entry in log][1:] == [
         "standby: no session with ZooKeeper",
         "standby: controller is node 100, epoch 1",

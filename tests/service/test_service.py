@@ -13,7 +13,15 @@ from kedge.controller.settings import Ibp, Settings
 from kedge.errors import BrokerFailed, InvalidConfiguration, InvalidRequest
 from kedge.model import BrokerId
 from kedge.runtime import LogEntry
-from kedge.service import BrokerSettings, JsonLines, ask_broker, parse_address, parse_protocol
+from kedge.service import (
+    BrokerSettings,
+    JsonLines,
+    Options,
+    ask_broker,
+    parse_address,
+    parse_protocol,
+)
+from kedge.service.process import initial_settings
 
 
 @pytest.mark.parametrize(
@@ -35,6 +43,16 @@ def test_protocols_from_2_6_on_are_spoken() -> None:
     assert parse_protocol("2.6-IV0") == Ibp((2, 6), 0)
     with pytest.raises(InvalidConfiguration, match="is older than"):
         parse_protocol("2.5")
+
+
+def test_a_protocol_learned_from_a_broker_is_refused_below_the_oldest_that_is_spoken() -> None:
+    options = Options("127.0.0.1:2181", Address("127.0.0.1", 0), take_over=True)
+    old = BrokerSettings({"inter.broker.protocol.version": "2.5-IV0"})
+    with pytest.raises(InvalidConfiguration, match=r"inter-broker protocol 2\.5-IV0 is older than"):
+        initial_settings(options, old)
+    learned = BrokerSettings({"inter.broker.protocol.version": "2.6-IV0"})
+    assert initial_settings(options, learned).ibp == Ibp((2, 6), 0)
+    assert initial_settings(options, None) == Settings(take_over=True)
 
 
 def test_the_log_is_one_json_object_a_line_and_long_lists_are_cut() -> None:

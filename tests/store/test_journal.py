@@ -34,7 +34,14 @@ from kedge.store.tree import Tree
 def contents(tree: Tree) -> dict[str, tuple[object, ...]]:
     """Everything that a tree remembers, but for its counter of transactions."""
     return {
-        path: (n.data, n.version, n.created, n.modified, n.births, sorted(n.children or ()))
+        path: (
+            n.data,
+            n.version,
+            n.created,
+            n.modified,
+            n.children_created,
+            sorted(n.children or ()),
+        )
         for path, n in tree.nodes.items()
     }
 
@@ -224,10 +231,10 @@ def test_a_journal_that_cannot_be_written_stops_the_store_until_it_can(tmp_path:
     with pytest.raises(StoreUnavailable):
         other.batch([GetData("/a")])
     assert heard == []
-    assert "No space left" in ensemble.failure()
+    assert "No space left" in ensemble.journal_failure()
     os.dup2(whole, journal._file)
     os.close(whole)
-    assert ensemble.failure() == ""
+    assert ensemble.journal_failure() == ""
     # the one write whose outcome was not known is done; those refused after it are not
     (node,) = other.batch([GetData("/a")])
     assert isinstance(node, Node)

@@ -24,20 +24,20 @@ from kedge.store.port import (
     GetData,
     Multi,
     Node,
-    Notice,
     Presence,
     Refused,
     Session,
     SessionChanged,
     SetData,
+    StoreEvent,
     WatchFired,
     Write,
     Written,
 )
 
 
-def listening(store: MemoryStore) -> list[Notice]:
-    heard: list[Notice] = []
+def listening(store: MemoryStore) -> list[StoreEvent]:
+    heard: list[StoreEvent] = []
     store.listen(heard.append)
     return heard
 
@@ -105,7 +105,7 @@ def test_notices_can_be_held_back_and_late_ones_of_an_old_session_are_dropped() 
 
 
 def test_sessions_are_told_in_the_order_of_the_commits() -> None:
-    order: list[tuple[str, Notice]] = []
+    order: list[tuple[str, StoreEvent]] = []
     ensemble = MemoryEnsemble()
     stores = {name: MemoryStore(ensemble) for name in "xyz"}
     for name, store in stores.items():

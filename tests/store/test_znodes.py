@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from kedge.errors import MalformedInput
 from kedge.model import Broker, BrokerId, Endpoint, Leadership, Recovery, ReplicaAssignment
 from kedge.model import TopicPartition as Tp
+from kedge.model.scala_map_order import mutable_map_order
 from kedge.store import znodes
-from kedge.store.znodes.order import scala_order
 from tests.store.samples import PARTITION_ORDER, REAL, REGISTRATIONS, SETTINGS
 
 
@@ -66,7 +66,7 @@ def test_settings_are_rewritten_byte_for_byte(data: bytes) -> None:
 
 @pytest.mark.parametrize("count", PARTITION_ORDER)
 def test_partitions_come_in_the_order_of_kafkas_table(count: int) -> None:
-    assert scala_order(map(str, range(count))) == PARTITION_ORDER[count].split()
+    assert mutable_map_order(map(str, range(count))) == PARTITION_ORDER[count].split()
 
 
 def test_notices_and_orders_are_written_as_kafka_writes_them() -> None:

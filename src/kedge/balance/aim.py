@@ -14,7 +14,7 @@ import numpy as np
 from kedge.balance.goals import Goals, NewBroker, expression
 from kedge.errors import InvalidRequest, UnknownBroker, UnknownTopicOrPartition
 from kedge.model import Broker, BrokerId, BrokerState, Capacity
-from kedge.model.columns import Bools, Int32s, rows_told
+from kedge.model.columns import Bools, Int32s, non_empty_rows
 from kedge.model.snapshot import Snapshot
 
 
@@ -45,7 +45,7 @@ def fixed_rows(snapshot: Snapshot, goals: Goals) -> Bools:
 
 def moving_rows(snapshot: Snapshot) -> Bools:
     """Partitions that somebody is moving already."""
-    return rows_told(snapshot.adding) | rows_told(snapshot.removing)
+    return non_empty_rows(snapshot.adding) | non_empty_rows(snapshot.removing)
 
 
 def resting_place(snapshot: Snapshot) -> Int32s:

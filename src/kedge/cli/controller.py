@@ -117,7 +117,7 @@ def _stop_on_signals(service: ControllerService) -> None:
     import signal
 
     def stop(_number: int, _frame: object) -> None:
-        service.ask_to_stop()
+        service.request_stop()
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)

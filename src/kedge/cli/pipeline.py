@@ -17,7 +17,7 @@ from kedge.errors import InvalidRequest
 from kedge.model.printable import printable
 
 if TYPE_CHECKING:
-    from kedge.pipeline.jobs.ingest import Ingested
+    from kedge.pipeline.jobs.ingest import IngestResult
     from kedge.pipeline.session import SessionSettings
 
 app = typer.Typer(name="pipeline", help="Make load models and findings of metrics, on Spark")
@@ -72,13 +72,13 @@ def ingest_command(
     --assignment assignment.parquet --output history/
     """
     from kedge.cli.pipeline_progress import shown
-    from kedge.pipeline.jobs.ingest import IngestOrder, ingest
+    from kedge.pipeline.jobs.ingest import IngestRequest, ingest
     from kedge.pipeline.manifest import Settings
     from kedge.pipeline.session import spark_session
-    from kedge.pipeline.sources.files import Format
+    from kedge.pipeline.sources.sample_files import Format
 
     settings = Settings(allowed_lateness_s=allowed_lateness, interval_s=interval)
-    order = IngestOrder(source, Format(form), brokers, assignment, output, settings)
+    order = IngestRequest(source, Format(form), brokers, assignment, output, settings)
     session = _session(master, driver_memory, jars)
     with shown() as progress:
         done = ingest(order, lambda: spark_session(session), progress=progress)
@@ -86,14 +86,14 @@ def ingest_command(
 
 
 def _session(master: str, driver_memory: str, jars: str) -> SessionSettings:
-    from kedge.pipeline.session import SessionSettings, jars_from
+    from kedge.pipeline.session import SessionSettings, parse_jars
 
     if not re.fullmatch(r"\d+[kmgt]", driver_memory, re.IGNORECASE):
         raise InvalidRequest(f"a heap of {driver_memory!r}", hint="write it like 2g")
-    return SessionSettings(master=master, driver_memory=driver_memory, jars=jars_from(jars))
+    return SessionSettings(master=master, driver_memory=driver_memory, jars=parse_jars(jars))
 
 
-def _show_run(done: Ingested, output: Path, report: Output) -> None:
+def _show_run(done: IngestResult, output: Path, report: Output) -> None:
     if report is Output.JSON:
         echo_json(asdict(done))
         return
@@ -123,13 +123,13 @@ def findings_command(
 
     Example: kedge pipeline findings --output history/
     """
-    from kedge.pipeline.reading import KINDS, read_findings, with_courses
+    from kedge.pipeline.findings_reader import KINDS, read_findings, with_time_series
     from kedge.report.findings import finding_row, sparkline
 
     if kind and kind not in KINDS:
         raise InvalidRequest(f"no kind {kind!r}", hint=f"there are {', '.join(KINDS)}")
     found = read_findings(output, kind=kind or None, cluster=cluster or None)
-    drawn = with_courses(output, found[:limit])
+    drawn = with_time_series(output, found[:limit])
     if report is Output.JSON:
         echo_json([finding_row(one) for one in drawn])
         return
@@ -161,9 +161,9 @@ def loads_command(
     Example: kedge pipeline loads --output history/ --cluster c00 --at p95 --out c00.snapshot/
     """
     from kedge.files import write_snapshot
-    from kedge.pipeline.snapshots import parse_at, snapshot_at
+    from kedge.pipeline.load_snapshots import parse_load_statistic, snapshot_at
 
-    snapshot = snapshot_at(output, cluster, parse_at(at))
+    snapshot = snapshot_at(output, cluster, parse_load_statistic(at))
     write_snapshot(snapshot, out)
     say(f"{out}: {len(snapshot)} partitions of {cluster} at {at}")
 
@@ -180,7 +180,7 @@ def compact_command(
 
     Example: kedge pipeline compact --output history/ --keep 30d
     """
-    from kedge.pipeline.history import compact
+    from kedge.pipeline.compaction import compact
     from kedge.pipeline.jobs.ingest import new_run_id
     from kedge.pipeline.session import spark_session
 

@@ -16,7 +16,7 @@ from kedge.report.amounts import bytes_text
 
 if TYPE_CHECKING:
     from kedge.pipeline.fanout.scenarios import Scenario
-    from kedge.pipeline.jobs.ingest import OpenSession
+    from kedge.pipeline.jobs.ingest import SessionFactory
 
 MasterOption = Annotated[
     str, typer.Option(help="Where Spark runs: local[N], spark://…, yarn, k8s://…, sc://…")
@@ -48,7 +48,7 @@ def register(app: typer.Typer) -> None:
     app.command("verify-plans")(verify_plans_command)
 
 
-def _sessions(master: str, driver_memory: str) -> OpenSession:
+def _sessions(master: str, driver_memory: str) -> SessionFactory:
     import re
 
     from kedge.pipeline.session import SessionSettings, spark_session
@@ -88,8 +88,8 @@ def fleet_command(
     """
     from kedge.cli.goal_options import GoalOptions
     from kedge.cli.pipeline_progress import shown
-    from kedge.pipeline.fanout.fleet import FleetOrder, fleet
-    from kedge.pipeline.fanout.spread import rows_of
+    from kedge.pipeline.fanout.fleet_plans import FleetRequest, fleet
+    from kedge.pipeline.fanout.map_rows import rows_of_table
 
     options = GoalOptions(
         tolerance=tolerance,
@@ -99,10 +99,10 @@ def fleet_command(
         weights=weights,
         limits=limits,
     )
-    order = FleetOrder(output, out, options.goals(), seed)
+    order = FleetRequest(output, out, options.goals(), seed)
     session = _sessions(master, driver_memory)
     with shown() as progress:
-        rows = rows_of(fleet(order, session, progress=progress))
+        rows = rows_of_table(fleet(order, session, progress=progress))
     made = sum(row["feasible"] for row in rows)
     if report is Output.JSON:
         echo_json(rows)
@@ -165,9 +165,9 @@ def what_if_command(
     from kedge.cli.goal_options import GoalOptions
     from kedge.cli.pipeline_progress import shown
     from kedge.files import write_atomically
-    from kedge.pipeline.fanout.picture import what_if_html
-    from kedge.pipeline.fanout.spread import rows_of
-    from kedge.pipeline.fanout.what_if import WhatIf, what_if
+    from kedge.pipeline.fanout.map_rows import rows_of_table
+    from kedge.pipeline.fanout.what_if import WhatIfRequest, what_if
+    from kedge.pipeline.fanout.what_if_chart import what_if_html
 
     asked = _scenarios(scenarios, grid)
     goals = GoalOptions(
@@ -176,8 +176,8 @@ def what_if_command(
     _check_places(out, html)
     session = _sessions(master, driver_memory)
     with shown() as progress:
-        table = what_if(WhatIf(snapshot, asked, goals), session, progress=progress)
-    rows = rows_of(table)
+        table = what_if(WhatIfRequest(snapshot, asked, goals), session, progress=progress)
+    rows = rows_of_table(table)
     _write_table(table, out)
     if html is not None:
         write_atomically(html, what_if_html(rows, str(snapshot)).encode())
@@ -192,7 +192,7 @@ def what_if_command(
 
 def _scenarios(file: Path | None, grid: str) -> list[Scenario]:
     from kedge.files import read_bytes, said_of
-    from kedge.pipeline.fanout.asking import parse_grid, parse_scenarios
+    from kedge.pipeline.fanout.scenario_parsing import parse_grid, parse_scenarios
 
     if (file is None) == (not grid):
         hint = 'use --scenarios FILE.json or --grid "traffic=1,2"'
@@ -249,15 +249,15 @@ def verify_plans_command(
     Example: kedge pipeline verify-plans --plans plans/ --snapshots history/gold/snapshot
     """
     from kedge.cli.pipeline_progress import shown
-    from kedge.pipeline.fanout.spread import rows_of
-    from kedge.pipeline.fanout.verify import ERROR, OK, Verification, verify_plans
+    from kedge.pipeline.fanout.map_rows import rows_of_table
+    from kedge.pipeline.fanout.verify_plans import ERROR, OK, VerifyRequest, verify_plans
 
     _check_places(out)
     session = _sessions(master, driver_memory)
     with shown() as progress:
-        table = verify_plans(Verification(plans, snapshots), session, progress=progress)
+        table = verify_plans(VerifyRequest(plans, snapshots), session, progress=progress)
     _write_table(table, out)
-    rows = rows_of(table)
+    rows = rows_of_table(table)
     found = [row for row in rows if row["severity"] != OK]
     if report is Output.JSON:
         echo_json(rows)

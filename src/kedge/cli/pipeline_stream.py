@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kedge.cluster.port import Cluster
-    from kedge.pipeline.jobs.stream import Streamed, StreamedBatch
+    from kedge.pipeline.jobs.stream import BatchResult, StreamResult
     from kedge.pipeline.sources.checkpoint import TopicIdentity
 
 TOPIC = "kedge.metrics"
@@ -61,27 +61,29 @@ def stream_command(
     Example: kedge pipeline stream --bootstrap-server localhost:9092 --brokers brokers.parquet
     --assignment assignment.parquet --checkpoint checkpoint/ --output history/ --once
     """
-    from kedge.pipeline.jobs.stream import StreamOrder, stream
-    from kedge.pipeline.session import SessionSettings, jars_from, spark_session
-    from kedge.pipeline.sources.kafka import KafkaSource, check_connector
+    from kedge.pipeline.jobs.stream import StreamRequest, stream
+    from kedge.pipeline.session import SessionSettings, parse_jars, spark_session
+    from kedge.pipeline.sources.kafka_reader import KafkaSource, check_kafka_connector
 
     client = _client(command_config)
     session = SessionSettings(
-        master=master, driver_memory=driver_memory, jars=jars_from(jars), kafka=not jars
+        master=master, driver_memory=driver_memory, jars=parse_jars(jars), kafka=not jars
     )
-    check_connector(session)
-    order = StreamOrder(
+    check_kafka_connector(session)
+    order = StreamRequest(
         source=KafkaSource(bootstrap_server, topic, max_offsets, client),
         identity=_identity(bootstrap_server, command_config, topic),
         brokers=brokers,
         assignment=assignment,
-        output=output,
+        tables=output,
         checkpoint=checkpoint,
         once=once,
         interval_s=round(seconds(interval)),
     )
     with _until_told() as told:
-        done = stream(order, lambda: spark_session(session), told=_tell_batch, stopped=told.is_set)
+        done = stream(
+            order, lambda: spark_session(session), on_batch=_tell_batch, stopped=told.is_set
+        )
     _show(done, form)
 
 
@@ -116,13 +118,13 @@ def produce_command(
 
     Example: kedge pipeline produce --bootstrap-server localhost:9092 --interval 60s --count 10
     """
-    from kedge.pipeline.jobs.producing import sending
+    from kedge.pipeline.jobs.kafka_producer import kafka_sender
 
     client = _client(command_config)
     pause = seconds(interval)
     with connected(bootstrap_server, command_config) as cluster:
         _check_topic(cluster, topic)
-        with sending(bootstrap_server, topic, client) as sender:
+        with kafka_sender(bootstrap_server, topic, client) as sender:
             if replayed is not None:
                 from kedge.pipeline.jobs.produce import replay
 
@@ -139,11 +141,11 @@ def produce_command(
 
 
 def _sample(cluster: Cluster, send: Any, pause: float, count: int | None, internal: bool) -> None:
-    from kedge.pipeline.jobs.produce import sample_on
-    from kedge.pipeline.jobs.sampling import Sampler
+    from kedge.pipeline.jobs.cluster_sampler import Sampler
+    from kedge.pipeline.jobs.produce import sample_periodically
 
     with _until_told() as told:
-        sample_on(
+        sample_periodically(
             Sampler(cluster, internal=internal),
             send,
             interval_s=pause,
@@ -200,14 +202,14 @@ def _until_told() -> Generator[threading.Event]:
             signal.signal(number, handler)
 
 
-def _tell_batch(batch: StreamedBatch) -> None:
-    if batch.again:
+def _tell_batch(batch: BatchResult) -> None:
+    if batch.skipped:
         say(f"batch {batch.number}: in the tables already")
     else:
         say(f"batch {batch.number}: {batch.rows} rows")
 
 
-def _show(done: Streamed, form: Output) -> None:
+def _show(done: StreamResult, form: Output) -> None:
     from dataclasses import asdict
 
     if form is Output.JSON:

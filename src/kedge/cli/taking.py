@@ -21,7 +21,7 @@ from kedge.cluster.hosts import replica_hosts
 from kedge.cluster.port import Cluster, LogDirDescription, TopicDescription
 from kedge.errors import KedgeError, UnsupportedByCluster
 from kedge.model import (
-    NOT_TOLD,
+    UNKNOWN,
     Assignment,
     Broker,
     BrokerId,
@@ -118,7 +118,7 @@ def _stored(
     for broker, each in dirs.items():
         for one in each:
             for replica in one.replicas:
-                at = row.get(replica.tp, NOT_TOLD)
+                at = row.get(replica.tp, UNKNOWN)
                 if at < 0 or replica.future:
                     continue
                 log_dir[at, assignment.replicas[at] == broker] = place_of[one.path]

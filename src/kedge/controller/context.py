@@ -74,6 +74,7 @@ class Context:
 
     offline_partition_count: int = 0
     preferred_replica_imbalance_count: int = 0
+    under_replicated_count: int = 0
 
     by_topic: Index[str] = field(default_factory=lambda: defaultdict(dict))
     by_broker: Index[BrokerId] = field(default_factory=lambda: defaultdict(dict))
@@ -172,6 +173,8 @@ class Context:
         if leadership is not None and tp.topic not in self.topics_to_be_deleted:
             was = before is not None and imbalanced(before, leadership)
             self.preferred_replica_imbalance_count += imbalanced(assignment, leadership) - was
+            was = before is not None and under_replicated(before, leadership)
+            self.under_replicated_count += under_replicated(assignment, leadership) - was
 
     def partitions_of(self, topic: str) -> list[TopicPartition]:
         """A topic's partitions, in order."""
@@ -188,7 +191,7 @@ class Context:
         keeps that too, and the deletion of the next topic of that name would wait for nothing.
         """
         if topic not in self.topics_to_be_deleted:
-            self._clean_imbalance(topic)
+            self._stop_counting(topic)
         self.topics_to_be_deleted.discard(topic)
         if self.settings.safer:
             self.topics_ineligible_for_deletion.discard(topic)
@@ -223,6 +226,8 @@ class Context:
             assignment = self.assignments.get(tp, UNASSIGNED)
             was = before is not None and imbalanced(assignment, before)
             self.preferred_replica_imbalance_count += imbalanced(assignment, leadership) - was
+            was = before is not None and under_replicated(assignment, before)
+            self.under_replicated_count += under_replicated(assignment, leadership) - was
 
     def partitions_with_offline_leader(self) -> list[TopicPartition]:
         """The partitions whose recorded leader cannot serve, but for topics to be deleted."""
@@ -274,18 +279,18 @@ class Context:
     # ---- deletion -----------------------------------------------------------------------------
 
     def queue_deletion(self, topics: Iterable[str]) -> None:
-        """Topics are to be deleted; their share of the imbalance is taken out once, now."""
+        """Topics are to be deleted; their share of the counts is taken out once, now."""
         for topic in sorted(set(topics) - self.topics_to_be_deleted):
             self.topics_to_be_deleted.add(topic)
-            self._clean_imbalance(topic)
+            self._stop_counting(topic)
 
-    def _clean_imbalance(self, topic: str) -> None:
+    def _stop_counting(self, topic: str) -> None:
         for tp in self.by_topic.get(topic, ()):
             leadership = self.leaderships.get(tp)
             if leadership is not None:
-                self.preferred_replica_imbalance_count -= imbalanced(
-                    self.assignments[tp], leadership
-                )
+                assignment = self.assignments[tp]
+                self.preferred_replica_imbalance_count -= imbalanced(assignment, leadership)
+                self.under_replicated_count -= under_replicated(assignment, leadership)
 
 
 def imbalanced(assignment: ReplicaAssignment, leadership: Leadership) -> bool:
@@ -300,3 +305,14 @@ def imbalanced(assignment: ReplicaAssignment, leadership: Leadership) -> bool:
     if assignment.adding and replicas[0] in assignment.adding:
         return replicas[0] in leadership.isr
     return leadership.leader != replicas[0]
+
+
+def under_replicated(assignment: ReplicaAssignment, leadership: Leadership) -> bool:
+    """Whether a partition has fewer replicas in sync than assigned.
+
+    Adding replicas of a move count only once they are in sync, as in Kafka's gauge.
+    """
+    replicas = len(assignment.replicas)
+    if assignment.adding:
+        replicas = len(set(assignment.replicas).difference(assignment.adding))
+    return len(leadership.isr) < replicas

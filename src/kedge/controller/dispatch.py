@@ -31,6 +31,7 @@ from kedge.controller.reassignment import (
     on_reassignment_planned,
     on_reassignment_requested,
 )
+from kedge.controller.settings import Settings
 from kedge.controller.shutdown import ShutdownAnswer, on_shutdown_requested
 from kedge.controller.topics import on_topic_modified, on_topics_changed
 from kedge.model.error_codes import ErrorCode
@@ -47,6 +48,8 @@ def script_for(context: Context, event: e.Event) -> Script[Any]:
             return on_role_vacated(context)
         case e.SessionEnded() | e.StopRequested():
             return on_session_ended(context)
+        case e.SettingsChanged(settings):
+            return on_settings_changed(context, settings)
         case _ if context.active:
             return script_when_active(context, event)
         case _:
@@ -168,6 +171,13 @@ def is_stale_epoch(context: Context, event: e.LeaderAndIsrAnswered | e.ReplicasD
 def nothing(answer: Any) -> Script[Any]:
     """A script that only answers."""
     return answer
+    yield
+
+
+def on_settings_changed(context: Context, settings: Settings) -> Script[None]:
+    """Decide by these settings from the next event on."""
+    context.settings = settings
+    return
     yield
 
 

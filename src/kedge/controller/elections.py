@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from kedge.model import NO_LEADER, BrokerId, Leadership, Recovery, ReplicaAssignment
-from kedge.model.replicas import without
+from kedge.model.partition import without
 
 
 class Strategy(Enum):

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
+from kedge.controller.settings import Settings
 from kedge.model import BrokerId, Recovery, TopicPartition
 from kedge.model.error_codes import ErrorCode
 
@@ -227,6 +228,13 @@ class UncleanElectionEnabled:
     topic: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class SettingsChanged:
+    """The operator's settings are now these, whether this controller holds the role or not."""
+
+    settings: Settings
+
+
 Event = (
     Started
     | ControllerChanged
@@ -256,4 +264,5 @@ Event = (
     | ProducerIdsRequested
     | RebalanceDue
     | UncleanElectionEnabled
+    | SettingsChanged
 )

@@ -46,6 +46,7 @@ class IsrAnswer:
         default_factory=dict[TopicPartition, Leadership]
     )
     errors: dict[TopicPartition, ErrorCode] = field(default_factory=dict[TopicPartition, ErrorCode])
+    names: dict[str, str] = field(default_factory=dict[str, str])  # of topics, by their ids
 
 
 def on_isr_change_requested(context: Context, event: IsrChangeRequested) -> Script[IsrAnswer]:
@@ -83,6 +84,8 @@ def name_partitions(
     wanted: dict[TopicPartition, WantedIsr] = {}
     for key, wishes in event.topics.items():
         topic = context.topic_names.get(key) if by_id else key
+        if by_id and topic is not None:
+            answer.names[key] = topic
         for number, wish in wishes.items():
             if topic is None:
                 answer.errors[TopicPartition(key, number)] = ErrorCode.UNKNOWN_TOPIC_ID

@@ -24,7 +24,7 @@ from kedge.controller.requests import RequestBatch
 from kedge.controller.states import PartitionState
 from kedge.errors import StateChangeFailed
 from kedge.model import BrokerId, Leadership, ReplicaAssignment, TopicPartition
-from kedge.model.leadership import NO_LEADER
+from kedge.model.partition import NO_LEADER
 
 
 def bump_epoch(context: Context, tp: TopicPartition, assignment: ReplicaAssignment) -> Script[None]:

@@ -46,7 +46,7 @@ from kedge.controller.states import PartitionState, ReplicaState
 from kedge.errors import StateChangeFailed
 from kedge.model import BrokerId, Leadership, ReplicaAssignment, TopicPartition
 from kedge.model.error_codes import ErrorCode
-from kedge.model.leadership import NO_LEADER
+from kedge.model.partition import NO_LEADER
 from kedge.plan.reassignment import cancel, reassign_to, unneeded_replicas
 
 Outcomes = dict[TopicPartition, ErrorCode]
@@ -182,6 +182,9 @@ def reassign(context: Context, tp: TopicPartition, wanted: ReplicaAssignment) ->
     mark_ineligible(context, {tp.topic})
     led = context.leaderships[tp].leader if tp in context.leaderships else NO_LEADER
     yield from update_assignment(context, tp, wanted)
+    if context.settings.safer and tp not in context.leaderships:
+        # nothing is stored of it that could be copied: the replicas that are online now are in sync
+        yield from bring_online(context, (tp,), ElectionRule())
     if (yield from is_complete(context, tp, wanted)):
         yield from complete(context, tp, wanted)
         return

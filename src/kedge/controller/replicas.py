@@ -23,11 +23,11 @@ from kedge.controller.effects import (
     Stored,
     WriteLeaderships,
 )
-from kedge.controller.elections import without_replica
-from kedge.controller.order import in_kafkas_order
+from kedge.controller.elections import succeed, without_replica
 from kedge.controller.requests import RequestBatch
 from kedge.controller.states import REPLICA_MAY_COME_FROM, ReplicaState
-from kedge.model import BrokerId, Leadership, ReplicaAssignment, TopicPartition
+from kedge.model import NO_LEADER, BrokerId, Leadership, ReplicaAssignment, TopicPartition
+from kedge.model.scala_map_order import immutable_map_order
 
 Replicas = Mapping[BrokerId, Iterable[TopicPartition]]  # partitions by the broker of the replica
 Refused = dict[TopicPartition, str]
@@ -36,7 +36,7 @@ Refused = dict[TopicPartition, str]
 def move_replicas(context: Context, replicas: Replicas, target: ReplicaState) -> Script[None]:
     """Move replicas to a state; illegal moves are noted and left undone."""
     batch = RequestBatch(context)
-    for broker in in_kafkas_order(replicas):
+    for broker in immutable_map_order(replicas):
         partitions = replicas[broker]
         valid, refused = sort_out(context, broker, partitions, target)
         if valid:
@@ -51,7 +51,7 @@ def tell_online(context: Context, brokers: list[BrokerId]) -> Script[None]:
     to the state that it has would do, in one pass."""
     batch = RequestBatch(context)
     batch.lead_all(sorted(context.assignments), brokers)
-    for broker in in_kafkas_order(brokers):
+    for broker in immutable_map_order(brokers):
         yield RecordReplicas(broker, ReplicaState.ONLINE, sorted(context.by_broker[broker]), {})
     yield from batch.send()
 
@@ -230,7 +230,7 @@ def leave_isr(
             elif now.controller_epoch > context.epoch:
                 refused[tp] = f"written by a controller of epoch {now.controller_epoch}"
             elif broker in now.isr:
-                wanted[tp] = without_replica(now, broker)
+                wanted[tp] = after_leaving(context, tp, now, broker)
             else:
                 context.lead(tp, under_epoch(now, context.epoch))
                 settled.append(tp)
@@ -243,6 +243,22 @@ def leave_isr(
             settled.append(tp)
         remaining = outcome.stale
     return settled
+
+
+def after_leaving(
+    context: Context, tp: TopicPartition, now: Leadership, broker: BrokerId
+) -> Leadership:
+    """The leadership once a member of the ISR has left.
+
+    The last member that holds a replica stays listed. Brokers without a replica, which a controller
+    that died during a cancel left in the ISR, do not count: none of them can be elected, so an ISR
+    of these alone would leave the partition without a leader for good.
+    """
+    replicas = context.replicas(tp)
+    is_last = broker in replicas and not any(b in replicas for b in now.isr if b != broker)
+    if context.settings.safer and is_last and now.leader in (broker, NO_LEADER):
+        return succeed(now, NO_LEADER, (broker,))
+    return without_replica(now, broker)
 
 
 def under_epoch(now: Leadership, controller_epoch: int) -> Leadership:

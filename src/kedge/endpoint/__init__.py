@@ -1,91 +1,81 @@
-"""A server that speaks Kafka's admin protocol, so that every Kafka tool and client works on it.
+"""A server that speaks Kafka's admin protocol, so that every Kafka tool and client works with it.
 
-Goal. Kafka's own command line tools, confluent-kafka and kafka-python cannot tell a cluster that
-Kedge runs from one that Kafka runs: the same requests, the same checks in the same order, the same
-error codes, and answers that come when the thing is done.
+Goal. Kafka's own command line tools, confluent-kafka and kafka-python cannot distinguish a cluster
+that Kedge runs from one that Kafka runs: the same requests, the same checks in the same order, the
+same error codes, and answers that come when the change is done.
 
-    client ──TCP──▶ server ─▶ connection ─▶ dispatch ─▶ handlers ─▶ backend (an interface)
+    client ──TCP──▶ server ─▶ connection ─▶ dispatch ─▶ handlers ─▶ backend
                                               │ protocol                │
                                               ▼                         ▼
-                                         bytes ⇄ values      store · controller · images
+                                         bytes ⇄ values      store · controller · metadata caches
 
 Rules.
 
-- Each node has a port and an id of its own. One of them is the controller; the others refuse what
-  is the controller's alone (NOT_CONTROLLER), and clients find the right one by Metadata.
-- A node answers from its *image*: what the controller has told that broker (`images`). So a
-  client sees a change when the brokers know of it, as in a real cluster, and not before.
-- Create, expand, delete and elect are answered when the node's image shows the outcome, or at the
-  request's own timeout with REQUEST_TIMED_OUT; what was begun goes on.
-- One item of a request never harms another: refusals stand beside successes, item by item.
+- Each node has a port and an id of its own. One of them is the controller; the others refuse the
+  controller's requests (NOT_CONTROLLER), and clients find the right one by Metadata.
+- A node answers from its *metadata cache*: what the controller has sent to that broker
+  (`metadata_caches`). So a client sees a change when the brokers know of it, as in a real cluster,
+  and not before.
+- Create, expand, delete and elect are answered when the node's cache shows the outcome, or at the
+  request's own timeout with REQUEST_TIMED_OUT; what was begun continues. Reads are answered
+  whatever the timeout is.
+- The items of a request are independent: refusals stand beside successes, item by item.
 - With users, a client authenticates before anything else is answered (`authentication`).
-- Handlers are functions from a request, through the `Backend`, to a response. Only `server`,
-  `accepting`, `connection` and `thread` touch sockets; only `stored_topics` and `stored_configs`
-  the store.
-- A controller of real brokers has a node of its own (`controller_node`): it answers what is the
-  controller's and passes all else to a broker, byte for byte (`relay`).
-- Hostile clients cost little: frames, connections, bytes in flight and idle time have limits, and
-  what is not a request ends its connection and nothing else (`limits`, `accepting`). A request that
-  is expensive to decode or to answer (`weight`) runs on a second event loop (`worker`), so that it
-  delays no cheap one; its work ends with its connection.
+- Handlers are functions from a request, through the backend, to a response. Only `server`,
+  `connection` and `relay` use sockets. The store is used by `topic_requests`, `config_requests` and
+  `cluster_views`, on one thread (`threads`).
+- A controller of real brokers has a node of its own (`controller_node`): it answers requests to the
+  controller and passes all others to a broker, byte for byte (`relay`).
+- Hostile clients cost little: frames, connections, bytes in flight and idle time have limits
+  (`limits`), and a frame that is no request ends its connection and nothing else. A request that
+  is costly to decode or to answer runs on a second event loop, so that it delays no cheap one; its
+  work ends with its connection (`dispatch`).
 
 Worked example: `kafka-topics --create --topic t --partitions 2 --replication-factor 2`.
 
     client                      endpoint                        controller
     Metadata → broker 2         controller is 1
-    CreateTopics → broker 1     judged; /config/topics/t and
-                                /brokers/topics/t written       sees the topic, elects,
-                                waits for the image of 1   ◀──  tells brokers 1, 2, 3
+    CreateTopics → broker 1     validated; /config/topics/t and
+                                /brokers/topics/t written       sees the topic, elects leaders,
+                                waits for the cache of 1   ◀──  sends them to brokers 1, 2, 3
     t: NONE, id, configs   ◀──  every partition has a leader
 
-    images = Images(brokers)                       # the controller's brokers go through it
-    loop = Loop(BrokerId(1), store, images, …)
-    around = Surroundings(store2, images, {BrokerId(1): loop}, KeptLogDirs(images), "lab")
-    with EndpointThread(lambda: Endpoint(ControllerBackend(around))) as endpoint:
+    caches = MetadataCaches(brokers)               # the controller's requests go through it
+    loop = Loop(BrokerId(1), store, caches, …)
+    deps = BackendDeps(store2, caches, {BrokerId(1): loop}, FakeLogDirs(caches), "lab")
+    with EndpointThread(lambda: Endpoint(ControllerBackend(deps))) as endpoint:
         port = endpoint.open(BrokerId(1), "127.0.0.1")
 """
 
-from kedge.endpoint.backend import (
-    Backend,
-    ConfigEntry,
-    CreatedTopic,
-    DeletedTopic,
-    LogDirs,
-    LogDirState,
-    ReplicaInDir,
-    Resource,
-    ResourceType,
-)
-from kedge.endpoint.controller_backend import ControllerBackend, Surroundings
-from kedge.endpoint.images import Image, Images
-from kedge.endpoint.kept_log_dirs import KeptLogDirs
+from kedge.endpoint.backend import ControllerBackend
+from kedge.endpoint.cluster_access import BackendDeps, Rng
+from kedge.endpoint.cluster_views import ClusterSettings
+from kedge.endpoint.config_values import ConfigEntry, Resource, ResourceType
 from kedge.endpoint.limits import Limits
+from kedge.endpoint.log_dirs import FakeLogDirs, LogDirs, LogDirState, ReplicaInDir
+from kedge.endpoint.metadata_caches import MetadataCache, MetadataCaches
 from kedge.endpoint.quota import QuotaSettings
-from kedge.endpoint.server import Endpoint, Traffic
-from kedge.endpoint.settings import ClusterSettings
-from kedge.endpoint.stored_topics import Luck
-from kedge.endpoint.thread import EndpointThread
+from kedge.endpoint.server import Endpoint, EndpointThread, Traffic
+from kedge.endpoint.topic_requests import DeletedTopic
 
 __all__ = [
-    "Backend",
+    "BackendDeps",
     "ClusterSettings",
     "ConfigEntry",
     "ControllerBackend",
-    "CreatedTopic",
     "DeletedTopic",
     "Endpoint",
     "EndpointThread",
-    "Image",
-    "Images",
-    "KeptLogDirs",
+    "FakeLogDirs",
     "Limits",
     "LogDirState",
     "LogDirs",
-    "Luck",
+    "MetadataCache",
+    "MetadataCaches",
     "QuotaSettings",
     "ReplicaInDir",
     "Resource",
     "ResourceType",
-    "Surroundings",
+    "Rng",
     "Traffic",
 ]

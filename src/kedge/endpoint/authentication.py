@@ -1,13 +1,13 @@
-"""SASL/PLAIN: who a client is, before any of its requests is answered (KIP-12, KIP-43, KIP-152).
+"""SASL/PLAIN authentication of clients, before other requests are answered (KIP-43, KIP-152).
 
     client                              server
-    ApiVersions                    ──▶  answered: clients choose their versions by it
-    SaslHandshake PLAIN            ──▶  PLAIN is offered
-    SaslAuthenticate \\0ada\\0secret  ──▶  known: from here on requests are answered
+    ApiVersions                    ──▶  answered: clients choose their versions from it
+    SaslHandshake PLAIN            ──▶  PLAIN is supported
+    SaslAuthenticate \\0ada\\0secret  ──▶  accepted: requests are answered from here on
                                         or SASL_AUTHENTICATION_FAILED, and the connection ends
 
 After a handshake of version 0 the token comes in a frame of its own, without a header. Every other
-request ends the connection. Passwords are compared in constant time, kept nowhere else, and never
+request ends the connection. Passwords are compared in constant time, stored nowhere else, and never
 logged.
 """
 
@@ -18,7 +18,7 @@ import hmac
 from collections.abc import Mapping
 from typing import Any
 
-from kedge.endpoint.dispatch import Answer, Answering
+from kedge.endpoint.dispatch import Answer, Node
 from kedge.errors import MalformedMessage
 from kedge.model.error_codes import ErrorCode
 from kedge.protocol import (
@@ -42,30 +42,30 @@ Users = Mapping[str, str]  # passwords by name
 
 
 def is_known(token: bytes, users: Users) -> bool:
-    """Whether a PLAIN token (RFC 4616) has a user's name and password. A client may name itself
-    as the one it acts for, and no other."""
+    """Whether a PLAIN token (RFC 4616) has a user's name and password. The authorization identity
+    must be empty or the user itself."""
     parts = token.split(b"\0")
     if len(parts) != 3:
         return False
-    acting_for, name, password = parts
+    acting_as, name, password = parts
     expected = users.get(name.decode(errors="replace"))
     is_right = hmac.compare_digest((expected or "").encode(), password)
-    return is_right and bool(expected) and acting_for in (b"", name)
+    return is_right and bool(expected) and acting_as in (b"", name)
 
 
-class Authenticating:
-    """Answers one connection: first the exchange, then what the node answers."""
+class AuthenticatedNode:
+    """A node that answers one connection only after it has authenticated."""
 
-    def __init__(self, own: Answering, users: Users) -> None:
-        self._own = own
+    def __init__(self, node: Node, users: Users) -> None:
+        self._node = node
         self._users = users
         self._is_known = False
         self._agreed: int | None = None  # the version of the handshake, after it
 
     async def answer(self, payload: bytes) -> Answer:
-        """The answer; raises MalformedMessage for a request that comes too early."""
+        """The answer; raises MalformedMessage for a request before authentication."""
         if self._is_known:
-            return await self._own.answer(payload)
+            return await self._node.answer(payload)
         if len(payload) > TOKEN_BYTES_MAX:
             raise MalformedMessage("a large request before authentication")
         if self._agreed == 0:
@@ -73,7 +73,7 @@ class Authenticating:
         reader = Reader(payload)
         header = decode_header(reader)
         if header.api is API_VERSIONS:
-            return await self._own.answer(payload)
+            return await self._node.answer(payload)
         request: Any = decode_request(header, reader)
         if header.api is SASL_HANDSHAKE and self._agreed is None:
             return self._handshake(header, request)
@@ -89,7 +89,7 @@ class Authenticating:
         return Answer(encode_response(header, response), ends_connection=not is_offered)
 
     async def _authenticate(self, header: RequestHeader, token: bytes) -> Answer:
-        if await self._judge(token):
+        if await self._check(token):
             response = SaslAuthenticateResponse(
                 error_code=ErrorCode.NONE, error_message=None, auth_bytes=b"", session_lifetime_ms=0
             )
@@ -103,12 +103,12 @@ class Authenticating:
         return Answer(encode_response(header, response), ends_connection=True)
 
     async def _bare_token(self, token: bytes) -> Answer:
-        if not await self._judge(token):
+        if not await self._check(token):
             raise MalformedMessage("the client could not be authenticated")
         return Answer(framed(b""))
 
-    async def _judge(self, token: bytes) -> bool:
+    async def _check(self, token: bytes) -> bool:
         self._is_known = is_known(token, self._users)
         if not self._is_known:
-            await asyncio.sleep(FAILED_DELAY_S)  # guessing takes time
+            await asyncio.sleep(FAILED_DELAY_S)  # slows down guessing
         return self._is_known

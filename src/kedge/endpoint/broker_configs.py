@@ -1,9 +1,8 @@
-"""Configs of brokers, as far as administrators of a cluster without data meet them.
+"""The table of broker configs: types, defaults, and which may change while a broker runs.
 
-A broker's configs are of three kinds. Some can be changed while it runs, for one broker or for all
-(KIP-226); these are what DescribeConfigs and AlterConfigs are about. Others are read once, at the
-start: they are shown and cannot be set. A name that is not known is kept as it is: it may be that
-of a plug-in.
+Some configs can be changed while a broker runs, for one broker or for all (KIP-226). Others are
+read once at the start: they are described and cannot be set. An unknown name is stored as it is: it
+may belong to a plug-in.
 """
 
 from __future__ import annotations
@@ -11,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from kedge.endpoint.backend import ConfigEntry, ConfigKind, ConfigSetting
+from kedge.endpoint.config_values import ConfigEntry, ConfigKind, ConfigSetting
 from kedge.errors import InvalidConfiguration, InvalidRequest, MalformedInput
 from kedge.topics import BrokerConfigs, ConfigKey, ConfigType, Release, Source, Synonym
 from kedge.topics.config_types import parse_type
-from kedge.topics.validity import AnyValue
+from kedge.topics.value_rules import AnyValue
 
 _KINDS = {
     ConfigType.BOOLEAN: ConfigKind.BOOLEAN,
@@ -37,15 +36,17 @@ class BrokerKey:
     dynamic: bool = True
     low: int | None = None
     one_broker_only: bool = False
-    is_quota: bool = False  # no config of the broker itself: shown once it is set, and read-only
+    is_quota: bool = (
+        False  # not a config of the broker itself: described once it is set, as read-only
+    )
 
     @property
     def read_only(self) -> bool:
-        """What clients are told; that a quota can be set all the same is Kafka's own oddity."""
+        """What responses say; that a quota can be set nevertheless is Kafka's own behaviour."""
         return self.is_quota or not self.dynamic
 
     def judge(self, text: str) -> None:
-        """Refuse a text that this config cannot have."""
+        """Refuse a value that this config cannot have."""
         try:
             value = parse_type(text, self.kind)
         except MalformedInput as error:
@@ -138,7 +139,7 @@ _FIXED = (
 
 
 def broker_keys(release: Release) -> dict[str, BrokerKey]:
-    """All known broker configs: those above, and what gives topics their defaults."""
+    """All known broker configs: those above, and the defaults of topic configs."""
     known = {key.name: key for key in (*_DYNAMIC, *_FIXED)}
     for topic_key in release.keys.values():
         for synonym in topic_key.synonyms[:1]:
@@ -160,7 +161,7 @@ def as_release(release: Release) -> Release:
 def judge_broker_configs(
     configs: Mapping[str, str], names: Iterable[str], release: Release, *, for_all: bool
 ) -> None:
-    """Refuse names that cannot be set while a broker runs, and values that make no sense."""
+    """Refuse names that cannot be set while a broker runs, and invalid values."""
     known = broker_keys(release)
     fixed = sorted(name for name in names if name in known and not known[name].dynamic)
     if fixed:
@@ -176,7 +177,7 @@ def judge_broker_configs(
 
 
 def _judge_as_topic(name: str, text: str, release: Release) -> None:
-    """A default for topics has to be a value that a topic could have."""
+    """A default for topics has to be a valid value for a topic."""
     for key in release.keys.values():
         if key.broker_synonym == name and key.synonyms[0].factor == 1:
             try:
@@ -194,7 +195,7 @@ def describe_broker(configs: BrokerConfigs, release: Release) -> list[ConfigEntr
 
 
 def describe_all_brokers(dynamic: Mapping[str, str], release: Release) -> list[ConfigEntry]:
-    """What was set for all brokers, and nothing else."""
+    """The configs that were set for all brokers."""
     known = broker_keys(release)
     configs = BrokerConfigs({}, dynamic, {})
     found = [_entry(name, known, configs, release) for name in sorted(dynamic)]
@@ -214,14 +215,14 @@ def _entry(name: str, known: Known, configs: BrokerConfigs, release: Release) ->
         source=Source.BUILT_IN if strongest is None else strongest.source,
         kind=ConfigKind.UNKNOWN if key is None else _KINDS[key.kind],
         read_only=key is None or key.read_only,
-        # what nobody knows may be a password
+        # an unknown config may be a password
         sensitive=key is None,
         synonyms=tuple(found),
     )
 
 
 def _settings(names: list[str], known: Known, configs: BrokerConfigs) -> list[ConfigSetting]:
-    """A config in all layers, under all names that it can be given by (in other units)."""
+    """A config in all layers, under all names that set it (in other units)."""
     defaults = {name: known[name].default for name in names if name in known}
     built_in = {name: text for name, text in defaults.items() if text is not None}
     layers = (*configs.layers(), (Source.BUILT_IN, built_in))

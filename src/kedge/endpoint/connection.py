@@ -1,17 +1,19 @@
-"""One client's connection: frames in, frames out, one request at a time and in order.
+"""One client's connection: accepted, then frames in and out, one request at a time and in order.
 
-What does not read as a request ends the connection, as it does at a broker; so does a client that
-sends nothing for long, sends half a frame, or does not take its answers.
+A frame that is no request ends the connection, as it does at a broker; so does a client that sends
+nothing for long, sends half a frame, or does not read its answers.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import logging
+import socket
 from collections.abc import Callable, Generator
 
-from kedge.endpoint.dispatch import Answer, Answering
+from kedge.endpoint.dispatch import Answer, Node
 from kedge.endpoint.limits import Buffered, ByteBudget, Limits, is_counted
 from kedge.errors import MalformedMessage
 from kedge.protocol import PREFIX_BYTES, frame_length
@@ -23,7 +25,7 @@ _CHUNK_BYTES = 64 << 10
 
 
 class ClientReader(asyncio.StreamReader):
-    """A stream that tells whether its client has closed it, with bytes still to be read or not."""
+    """A stream that reports whether its client has closed it, even with bytes left to be read."""
 
     has_ended = False
 
@@ -37,13 +39,13 @@ class Connection:
 
     def __init__(
         self,
-        dispatcher: Answering,
+        node: Node,
         limits: Limits,
         budget: ByteBudget,
         reader: ClientReader,
         writer: asyncio.StreamWriter,
     ) -> None:
-        self._dispatcher = dispatcher
+        self._node = node
         self._limits = limits
         self._budget = budget
         self._reader = reader
@@ -51,23 +53,23 @@ class Connection:
         self.on_first_answer: Callable[[], object] | None = None
 
     async def serve(self) -> None:
-        """Answer requests until the connection ends; nothing is raised."""
+        """Answer requests until the connection ends; raises nothing."""
         try:
             while True:
                 await self._serve_one()
         except _ENDED as ended:
-            _LOG.debug("a connection ended: %r", ended)
+            _LOG.debug("connection closed: %r", ended)
         except Exception:
-            _LOG.exception("a request could not be answered")
+            _LOG.exception("request failed")
         finally:
             await self.close()
 
     def abort(self) -> None:
-        """End the connection at once; `serve` returns soon after."""
+        """Close the connection at once; `serve` returns soon after."""
         self._writer.transport.abort()
 
     async def close(self) -> None:
-        """End the connection; what was not yet sent is dropped."""
+        """Close the connection; what was not yet sent is dropped."""
         self.abort()
         with contextlib.suppress(ConnectionError, TimeoutError):
             await self._writer.wait_closed()
@@ -87,14 +89,14 @@ class Connection:
         if answer.ends_connection:
             raise ConnectionResetError("the client could not be authenticated")
         if answer.throttle_ms:
-            # a client that was asked to wait and does not is not read from
+            # a client that does not wait by itself is not read from
             await asyncio.sleep(min(answer.throttle_ms / 1000, self._limits.throttle_s_max))
 
     async def _answer(self, payload: bytes) -> Answer:
-        """The answer, unless the client goes away meanwhile: some are willing to wait for days."""
-        answering = asyncio.ensure_future(self._dispatcher.answer(payload))
+        """The answer, unless the client disconnects first: some requests wait for days."""
+        answering = asyncio.ensure_future(self._node.answer(payload))
         try:
-            while not (await asyncio.wait({answering}, timeout=self._limits.look_s))[0]:
+            while not (await asyncio.wait({answering}, timeout=self._limits.disconnect_check_s))[0]:
                 if self._reader.has_ended or self._writer.is_closing():
                     raise ConnectionResetError("the client did not wait for its answer")
             return answering.result()
@@ -103,7 +105,7 @@ class Connection:
 
     @contextlib.contextmanager
     def _buffered(self, size: int) -> Generator[Buffered | None]:
-        """Count a large frame for as long as it is read and answered."""
+        """Count a large frame while it is read and answered."""
         if not is_counted(size):
             yield None
             return
@@ -126,3 +128,94 @@ class Connection:
                 self._budget.add(frame, len(chunk))
         self._budget.arrived(frame)
         return bytes(data)
+
+
+# ---- accepting -----------------------------------------------------------------------------------
+
+_BACKLOG = 128
+_NO_DESCRIPTOR = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+_TRANSIENT = frozenset({errno.ECONNABORTED, errno.EPROTO, errno.EINTR, errno.EAGAIN})
+
+
+def listening_socket(host: str, port: int) -> socket.socket:
+    """A listening socket; raises OSError."""
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    # of a name with both kinds of addresses the IPv4 one, as Java's servers do
+    family, kind, protocol, _, address = min(found, key=lambda each: each[0] != socket.AF_INET)
+    made = socket.socket(family, kind, protocol)
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind(address)
+        made.listen(_BACKLOG)
+        made.setblocking(False)
+    except BaseException:
+        made.close()
+        raise
+    return made
+
+
+class Acceptor:
+    """Accepts connections on a listening socket, also when the process has no descriptor left.
+
+    Without a free descriptor a connection cannot even be refused: it stays in the system's queue.
+    The socket is tried again after a while, and the log has one line about it, however long it
+    lasts.
+    """
+
+    def __init__(
+        self,
+        listening: socket.socket,
+        accepted: Callable[[socket.socket], None],
+        *,
+        retry_s: float,
+    ) -> None:
+        self._listening = listening
+        self._accepted = accepted
+        self._retry_s = retry_s
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    @property
+    def port(self) -> int:
+        """The port of the socket."""
+        return int(self._listening.getsockname()[1])
+
+    async def close(self) -> None:
+        """Stop listening."""
+        self._task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._task
+        self._listening.close()
+
+    async def _run(self) -> None:
+        loop = asyncio.get_running_loop()
+        is_out_of_descriptors = False
+        while True:
+            try:
+                connection, _ = await loop.sock_accept(self._listening)
+            except OSError as error:
+                if error.errno in _TRANSIENT:
+                    continue
+                if error.errno not in _NO_DESCRIPTOR:
+                    _LOG.error("port %d accepts no more connections: %s", self.port, error)
+                    return
+                if not is_out_of_descriptors:
+                    _LOG.warning("port %d cannot accept connections: %s", self.port, error.strerror)
+                is_out_of_descriptors = True
+                await asyncio.sleep(self._retry_s)
+                continue
+            if is_out_of_descriptors:
+                _LOG.warning("port %d accepts connections again", self.port)
+                is_out_of_descriptors = False
+            self._accepted(connection)
+            await asyncio.sleep(0)  # sock_accept does not suspend while connections wait
+
+
+async def open_streams(connection: socket.socket) -> tuple[ClientReader, asyncio.StreamWriter]:
+    """Streams on an accepted connection."""
+    loop = asyncio.get_running_loop()
+    connection.setblocking(False)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    reader = ClientReader(loop=loop)
+    protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
+    transport, _ = await loop.connect_accepted_socket(lambda: protocol, connection)
+    return reader, asyncio.StreamWriter(transport, protocol, reader, loop)

@@ -1,12 +1,13 @@
-"""The node that is the controller of real brokers and no broker itself.
+"""The node that is the controller of real brokers and not a broker itself.
 
-    from brokers     AlterPartition, ControlledShutdown, AllocateProducerIds     the controller
-    from clients     topics, moves, elections                                    the controller
-                     configs and directories of the node itself                  there are none
+    sender           request                                                     answered by
+    brokers          AlterPartition, ControlledShutdown, AllocateProducerIds     the controller
+    clients          topics, moves, elections                                    the controller
+                     configs and directories of the node itself                  a stub
                      everything else                                             a real broker
 
-ApiVersions is the broker's list with our own versions of what is answered here, so that clients
-send nothing that somebody behind this port could not read.
+ApiVersions is a broker's list with Kedge's versions of what is answered here, so that clients send
+only versions that the answering side can read.
 """
 
 from __future__ import annotations
@@ -15,13 +16,12 @@ import struct
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-from kedge.endpoint.dispatch import Answer, Answering
-from kedge.endpoint.from_brokers import FromBrokers
+from kedge.endpoint.broker_requests import BrokerRequests
+from kedge.endpoint.controller_stub import STUB_HANDLERS, concerns_only
+from kedge.endpoint.dispatch import LIGHT_BYTES, Answer, Node
 from kedge.endpoint.handlers.cluster import supported
-from kedge.endpoint.pseudo_node import CONFIGS, is_about
 from kedge.endpoint.relay import Relay
-from kedge.endpoint.weight import LIGHT_BYTES
-from kedge.endpoint.worker import WorkerLoop
+from kedge.endpoint.threads import WorkerLoop
 from kedge.errors import MalformedMessage
 from kedge.model import BrokerId
 from kedge.model.error_codes import ErrorCode
@@ -40,7 +40,7 @@ from kedge.protocol.messages import ApiVersionsResponse
 
 T = TypeVar("T")
 
-OURS = frozenset(
+CONTROLLER_APIS = frozenset(
     {
         "AlterPartitionReassignments",
         "CreatePartitions",
@@ -53,19 +53,19 @@ OURS = frozenset(
     }
 )
 
-# a question that every broker of our time understands: ApiVersions, version 3, from "kedge"
-_ASKED = 3
-_QUESTION = struct.pack(">hhih", 18, _ASKED, 0, 5) + b"kedge\0" + b"\x06kedge\x021\0"
+# ApiVersions of version 3, which every supported broker understands, from client "kedge"
+_VERSION = 3
+_API_VERSIONS_REQUEST = struct.pack(">hhih", 18, _VERSION, 0, 5) + b"kedge\0" + b"\x06kedge\x021\0"
 
 
 class ControllerNode:
-    """Answers for the node; has the face of a `Dispatcher`."""
+    """Answers requests to the controller's node."""
 
     def __init__(
         self,
         node: BrokerId,
-        own: Answering,
-        brokers: FromBrokers,
+        own: Node,
+        brokers: BrokerRequests,
         relay: Relay,
         *,
         worker: WorkerLoop | None = None,
@@ -79,16 +79,16 @@ class ControllerNode:
         self._count = count
 
     async def answer(self, payload: bytes) -> Answer:
-        """The answer, whoever gives it; raises MalformedMessage where there is none."""
+        """The answer to a request; raises MalformedMessage where there is none."""
         if len(payload) < 8:
             raise MalformedMessage("a request without a header")
         key, version = struct.unpack_from(">hh", payload)
         from_broker = SENT_BY_BROKERS.get(key)
         if from_broker is not None:
             if not from_broker.speaks(version):
-                raise MalformedMessage(f"{from_broker.name} of version {version} is not known here")
+                raise MalformedMessage(f"{from_broker.name} of version {version} is not supported")
             self._count(from_broker.name)
-            return Answer(await self._maybe_apart(payload, self._brokers.answer(key, payload)))
+            return Answer(await self._maybe_on_worker(payload, self._brokers.answer(key, payload)))
         api = APIS.get(key)
         if api is not None:
             found = await self._answer_here(api, version, payload)
@@ -99,28 +99,28 @@ class ControllerNode:
         return Answer(await self._relay.answer(payload))
 
     async def close(self) -> None:
-        """Let go of the brokers that requests were passed on to."""
+        """Close the connections to brokers."""
         await self._relay.close()
 
     async def _answer_here(self, api: Api, version: int, payload: bytes) -> Answer | None:
-        """The answer, unless it is a broker's to give."""
+        """The answer, or None where a broker has to answer."""
         if api is API_VERSIONS:
             return await self._api_versions(payload)
-        if api.name in OURS:
+        if api.name in CONTROLLER_APIS:
             return await self._own.answer(payload)
-        if api.name in CONFIGS and api.speaks(version):
-            return await self._maybe_apart(payload, self._own_configs(api, payload))
+        if api.name in STUB_HANDLERS and api.speaks(version):
+            return await self._maybe_on_worker(payload, self._own_configs(api, payload))
         return None
 
     async def _own_configs(self, api: Api, payload: bytes) -> Answer | None:
         reader = Reader(payload)
         header = decode_header(reader)
         request = decode_request(header, reader)
-        if not is_about(self._node, request):
+        if not concerns_only(self._node, request):
             return None
-        return Answer(encode_response(header, await CONFIGS[api.name](request)))
+        return Answer(encode_response(header, await STUB_HANDLERS[api.name](request)))
 
-    async def _maybe_apart(self, payload: bytes, work: Coroutine[Any, Any, T]) -> T:
+    async def _maybe_on_worker(self, payload: bytes, work: Coroutine[Any, Any, T]) -> T:
         """Large requests are decoded on the worker's loop."""
         if self._worker is None or len(payload) <= LIGHT_BYTES:
             return await work
@@ -130,16 +130,18 @@ class ControllerNode:
         header = decode_header(Reader(payload))
         error = ErrorCode.NONE if header.is_understood else ErrorCode.UNSUPPORTED_VERSION
         try:
-            reader = Reader((await self._relay.answer(_QUESTION))[4:])
+            reader = Reader((await self._relay.answer(_API_VERSIONS_REQUEST))[4:])
             reader.int32()
-            theirs: Any = decode(ApiVersionsResponse, _ASKED, reader)
+            listed: Any = decode(ApiVersionsResponse, _VERSION, reader)
         except (OSError, EOFError, TimeoutError, MalformedMessage):
-            # nobody to pass anything on to, so nothing but our own is offered
-            theirs = supported(error)
-            theirs.api_keys = [k for k in theirs.api_keys if _name(k.api_key) in {*OURS, *_SELF}]
-        theirs.error_code = error
-        theirs.api_keys = _with_ours(theirs.api_keys)
-        return Answer(encode_response(header, theirs))
+            # no broker can be reached, so only the controller's own requests are listed
+            listed = supported(error)
+            listed.api_keys = [
+                k for k in listed.api_keys if _name(k.api_key) in {*CONTROLLER_APIS, *_SELF}
+            ]
+        listed.error_code = error
+        listed.api_keys = _with_own_versions(listed.api_keys)
+        return Answer(encode_response(header, listed))
 
 
 _SELF = frozenset({API_VERSIONS.name})
@@ -149,20 +151,24 @@ def _name(key: int) -> str:
     return APIS[key].name if key in APIS else ""
 
 
-def _with_ours(theirs: list[Any]) -> list[Any]:
-    """Their list, with our versions of what is ours."""
+def _with_own_versions(listed: list[Any]) -> list[Any]:
+    """A broker's list, with the versions of what is answered here."""
     row = ApiVersionsResponse.ApiVersion
-    ours = {
+    own = {
         **{api.key: (api.oldest, api.newest) for api in SENT_BY_BROKERS.values()},
-        **{api.key: (api.oldest, api.newest) for api in APIS.values() if api.name in OURS},
+        **{
+            api.key: (api.oldest, api.newest)
+            for api in APIS.values()
+            if api.name in CONTROLLER_APIS
+        },
         API_VERSIONS.key: (API_VERSIONS.oldest, API_VERSIONS.newest),
     }
-    # what is answered here or there must be of versions that both sides can read
-    shared = {api.key: api for api in APIS.values() if api.name in CONFIGS}
-    found = {k.api_key: (k.min_version, k.max_version) for k in theirs}
+    # what either side may answer is limited to versions that both can read
+    shared = {api.key: api for api in APIS.values() if api.name in STUB_HANDLERS}
+    found = {k.api_key: (k.min_version, k.max_version) for k in listed}
     for key, api in shared.items():
         if key in found:
             low, high = found[key]
             found[key] = (max(low, api.oldest), min(high, api.newest))
-    found |= ours
+    found |= own
     return [row(api_key=k, min_version=a, max_version=b) for k, (a, b) in sorted(found.items())]

@@ -1,4 +1,4 @@
-"""How much unknown clients may cost: connections, bytes and time."""
+"""Limits on what clients can cost the endpoint: connections, bytes in memory, and time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kedge.protocol import FRAME_BYTES_MAX
 
 CONNECTIONS_MAX = 1000
 _FREE_BYTES = 64 << 10  # frames up to this size are not counted
-_FILES_KEPT = 64  # descriptors that the process needs besides connections
+_FILES_RESERVED = 64  # descriptors that the process needs besides connections
 _CONNECTIONS_MIN = 8
 
 
@@ -19,7 +19,7 @@ def connections_for(files_max: int, listeners: int) -> int:
     """How many connections fit under a limit on open files, beside the process's own files."""
     if files_max == resource.RLIM_INFINITY:
         return CONNECTIONS_MAX
-    kept = min(_FILES_KEPT, files_max // 2) + listeners
+    kept = min(_FILES_RESERVED, files_max // 2) + listeners
     return max(_CONNECTIONS_MIN, min(CONNECTIONS_MAX, files_max - kept))
 
 
@@ -36,10 +36,10 @@ class Limits:
     connections_max: int | None = None  # None: what the limit on open files leaves, at most 1,000
     buffered_bytes_max: int = 128 << 20  # of large frames that are being read or answered
     idle_s: float = 600.0  # connections.max.idle.ms
-    frame_s: float = 30.0  # from a frame's first byte to its last, and for taking an answer
-    throttle_s_max: float = 30.0  # how long a client is not read from at most
-    look_s: float = 0.2  # how often to look whether a client that waits is still there
-    accept_retry_s: float = 0.5  # after the system had no descriptor left for a connection
+    frame_s: float = 30.0  # from a frame's first byte to its last, and for reading an answer
+    throttle_s_max: float = 30.0  # longest pause in reading from a client
+    disconnect_check_s: float = 0.2  # how often a waiting request checks for its client
+    accept_retry_s: float = 0.5  # after a connection found no free descriptor
 
     def connections(self, listeners: int) -> int:
         """How many connections may be open now."""
@@ -60,7 +60,7 @@ class Buffered:
 
 class ByteBudget:
     """Memory for large frames, counted as their bytes arrive. When it is used up, the frame that
-    has made no progress for longest is given up: a client that stalls cannot delay another."""
+    has made no progress for longest is evicted: a stalled client cannot delay another."""
 
     def __init__(self, bytes_max: int) -> None:
         self._bytes_max = bytes_max
@@ -68,15 +68,15 @@ class ByteBudget:
         self._arriving: OrderedDict[Buffered, None] = OrderedDict()
 
     def begin(self, evict: Callable[[], None]) -> Buffered:
-        """A frame begins to arrive; `evict` ends its connection."""
+        """Count a frame that begins to arrive; `evict` closes its connection."""
         frame = Buffered(evict)
         self._arriving[frame] = None
         return frame
 
     def add(self, frame: Buffered, size: int) -> None:
-        """More bytes of a frame have arrived. Raises ConnectionResetError if it was given up."""
+        """Count more bytes of a frame. Raises ConnectionResetError if it was evicted."""
         if frame not in self._arriving:
-            raise ConnectionResetError("the frame was given up for others")
+            raise ConnectionResetError("the frame was evicted")
         frame.size += size
         self._used += size
         self._arriving.move_to_end(frame)
@@ -88,11 +88,11 @@ class ByteBudget:
             stalled.evict()
 
     def arrived(self, frame: Buffered) -> None:
-        """A frame is whole: it is kept until it is answered."""
+        """A frame is complete: it is not evicted any more."""
         self._arriving.pop(frame, None)
 
     def end(self, frame: Buffered) -> None:
-        """A frame is answered, or given up."""
+        """A frame is answered, or evicted."""
         self._arriving.pop(frame, None)
         self._used -= frame.size
         frame.size = 0

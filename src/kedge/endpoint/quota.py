@@ -1,9 +1,9 @@
-"""How fast a client may change topics (KIP-599): a bucket of tokens that refills by the clock.
+"""The quota for changes of topics per client (KIP-599): a token bucket that refills with time.
 
-Every partition created or deleted takes a token. A request is let in as long as the bucket is not
-overdrawn, and may overdraw it, so even one larger than the bucket is let in some time. Clients that
-know of this (strict) are refused while the bucket is overdrawn; older ones are served and made to
-wait before their next request is read.
+Every partition created or deleted takes a token. A request is accepted while the bucket is not
+overdrawn, and may overdraw it, so one larger than the bucket is accepted too. Clients that know the
+quota (strict) are refused while the bucket is overdrawn; older ones are served, and their next
+request is read only after a pause.
 
     rate 5 per second, bucket 55        tokens     answer
     create 60 partitions                55 → -5    done
@@ -20,7 +20,7 @@ from math import ceil
 
 from kedge.errors import QuotaExceeded
 
-CLIENTS_MAX = 10_000  # remembered at once; whoever was not heard of longest is forgotten
+CLIENTS_MAX = 10_000  # with a bucket; the one idle for longest is forgotten
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class QuotaSettings:
 
     @property
     def burst(self) -> float:
-        """How many tokens a full bucket has."""
+        """The tokens of a full bucket."""
         return (self.rate_per_second or 0) * self.samples * self.window_s
 
 
@@ -52,11 +52,12 @@ class MutationQuota:
         self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
 
     def charge_for(self, client: str | None, *, strict: bool) -> Charge:
-        """The account of one request."""
+        """The charge of one request."""
         return Charge(self, client or "", strict=strict)
 
     def take(self, client: str, permits: int, *, strict: bool) -> float:
-        """Take tokens; how many seconds the client should wait. Refuses strict ones."""
+        """Take tokens; how many seconds the client should wait. A strict client that must wait has
+        taken none."""
         rate = self._settings.rate_per_second
         if rate is None:
             return 0

@@ -1,7 +1,7 @@
-"""Passing requests on to a real broker, byte for byte, and its answers back.
+"""Passes requests on to a real broker, byte for byte, and its answers back.
 
-A node that is a controller and no broker is a node all the same: clients ask it whatever they
-would ask any broker. What is not the controller's own business is answered by a broker that is.
+Clients send the controller's node any request that they would send to a broker. What the controller
+does not answer itself is answered by a broker.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kedge.brokers.wire_forms import Address
 from kedge.protocol import FRAME_BYTES_MAX, PREFIX_BYTES, Reader, frame_length, framed
 
 CONNECT_S = 3.0
-ANSWER_S = 600.0  # some requests wait for minutes on purpose
+ANSWER_S = 600.0  # some requests wait for minutes
 IDLE_MAX = 16
 
 _PRODUCE = 0
@@ -24,7 +24,7 @@ _PRODUCE_FLEXIBLE = 9
 _PRODUCE_WITH_TRANSACTIONS = 3
 
 
-class Line(NamedTuple):
+class Connection(NamedTuple):
     """An open connection to a broker."""
 
     at: Address
@@ -33,66 +33,70 @@ class Line(NamedTuple):
 
 
 class Relay:
-    """Connections to brokers that carry one request at a time, kept for the next one."""
+    """Connections to brokers that carry one request at a time and are reused."""
 
     def __init__(self, brokers: Callable[[], Sequence[Address]]) -> None:
         self._brokers = brokers
-        self._idle: list[Line] = []
+        self._idle: list[Connection] = []
         self.passed = 0
 
     async def answer(self, payload: bytes) -> bytes:
-        """A broker's framed answer; empty where the client wants none.
+        """A broker's framed answer; empty where the client expects none.
 
-        Raises ConnectionError when no broker can be reached, or one is lost before it answers:
-        nobody knows then whether it did what was asked, so it is not asked twice.
+        Raises ConnectionError when no broker can be reached, or one disconnects before it answers:
+        its outcome is unknown then, so the request is not sent again.
         """
-        line = await self._take()
+        connection = await self._take()
         try:
-            line.writer.write(framed(payload))
-            await line.writer.drain()
-            if wants_no_answer(payload):
-                self._keep(line)
+            connection.writer.write(framed(payload))
+            await connection.writer.drain()
+            if expects_no_answer(payload):
+                self._reuse(connection)
                 return b""
             async with asyncio.timeout(ANSWER_S):
-                prefix = await line.reader.readexactly(PREFIX_BYTES)
+                prefix = await connection.reader.readexactly(PREFIX_BYTES)
                 size = frame_length(prefix, bytes_max=8 * FRAME_BYTES_MAX)
-                body = await line.reader.readexactly(size)
+                body = await connection.reader.readexactly(size)
         except BaseException:
-            line.writer.transport.abort()
+            connection.writer.transport.abort()
             raise
         self.passed += 1
-        self._keep(line)
+        self._reuse(connection)
         return prefix + body
 
     async def close(self) -> None:
-        """End all connections that are idle."""
-        for line in self._idle:
-            line.writer.transport.abort()
+        """Close all idle connections."""
+        for connection in self._idle:
+            connection.writer.transport.abort()
             with contextlib.suppress(OSError):
-                await line.writer.wait_closed()
+                await connection.writer.wait_closed()
         self._idle.clear()
 
-    async def _take(self) -> Line:
+    async def _take(self) -> Connection:
         brokers = list(self._brokers())
         while self._idle:
-            line = self._idle.pop()
-            if line.at in brokers and not line.reader.at_eof() and not line.writer.is_closing():
-                return line
-            line.writer.transport.abort()
+            connection = self._idle.pop()
+            if (
+                connection.at in brokers
+                and not connection.reader.at_eof()
+                and not connection.writer.is_closing()
+            ):
+                return connection
+            connection.writer.transport.abort()
         for at in brokers:
             with contextlib.suppress(OSError, TimeoutError):
                 async with asyncio.timeout(CONNECT_S):
-                    return Line(at, *await asyncio.open_connection(*at))
-        raise ConnectionRefusedError("no broker can be reached to pass a request on to")
+                    return Connection(at, *await asyncio.open_connection(*at))
+        raise ConnectionRefusedError("no broker can be reached")
 
-    def _keep(self, line: Line) -> None:
+    def _reuse(self, connection: Connection) -> None:
         if len(self._idle) < IDLE_MAX:
-            self._idle.append(line)
+            self._idle.append(connection)
         else:
-            line.writer.transport.abort()
+            connection.writer.transport.abort()
 
 
-def wants_no_answer(payload: bytes) -> bool:
+def expects_no_answer(payload: bytes) -> bool:
     """Whether this is a Produce without acknowledgement, which brokers do not answer."""
     key, version = struct.unpack_from(">hh", payload)
     if key != _PRODUCE:

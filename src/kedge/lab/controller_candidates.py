@@ -10,17 +10,17 @@ from collections.abc import Callable
 from typing import Any
 
 from kedge.brokers.port import Brokers
-from kedge.controller.context import Context
 from kedge.controller.events import Event, Started
 from kedge.controller.settings import Settings
 from kedge.errors import NotController
 from kedge.lab.lab_cluster import LabCluster
 from kedge.model import BrokerId
+from kedge.runtime import ControllerView
 from kedge.runtime.loop import Loop, Replied
 from kedge.sim.broker_links import SimulatedLinks
 from kedge.sim.broker_machine import broker_node
 from kedge.store.memory import MemoryStore
-from kedge.store.port import Notice
+from kedge.store.port import StoreEvent
 
 POLL_MS = 2_000  # interval at which a candidate checks its timers and its connection to the store
 
@@ -42,7 +42,7 @@ class CandidateLoop(Loop):
         super().put(event, replied)
         self.schedule()
 
-    def hear(self, notice: Notice) -> None:
+    def hear(self, notice: StoreEvent) -> None:
         """Queue a notification of the store."""
         super().hear(notice)
         self.schedule()
@@ -72,17 +72,17 @@ class ControllerCandidate:
         self.id = broker
         self._cluster = cluster
         self._wrap_brokers = wrap_brokers
-        self._empty_context = Context(broker, settings)
+        self._empty_view = ControllerView(settings)
         self.loop: CandidateLoop | None = None
         self.store: MemoryStore | None = None
         self.is_cut_off = False  # from the store
         cluster.candidate_inbox[broker] = self.put
 
     @property
-    def context(self) -> Context:
-        """The controller context of the loop; an empty one while the broker is down."""
+    def view(self) -> ControllerView:
+        """The controller state of the loop; an empty one while the broker is down."""
         loop = self.loop
-        return self._empty_context if loop is None else loop.context
+        return self._empty_view if loop is None else loop.view
 
     def put(self, event: Event, replied: Callable[[Any], None] | None = None) -> None:
         """Queue an event, from any thread."""
@@ -128,5 +128,5 @@ class ControllerCandidate:
         self._cluster.clock.after(POLL_MS, poll)
 
 
-def _ignore(_notice: Notice) -> None:
+def _ignore(_notice: StoreEvent) -> None:
     """A notification for a loop that has ended."""

@@ -10,10 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from kedge.endpoint import BrokerEnvironment as EndpointSurroundings
-from kedge.endpoint import ControllerBackend, EndpointThread, Images
+from kedge.endpoint import BackendDeps, ControllerBackend, EndpointThread, MetadataCaches, Rng
 from kedge.endpoint import Endpoint as Server
-from kedge.endpoint import Luck as EndpointLuck
 from kedge.errors import (
     InvalidRequest,
     JournalDamaged,
@@ -84,7 +82,7 @@ class Lab:
         self.dropped_bytes = cluster.journal.dropped_bytes
         self.traffic = TrafficGenerator(cluster)
         self.log_dirs = LogDirs(cluster, self.traffic.size_of)
-        self.images = Images()
+        self.metadata_caches = MetadataCaches()
         self.candidates: dict[BrokerId, ControllerCandidate] = {}
         self.faults = FaultInjector(cluster, self.candidates, self.log_dirs, self.traffic)
         self.sampler = MetricsSampler(cluster, self.traffic, lab_dir.cluster_id, lab_dir.epoch_ms)
@@ -99,16 +97,16 @@ class Lab:
         self._store = MemoryStore(cluster.ensemble)
         prepare(self._store)
         self.backend = ControllerBackend(
-            EndpointSurroundings(
+            BackendDeps(
                 self._store,
-                self.images,
+                self.metadata_caches,
                 self.candidates,
                 EndpointLogDirs(cluster, self.log_dirs),
                 lab_dir.cluster_id,
-                cluster.ensemble.failure,
+                cluster.ensemble.journal_failure,
             ),
             settings=cluster_settings(lab_dir.settings),
-            luck=_luck(lab_dir.settings.seed),
+            rng=_rng(lab_dir.settings.seed),
         )
         self.endpoint = EndpointThread(lambda: Server(self.backend, users=users))
 
@@ -171,7 +169,7 @@ class Lab:
             log_dirs=tuple(LogDir(path) for path in machine.disks.logs),
         )
         self.candidates[broker] = ControllerCandidate(
-            self.cluster, broker, self.images.around, self.cluster.settings
+            self.cluster, broker, self.metadata_caches.wrap, self.cluster.settings
         )
 
     def _listen(self, broker: BrokerId, port: int) -> int:
@@ -198,8 +196,10 @@ class Lab:
 
     def _is_ready(self) -> bool:
         brokers = set(self.cluster.machines)
-        has_all = [self.images.image(broker).brokers.keys() >= brokers for broker in brokers]
-        return all(has_all) and any(c.context.active for c in self.candidates.values())
+        has_all = [
+            self.metadata_caches.cache(broker).brokers.keys() >= brokers for broker in brokers
+        ]
+        return all(has_all) and any(c.view.active for c in self.candidates.values())
 
     def stop(self) -> None:
         """Stop everything without a controlled shutdown; the directory keeps the state."""
@@ -228,7 +228,7 @@ class Lab:
         about = {
             "cluster_id": self.cluster_id,
             "bootstrap_servers": self.bootstrap_servers,
-            "storage_fault": self.cluster.ensemble.failure() or self.checkpoint.fault,
+            "storage_fault": self.cluster.ensemble.journal_failure() or self.checkpoint.fault,
         }
         return {"dir": str(self.lab_dir.path), **about, **seen}
 
@@ -331,9 +331,9 @@ def _open_cluster(lab_dir: LabDir, now_ms: int) -> LabCluster:
             time.sleep(POLL_S)
 
 
-def _luck(seed: int) -> EndpointLuck:
-    luck = SeededRng(seed, "placement")
+def _rng(seed: int) -> Rng:
+    placement = SeededRng(seed, "placement")
     # topic ids must differ between labs and starts, so they are not derived from the seed
     import secrets
 
-    return EndpointLuck(luck.draw, secrets.token_bytes)
+    return Rng(placement.draw, secrets.token_bytes)

@@ -138,7 +138,7 @@ class LogCheckpoint:
         pause_s = INTERVAL_S
         while not self._stopping.wait(pause_s):
             began_s = time.monotonic()
-            self._cluster.ensemble.failure()  # also retries a failed write of the journal
+            self._cluster.ensemble.journal_failure()  # retries a failed journal write
             self.save_if_possible()
             pause_s = max(INTERVAL_S, BUSY_FRACTION * (time.monotonic() - began_s))
 

@@ -89,7 +89,7 @@ class TrafficGenerator:
 
     def _accepts_records(self, tp: TopicPartition, hosted: HostedPartition) -> bool:
         leading = hosted.leader_state
-        return leading is not None and len(leading.isr) >= hosted.host.around.min_isr(tp.topic)
+        return leading is not None and len(leading.isr) >= hosted.host.environment.min_isr(tp.topic)
 
     def _must_append(self, tp: TopicPartition) -> bool:
         state, now = self._cluster.metadata.states.get(tp), self._cluster.metadata.assignment(tp)

@@ -1,17 +1,18 @@
-"""The values that every package shares; this package knows nobody.
+"""The values that all packages share: brokers, partitions, assignments, snapshots; imports no
+other.
 
-Small things are frozen dataclasses that people read (`Broker`, `ReplicaAssignment`, `Leadership`).
-Large things are columns: an `Assignment` holds two hundred thousand partitions as numpy arrays,
-and a `Snapshot` is one of those with the brokers and the loads beside it.
+Small values are frozen dataclasses (`Broker`, `ReplicaAssignment`, `Leadership`). Large values are
+columns: an `Assignment` holds two hundred thousand partitions as numpy arrays, and a `Snapshot` is
+an assignment with the brokers and the loads.
 
-Rules that the columns keep, so that nobody has to look twice:
+Invariants of the columns:
 
-- Rows are in the order of topic name and partition number, brokers in the order of their ids.
-- A list is a row of a matrix padded with -1. What a source did not tell is told apart from what
-  it said is not there: -2 for a leader or an ISR, -1 for a size, NaN for a rate.
+- Rows are sorted by topic name and partition number, brokers by id.
+- A list is a row of a matrix padded with -1. An unknown value is distinct from an absent one:
+  -2 (`UNKNOWN`) for a leader or an ISR, -1 for a size, NaN for a rate.
 - Arrays are read-only; a change makes a new value.
-- What enters is checked once, at the border (`parse_snapshot`, `snapshot_from_arrow`), and a
-  refusal names the place. Behind the border nobody checks again.
+- Input is checked once, where it enters (`parse_snapshot`, `snapshot_from_arrow`), and an error
+  names the position. Code behind that boundary does not check again.
 
     topic   partition  replicas    leader  isr         size   bytes_in  bytes_out
     logs    0          [4, -1]     4       [4, -1]     10     NaN       NaN
@@ -23,28 +24,33 @@ Rules that the columns keep, so that nobody has to look twice:
     broker_loads(snapshot)               # one row per broker: disk, in, out, cpu
 
 The columns need numpy, which takes some tenths of a second to import, and Arrow tables need
-pyarrow. A command that needs neither should not wait, so those names are fetched on first use.
+pyarrow. So those names are imported on first use, and commands that need neither start fast.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from kedge.model.broker import Broker, BrokerState, Capacity, Endpoint, LogDir
-from kedge.model.leadership import NO_LEADER, Leadership, Recovery
-from kedge.model.partition import BrokerId, TopicPartition
-from kedge.model.replicas import ReplicaAssignment
+from kedge.model.partition import (
+    NO_LEADER,
+    BrokerId,
+    Leadership,
+    Recovery,
+    ReplicaAssignment,
+    TopicPartition,
+)
 
 if TYPE_CHECKING:
     from kedge.model.assignment import Assignment
-    from kedge.model.columns import NOT_TOLD
+    from kedge.model.columns import UNKNOWN
     from kedge.model.load import Resource, broker_loads, replica_loads
     from kedge.model.snapshot import CpuModel, Snapshot
     from kedge.model.snapshot_arrow import SnapshotTables, snapshot_from_arrow, snapshot_to_arrow
     from kedge.model.snapshot_json import parse_snapshot, sha256_of_snapshot, snapshot_to_json
 
-_FETCHED_ON_USE = {
+_IMPORTED_ON_USE = {
     "Assignment": "assignment",
-    "NOT_TOLD": "columns",
+    "UNKNOWN": "columns",
     "Resource": "load",
     "broker_loads": "load",
     "replica_loads": "load",
@@ -60,16 +66,16 @@ _FETCHED_ON_USE = {
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _FETCHED_ON_USE:
+    if name not in _IMPORTED_ON_USE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"kedge.model.{_FETCHED_ON_USE[name]}"), name)
+    value = getattr(import_module(f"kedge.model.{_IMPORTED_ON_USE[name]}"), name)
     globals()[name] = value
     return value
 
 
 __all__ = [
-    "NOT_TOLD",
     "NO_LEADER",
+    "UNKNOWN",
     "Assignment",
     "Broker",
     "BrokerId",

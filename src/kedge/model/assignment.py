@@ -1,15 +1,15 @@
-"""The replicas of many partitions, as columns.
+"""The replicas of many partitions, as numpy columns.
 
-One row per partition, always in the order of topic name and then partition number, so that two
-assignments of the same partitions line up row by row and a row is found by bisection.
+One row per partition, sorted by topic name and partition number, so that two assignments of the
+same partitions have equal rows and a row is found by bisection.
 
     topics     ("logs", "orders")          names, ascending; each has at least one row
     topic      [0, 1, 1]                   index into `topics`
     partition  [0, 0, 1]
     replicas   [[4, -1], [1, 2], [2, 3]]   broker ids, padded with -1; column 0 is preferred
 
-The arrays are read-only: an assignment that changes is another assignment (`with_replicas`).
-The matrix may be wider than the longest replica list; equality does not see padding.
+The arrays are read-only: a changed assignment is a new value (`with_replicas`). The matrix may be
+wider than the longest replica list; equality ignores padding.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ Row = tuple[str, int, Sequence[int]]  # topic, partition, replicas
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Assignment:
-    """Which brokers hold each of many partitions; see the module for the columns.
+    """The brokers of each of many partitions; the module docstring describes the columns.
 
-    Build one with a `from_…` constructor; the plain one trusts its arrays.
+    Construct one with a `from_…` method; the plain constructor does not check its arrays.
     """
 
     topics: tuple[str, ...]
@@ -52,7 +52,7 @@ class Assignment:
     replicas: Int32s
 
     def __post_init__(self) -> None:
-        # Column 0 is there even when no row is.
+        # column 0 exists even without rows
         object.__setattr__(self, "replicas", widened(self.replicas, 1))
         for name in ("topic", "partition", "replicas"):
             object.__setattr__(self, name, frozen(getattr(self, name)))
@@ -61,12 +61,12 @@ class Assignment:
 
     @classmethod
     def from_mapping(cls, replicas: Mapping[TopicPartition, Sequence[int]]) -> Assignment:
-        """Replica lists by partition."""
+        """Build an assignment from replica lists by partition."""
         return cls.from_rows((tp.topic, tp.partition, ids) for tp, ids in replicas.items())
 
     @classmethod
     def from_rows(cls, rows: Iterable[Row]) -> Assignment:
-        """(topic, partition, replicas) in any order; a partition may be there only once."""
+        """Build one from (topic, partition, replicas) in any order; duplicates are an error."""
         listed = list(rows)
         index: dict[str, int] = {}
         topic = np.array([index.setdefault(row[0], len(index)) for row in listed], np.int32)
@@ -85,7 +85,7 @@ class Assignment:
         partition: npt.NDArray[Any],
         replicas: Int32s,
     ) -> Assignment:
-        """Columns in any row order; sorts them and drops topics that have no row."""
+        """Build one from columns in any row order; topics without a row are dropped."""
         names, topic = ordered_topics(topics, topic)
         order = row_order(topic, partition)
         if order is not None:
@@ -96,19 +96,6 @@ class Assignment:
             raise DuplicateInRequest(f"{result.key(int(twice[0]))} is listed more than once")
         return result
 
-    @classmethod
-    def from_arrow(cls, table: Any) -> Assignment:
-        """From an Arrow table with columns topic, partition and replicas."""
-        from kedge.model.assignment_arrow import assignment_from_arrow
-
-        return assignment_from_arrow(table)
-
-    def to_arrow(self) -> Any:
-        """As an Arrow table: topic string, partition int32, replicas list<int32>."""
-        from kedge.model.assignment_arrow import assignment_to_arrow
-
-        return assignment_to_arrow(self)
-
     # ---- reading --------------------------------------------------------------------------------
 
     def __len__(self) -> int:
@@ -116,25 +103,25 @@ class Assignment:
 
     @property
     def rf(self) -> Int32s:
-        """How many replicas each partition has."""
+        """The number of replicas of each partition."""
         return row_lengths(self.replicas).astype(np.int32)
 
     def key(self, row: int) -> TopicPartition:
-        """The partition of a row."""
+        """Return the partition of a row."""
         return TopicPartition(self.topics[self.topic[row]], int(self.partition[row]))
 
     def keys(self) -> list[TopicPartition]:
-        """The partitions, row by row."""
+        """Return the partitions, row by row."""
         topics: list[int] = self.topic.tolist()
         names = map(self.topics.__getitem__, topics)
         return list(map(TopicPartition, names, self.partition.tolist()))
 
     def replicas_of(self, row: int) -> tuple[BrokerId, ...]:
-        """The brokers of a row, the preferred leader first."""
+        """Return the brokers of a row, the preferred leader first."""
         return tuple(BrokerId(b) for b in self.replicas[row].tolist() if b != PAD)
 
     def rows_of_topic(self, topic: str) -> slice:
-        """The rows of a topic, which lie side by side; empty when there is no such topic."""
+        """Return the rows of a topic, which are adjacent; empty for an unknown topic."""
         index = bisect_left(self.topics, topic)
         if index == len(self.topics) or self.topics[index] != topic:
             return slice(0, 0)
@@ -142,7 +129,7 @@ class Assignment:
         return slice(int(first), int(end))
 
     def row(self, tp: TopicPartition) -> int:
-        """The row of a partition, found by bisection."""
+        """Return the row of a partition, found by bisection."""
         rows = self.rows_of_topic(tp.topic)
         row = rows.start + int(np.searchsorted(self.partition[rows], tp.partition))
         if row >= rows.stop or self.partition[row] != tp.partition:
@@ -150,16 +137,16 @@ class Assignment:
         return row
 
     def rows(self, wanted: Iterable[TopicPartition]) -> Int64s:
-        """The rows of many partitions, in the order asked."""
+        """Return the rows of many partitions, in the order given."""
         return np.array([self.row(tp) for tp in wanted], np.int64)
 
     def to_mapping(self) -> dict[TopicPartition, tuple[BrokerId, ...]]:
-        """Replica lists by partition, in row order."""
+        """Return replica lists by partition, in row order."""
         lists = lists_of_matrix(self.replicas)
         return {tp: tuple(map(BrokerId, ids)) for tp, ids in zip(self.keys(), lists, strict=True)}
 
     def with_replicas(self, replicas: Int32s) -> Assignment:
-        """The same partitions on other brokers."""
+        """Return the same partitions with other replicas."""
         if len(replicas) != len(self):
             raise InvalidReplicaAssignment(f"{len(replicas)} replica lists, {len(self)} partitions")
         return replace(self, replicas=replicas)
@@ -180,7 +167,7 @@ class Assignment:
 def ordered_topics(
     topics: Sequence[str], topic: npt.NDArray[Any]
 ) -> tuple[tuple[str, ...], npt.NDArray[Any]]:
-    """The names that rows use, ascending, and the row column that indexes them."""
+    """Return the names used by rows, ascending, and the row column that indexes them."""
     used = np.bincount(topic, minlength=len(topics)) > 0
     names = sorted({name for name, is_used in zip(topics, used.tolist(), strict=True) if is_used})
     rank = {name: place for place, name in enumerate(names)}
@@ -189,7 +176,7 @@ def ordered_topics(
 
 
 def row_order(topic: npt.NDArray[Any], partition: npt.NDArray[Any]) -> Int64s | None:
-    """The permutation that sorts rows by topic index and partition; None when they are sorted."""
+    """Return the permutation that sorts rows by topic index and partition; None if sorted."""
     keys = (topic.astype(np.int64) << 32) | partition.astype(np.int64)
     if bool((keys[1:] >= keys[:-1]).all()):
         return None

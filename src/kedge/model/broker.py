@@ -1,4 +1,4 @@
-"""A broker as it registers itself, and what it can carry."""
+"""A broker as a value: its id, rack, state, endpoints, capacity and log directories."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class BrokerState(StrEnum):
 
     @property
     def stays(self) -> bool:
-        """Whether replicas may be on this broker once a plan is done."""
+        """Whether the broker may hold replicas after a plan is applied."""
         return self in (BrokerState.ALIVE, BrokerState.NEW)
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where one listener of a broker is reached."""
+    """The address of one listener of a broker."""
 
     listener: str
     host: str
@@ -34,7 +34,7 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """What a broker can carry; None where nobody knows.
+    """The capacity of a broker; None where unknown.
 
     Disk in bytes, network in bytes per second, cpu in percent.
     """
@@ -47,7 +47,7 @@ class Capacity:
 
 @dataclass(frozen=True, slots=True)
 class LogDir:
-    """One directory that a broker keeps logs in; capacity in bytes, None where unknown."""
+    """One log directory of a broker; capacity in bytes, None where unknown."""
 
     path: str
     capacity: float | None = None
@@ -55,7 +55,7 @@ class LogDir:
 
 @dataclass(frozen=True, slots=True)
 class Broker:
-    """One broker. A missing rack is None; the empty text is a rack like any other."""
+    """One broker. A missing rack is None; the empty string is a rack."""
 
     id: BrokerId
     rack: str | None = None

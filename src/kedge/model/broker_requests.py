@@ -1,9 +1,9 @@
-"""What a controller tells a broker, and what the broker answers.
+"""Requests from the controller to brokers, and their answers, as values.
 
-Three requests. *LeaderAndIsr* makes a broker lead or follow partitions; *UpdateMetadata* tells it
-who leads what everywhere, for its clients; *StopReplica* makes it stop, and perhaps delete,
-replicas. A LeaderAndIsr lists only the broker's own partitions, and the first one after a
-broker's start lists all of them.
+*LeaderAndIsr* makes a broker lead or follow partitions; *UpdateMetadata* sends it the leaders of
+all partitions, for its clients; *StopReplica* makes it stop, and perhaps delete, replicas. A
+LeaderAndIsr contains only the broker's own partitions, and the first one after a broker's start
+contains all of them.
 
 The entries share their leadership and assignment with the controller's tables, so that a request
 for two hundred thousand partitions costs one small tuple each.
@@ -17,17 +17,15 @@ from typing import NamedTuple
 
 from kedge.model.broker import Broker
 from kedge.model.error_codes import ErrorCode
-from kedge.model.leadership import Leadership
-from kedge.model.partition import BrokerId, TopicPartition
-from kedge.model.replicas import ReplicaAssignment
+from kedge.model.partition import BrokerId, Leadership, ReplicaAssignment, TopicPartition
 
-DELETED_LEADER = BrokerId(-2)  # in UpdateMetadata: forget this partition
-DELETED_EPOCH = -2  # in StopReplica: the topic is being deleted, whatever the epoch
+DELETED_LEADER = BrokerId(-2)  # in UpdateMetadata: the partition is deleted
+DELETED_EPOCH = -2  # in StopReplica: the topic is being deleted; ignore epochs
 NO_EPOCH = -1  # in StopReplica: do not compare epochs
 
 
 class LeaderAndIsrEntry(NamedTuple):
-    """One partition in LeaderAndIsr. `is_new` allows the broker to create the log."""
+    """One partition in LeaderAndIsr; `is_new` allows the broker to create the log."""
 
     leadership: Leadership
     assignment: ReplicaAssignment
@@ -51,7 +49,7 @@ class StopEntry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """Who speaks: the controller's id and epoch, and the broker epoch that it believes in."""
+    """The controller's id and epoch, and the broker epoch that it knows."""
 
     controller: BrokerId
     controller_epoch: int
@@ -60,7 +58,7 @@ class Sender:
 
 @dataclass(frozen=True, slots=True)
 class LeaderAndIsr:
-    """Lead or follow these partitions."""
+    """Makes a broker lead or follow these partitions."""
 
     to: BrokerId
     version: int
@@ -72,7 +70,7 @@ class LeaderAndIsr:
 
 @dataclass(frozen=True, slots=True)
 class UpdateMetadata:
-    """These are the brokers, all of them; and these partitions have changed."""
+    """Contains all live brokers, and the partitions that have changed."""
 
     to: BrokerId
     version: int
@@ -84,7 +82,7 @@ class UpdateMetadata:
 
 @dataclass(frozen=True, slots=True)
 class StopReplica:
-    """Stop serving these partitions; below version 3 all of them or none are to be deleted."""
+    """Makes a broker stop these replicas; below version 3 either all or none are deleted."""
 
     to: BrokerId
     version: int
@@ -97,9 +95,10 @@ BrokerRequest = LeaderAndIsr | UpdateMetadata | StopReplica
 
 @dataclass(frozen=True, slots=True)
 class BrokerAnswer:
-    """To any of the three: the request's error, and one for each partition (UpdateMetadata: none).
+    """The answer to any of the three: the request's error and one per partition (UpdateMetadata:
+    none).
 
-    A request refused as a whole (stale broker or controller epoch) may come without partitions.
+    A request rejected as a whole (stale broker or controller epoch) may have no partition errors.
     """
 
     error: ErrorCode = ErrorCode.NONE

@@ -1,4 +1,4 @@
-"""Kafka's error codes, as far as a controller, its brokers and administrators exchange them."""
+"""Kafka's error codes that a controller, its brokers and admin clients exchange."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Texts as Java reads them: Kafka's tools and servers do, and Python's own ways are others.
+"""String functions with Java's rules, as Kafka's tools and servers apply them.
 
-Python's `int` takes underscores and any blank, its `split` keeps empty pieces at the end, and its
-`strip` knows more blanks.
+Python's differ: `int` accepts underscores and any blank, `split` keeps empty pieces at the end, and
+`strip` removes more kinds of blanks.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
 _BLANKS = "".join(map(chr, range(0x21)))
-_DIGITS_MAX = 20  # more than any 64-bit number has: what is longer is out of range anyway
+_DIGITS_MAX = 20  # more than any 64-bit number has: longer ones are out of range
 
 
 def trim(text: str) -> str:
-    """The text without what Java calls blank at its ends: U+0020 and everything below."""
+    """Return the text without leading and trailing blanks of Java: U+0020 and everything below."""
     return text.strip(_BLANKS)
 
 
 def split(text: str, separator: str) -> list[str]:
-    """Split; empty pieces at the end vanish, but a text without separator is one piece."""
+    """Split; trailing empty pieces are dropped, but a text without separator is one piece."""
     pieces = text.split(separator)
     if len(pieces) == 1:
         return pieces
@@ -31,15 +31,16 @@ def split(text: str, separator: str) -> list[str]:
 
 
 def whole_number(text: str, low: int = INT32_MIN, high: int = INT32_MAX) -> int | None:
-    """A decimal number from `low` to `high`, with or without a sign; None if it is none.
+    """Return a decimal number from `low` to `high`, with or without a sign; None for anything else.
 
-    Digits of any script count, save those that Java sees as two characters.
+    Digits of any script count, except those outside the basic plane, which Java sees as two
+    characters.
     """
     digits = text[1:] if text[:1] in ("+", "-") else text
     values = [unicodedata.decimal(c, None) if c <= "\uffff" else None for c in digits]
     if not values or None in values:
         return None
-    # Python refuses to read very long numbers, and leading zeros are no reason to
+    # Python refuses to parse very long numbers; leading zeros do not count
     significant = "".join(map(str, values)).lstrip("0")[:_DIGITS_MAX]
     number = int(significant or "0") * (-1 if text[0] == "-" else 1)
     return number if low <= number <= high else None

@@ -1,14 +1,14 @@
-"""What each replica, and so each broker, carries: disk, bytes in, bytes out, cpu.
+"""The load of each replica and of each broker: disk, bytes in, bytes out, cpu.
 
-A leader takes in what producers write and sends it out to consumers and to its n-1 followers; a
-follower takes in the same bytes and sends nothing. For a partition with n replicas:
+A leader receives what producers write and sends it to consumers and to its n-1 followers; a
+follower receives the same bytes and sends nothing. For a partition with n replicas:
 
               disk   in    out               cpu
     leader    size   in    out + (n-1)·in    leader_in·in + leader_out·(out + (n-1)·in)
     follower  size   in    0                 follower_in·in
 
-What was not told counts as nothing; without a cpu model cpu is 0. A partition without a leader is
-counted as if its preferred replica led, for that is what a plan has to make room for.
+Unknown loads count as 0; without a cpu model cpu is 0. For a partition without a leader, the
+preferred replica counts as the leader, since a plan has to reserve capacity for it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def replica_loads(snapshot: Snapshot) -> Floats:
 
 
 def _leader_and_follower(snapshot: Snapshot) -> tuple[Floats, Floats]:
-    """float64[P, 4] each: what the leader of a partition carries, and what each follower does."""
+    """float64[P, 4] each: the load of a partition's leader, and of each follower."""
     cpu = snapshot.cpu_model or NO_CPU
     size = np.maximum(snapshot.size, 0).astype(np.float64)
     taken, consumed = np.nan_to_num(snapshot.bytes_in), np.nan_to_num(snapshot.bytes_out)
@@ -57,7 +57,7 @@ def _leader_and_follower(snapshot: Snapshot) -> tuple[Floats, Floats]:
 
 
 def broker_loads(snapshot: Snapshot) -> Floats:
-    """float64[B, 4]: what each broker carries, in the order of `brokers`."""
+    """float64[B, 4]: the load of each broker, in the order of `brokers`."""
     replicas = snapshot.assignment.replicas
     there = replicas >= 0
     broker = snapshot.broker_index(replicas)[there]

@@ -1,8 +1,8 @@
-"""What a file says of its partitions: unchecked, and in the file's own order of rows.
+"""The partitions of a snapshot file as unchecked columns, in the file's row order.
 
-The readers of JSON and of Arrow both end here, and the checks start here (`snapshot_checks`),
-so that a fault is named by the row and field of the file that has it. Numbers are as wide as
-the source may hold them; a column that may be silent says for each row whether it was told.
+The readers of JSON and of Arrow both produce this table, and `snapshot_checks` checks it, so that
+an error names the row and field of the file. Integers are 64 bits wide, as in the source; an
+optional column has a mask of the rows where it is known.
 """
 
 from __future__ import annotations
@@ -15,32 +15,17 @@ import numpy as np
 
 from kedge.model.assignment import Assignment, ordered_topics, row_order
 from kedge.model.broker import Broker
-from kedge.model.columns import NOT_TOLD, PAD, Bools, Floats, Int32s, Int64s, Ragged
+from kedge.model.columns import (
+    PAD,
+    UNKNOWN,
+    FloatColumn,
+    Int32s,
+    Int64s,
+    IntColumn,
+    ListColumn,
+    Ragged,
+)
 from kedge.model.snapshot import CpuModel, Snapshot
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Whole:
-    """Whole numbers, some of which may not be told."""
-
-    values: Int64s
-    told: Bools
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Real:
-    """Numbers, some of which may not be told."""
-
-    values: Floats
-    told: Bools
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Lists:
-    """Lists of whole numbers, some of which may not be told (and are empty here)."""
-
-    lists: Ragged
-    told: Bools
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,14 +37,14 @@ class PartitionTable:
     partition: Int64s
     replicas: Ragged
     wanted_rf: Int64s
-    leader: Whole
-    isr: Lists
+    leader: IntColumn
+    isr: ListColumn
     adding: Ragged
     removing: Ragged
-    size: Whole
-    bytes_in: Real
-    bytes_out: Real
-    log_dirs: Lists
+    size: IntColumn
+    bytes_in: FloatColumn
+    bytes_out: FloatColumn
+    log_dirs: ListColumn
     paths: Sequence[str]
 
     def __len__(self) -> int:
@@ -68,7 +53,7 @@ class PartitionTable:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What a file says of the snapshot as a whole."""
+    """The fields of a file that describe the snapshot as a whole."""
 
     cluster_id: str | None = None
     taken_at: datetime | None = None
@@ -76,7 +61,7 @@ class Header:
 
 
 def snapshot_of_table(header: Header, brokers: Iterable[Broker], table: PartitionTable) -> Snapshot:
-    """The snapshot that a checked table says, its rows brought in order."""
+    """Build the snapshot of a checked table, with sorted rows."""
     names, topic = ordered_topics(table.topics, table.topic)
     order = row_order(topic, table.partition)
     rows = slice(None) if order is None else order
@@ -91,27 +76,27 @@ def snapshot_of_table(header: Header, brokers: Iterable[Broker], table: Partitio
         cluster_id=header.cluster_id,
         taken_at=header.taken_at,
         wanted_rf=table.wanted_rf[rows],
-        leader=np.where(table.leader.told, table.leader.values, NOT_TOLD)[rows],
-        isr=_told_matrix(table.isr, width)[rows],
+        leader=np.where(table.leader.known, table.leader.values, UNKNOWN)[rows],
+        isr=_padded_or_unknown(table.isr, width)[rows],
         adding=table.adding.padded()[rows],
         removing=table.removing.padded()[rows],
-        size=np.where(table.size.told, table.size.values, -1)[rows],
-        bytes_in=np.where(table.bytes_in.told, table.bytes_in.values, np.nan)[rows],
-        bytes_out=np.where(table.bytes_out.told, table.bytes_out.values, np.nan)[rows],
+        size=np.where(table.size.known, table.size.values, -1)[rows],
+        bytes_in=np.where(table.bytes_in.known, table.bytes_in.values, np.nan)[rows],
+        bytes_out=np.where(table.bytes_out.known, table.bytes_out.values, np.nan)[rows],
         log_dir=table.log_dirs.lists.padded(width)[rows],
         log_dir_paths=table.paths,
         cpu_model=header.cpu_model,
     )
 
 
-def _told_matrix(column: Lists, width: int) -> Int32s:
+def _padded_or_unknown(column: ListColumn, width: int) -> Int32s:
     matrix = column.lists.padded(width)
-    matrix[~column.told, :1] = NOT_TOLD
+    matrix[~column.known, :1] = UNKNOWN
     return matrix
 
 
 def indexed(names: Iterable[str | None]) -> tuple[list[str], list[int]]:
-    """Distinct names in order of appearance, and for each name its index; -1 for None."""
+    """Return distinct names in order of appearance, and the index of each name; -1 for None."""
     index: dict[str | None, int] = {}
     places = [PAD if name is None else index.setdefault(name, len(index)) for name in names]
     return [name for name in index if name is not None], places

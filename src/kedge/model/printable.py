@@ -1,20 +1,20 @@
-"""Text from outside for a terminal: what would steer it is shown, not sent.
+"""Escapes control characters in text from outside before it is printed on a terminal.
 
-Names of topics, racks and clusters are free text. A name with an escape sequence in it could set
-the terminal's title, move its cursor or forge lines of output, and one with marks for writing from
-right to left could be read as another. Each such character is shown as its escape:
+Names of topics, racks and clusters are free text. A name with an escape sequence could set the
+terminal's title, move its cursor or forge lines of output, and one with right-to-left marks could
+be read as another. Each such character is printed as its escape:
 
-    orders<ESC>]0;owned<BEL>   is shown as   orders\\x1b]0;owned\\x07
+    orders<ESC>]0;owned<BEL>   is printed as   orders\\x1b]0;owned\\x07
 
-From U+007F on the escape is one that JSON has too, so that a line of JSON stays the same JSON.
+From U+007F on the escape is also valid JSON, so that a line of JSON keeps its meaning.
 """
 
 from __future__ import annotations
 
 import re
 
-# Control characters but the tab, marks of direction, separators of lines, and halves of surrogate
-# pairs, which no encoding can write.
+# control characters except tab, direction marks, line separators, and unpaired surrogates, which no
+# encoding can write
 _UNSAFE = re.compile(
     "[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
 )
@@ -22,7 +22,7 @@ _SHORT = {"\n": "\\n", "\r": "\\r"}
 
 
 def printable(line: str) -> str:
-    """A line that a terminal shows as it is: no control characters and no line breaks in it."""
+    """Return a line without control characters and line breaks."""
     return line if line.isprintable() else _UNSAFE.sub(_escaped, line)
 
 

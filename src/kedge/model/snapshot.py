@@ -2,15 +2,15 @@
 
 The rows of every column are the rows of `assignment` (P partitions, at most K replicas each).
 
-    wanted_rf            int32[P]      the replication factor to reach, whatever is there
-    leader               int32[P]      -1 no leader, -2 (`NOT_TOLD`) the source did not say
-    isr                  int32[P, K]   padded with -1; a row that starts with -2 was not told
-    adding, removing     int32[P, M]   padded with -1; M is 0 when nothing is being moved
-    size                 int64[P]      bytes of one replica; -1 not told
-    bytes_in, bytes_out  float64[P]    bytes per second at the leader; NaN not told
-    log_dir              int32[P, K]   index into `log_dir_paths`, beside `replicas`; -1 not told
+    wanted_rf            int32[P]      the replication factor to reach
+    leader               int32[P]      -1 no leader, -2 (`UNKNOWN`) not in the source
+    isr                  int32[P, K]   padded with -1; a row that starts with -2 is unknown
+    adding, removing     int32[P, M]   padded with -1; M is 0 when no partition is being moved
+    size                 int64[P]      bytes of one replica; -1 unknown
+    bytes_in, bytes_out  float64[P]    bytes per second at the leader; NaN unknown
+    log_dir              int32[P, K]   index into `log_dir_paths`, beside `replicas`; -1 unknown
 
-Brokers are in ascending order of id. Endpoints of a broker are no part of a snapshot's files.
+Brokers are sorted by id. Files of snapshots do not contain the brokers' endpoints.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from kedge.errors import InvalidRequest
 from kedge.model.assignment import Assignment
 from kedge.model.broker import Broker
 from kedge.model.columns import (
-    NOT_TOLD,
     PAD,
+    UNKNOWN,
     Floats,
     Int32s,
     Int64s,
@@ -45,7 +45,7 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class CpuModel:
-    """Percent of a broker's cpu for each byte per second that a replica carries."""
+    """Percent of a broker's cpu for each byte per second of a replica."""
 
     leader_in: float
     leader_out: float
@@ -54,9 +54,9 @@ class CpuModel:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Snapshot:
-    """A cluster and its load at one moment; see the module for the columns.
+    """A cluster and its load at one moment; the module docstring describes the columns.
 
-    `Snapshot.of` builds one and fills what is not told; the plain constructor trusts its columns.
+    `Snapshot.of` fills in unknown columns; the plain constructor does not check its columns.
     """
 
     cluster_id: str | None
@@ -79,8 +79,8 @@ class Snapshot:
         for name in COLUMNS:
             column: npt.NDArray[Any] = getattr(self, name)
             if len(column) != len(self.assignment):
-                told = f"{name} has {len(column)} rows"
-                raise InvalidRequest(f"{told}, the assignment has {len(self.assignment)}")
+                rows = f"{name} has {len(column)} rows"
+                raise InvalidRequest(f"{rows}, the assignment has {len(self.assignment)}")
             object.__setattr__(self, name, frozen(column))
 
     @classmethod
@@ -103,7 +103,7 @@ class Snapshot:
         log_dir_paths: Sequence[str] = (),
         cpu_model: CpuModel | None = None,
     ) -> Snapshot:
-        """A snapshot of what is known; the wanted factor is by default what is there."""
+        """Build a snapshot of what is known; the wanted factor defaults to the current one."""
         rows, width = len(assignment), int(assignment.replicas.shape[1])
         log_dir, paths = _ordered_paths(log_dir, log_dir_paths, (rows, width))
         none = np.zeros((rows, 0), np.int32)
@@ -113,8 +113,8 @@ class Snapshot:
             brokers=tuple(sorted(brokers, key=lambda broker: broker.id)),
             assignment=assignment,
             wanted_rf=_column(wanted_rf, assignment.rf, np.int32),
-            leader=_column(leader, np.full(rows, NOT_TOLD, np.int32), np.int32),
-            isr=widened(isr, width) if isr is not None else _untold_lists(rows, width),
+            leader=_column(leader, np.full(rows, UNKNOWN, np.int32), np.int32),
+            isr=widened(isr, width) if isr is not None else _unknown_lists(rows, width),
             adding=none if adding is None else adding,
             removing=none if removing is None else removing,
             size=_column(size, np.full(rows, -1, np.int64), np.int64),
@@ -134,34 +134,24 @@ class Snapshot:
         return np.array([broker.id for broker in self.brokers], np.int32)
 
     def broker_index(self, ids: Int32s) -> Int32s:
-        """Where each id stands in `brokers`; -1 stays -1. Every other id must be a broker's."""
+        """Return the index of each id in `brokers`; -1 stays -1. Other ids must exist."""
         index = np.searchsorted(self.broker_ids, ids).astype(np.int32)
         return np.where(ids >= 0, index, np.int32(PAD))
 
     @property
     def acting_leader(self) -> Int32s:
-        """The leader of each partition; where none is told or there is none, the preferred one."""
+        """The leader of each partition, or the preferred one if unknown or absent."""
         return np.where(self.leader >= 0, self.leader, self.assignment.replicas[:, 0])
 
     @property
-    def isr_told(self) -> npt.NDArray[np.bool_]:
-        """Whether the source said which replicas are in sync (it may have said: none)."""
-        return (self.isr != NOT_TOLD).all(axis=1)
-
-    @property
-    def knows_sizes(self) -> bool:
-        """Whether every partition's size is told."""
-        return bool((self.size >= 0).all())
-
-    @property
-    def knows_rates(self) -> bool:
-        """Whether every partition's bytes in and out are told."""
-        return not bool(np.isnan(self.bytes_in).any() or np.isnan(self.bytes_out).any())
+    def isr_known(self) -> npt.NDArray[np.bool_]:
+        """Whether the source lists the in-sync replicas (the list may be empty)."""
+        return (self.isr != UNKNOWN).all(axis=1)
 
     def with_assignment(self, assignment: Assignment) -> Snapshot:
-        """The same cluster with its replicas elsewhere; what no longer holds is not told.
+        """Return the same cluster with other replicas; what no longer holds becomes unknown.
 
-        Loads and wanted factors stay. The preferred replica leads, and is in sync with the rest.
+        Loads and wanted factors stay. The preferred replica leads, and all replicas are in sync.
         """
         rows, width = assignment.replicas.shape
         none = np.zeros((rows, 0), np.int32)
@@ -198,22 +188,22 @@ def _column(given: npt.NDArray[Any] | None, default: npt.NDArray[Any], kind: typ
     return column.astype(kind)
 
 
-def _untold_lists(rows: int, width: int) -> Int32s:
+def _unknown_lists(rows: int, width: int) -> Int32s:
     matrix = np.full((rows, width), PAD, np.int32)
-    matrix[:, :1] = NOT_TOLD
+    matrix[:, :1] = UNKNOWN
     return matrix
 
 
 def _ordered_paths(
     log_dir: Int32s | None, paths: Sequence[str], shape: tuple[int, int]
 ) -> tuple[Int32s, tuple[str, ...]]:
-    """The paths in use, ascending, and the matrix that indexes them: one form for one meaning."""
+    """Return the paths in use, ascending, and the matrix of their indexes: a canonical form."""
     if log_dir is None or not len(paths):
         return np.full(shape, PAD, np.int32), ()
     used = np.zeros(len(paths), np.bool_)
     used[log_dir[log_dir >= 0]] = True
     names = sorted({path for path, is_used in zip(paths, used.tolist(), strict=True) if is_used})
     rank = {name: place for place, name in enumerate(names)}
-    # The last entry is what index -1 finds: padding stays padding.
+    # index -1 selects the last entry: padding stays padding
     new_index = np.array([*(rank.get(path, PAD) for path in paths), PAD], np.int32)
     return widened(new_index[log_dir], shape[1]), tuple(names)

@@ -1,11 +1,11 @@
-"""A snapshot as two Arrow tables: what large clusters and the pipeline keep as Parquet.
+"""Snapshots as two Arrow tables, which large clusters and the pipeline store as Parquet.
 
-`brokers.parquet` and `partitions.parquet` have the columns below. What has no column (cluster id,
-time, cpu model, log directories) is JSON in the metadata of the brokers' schema, under the key
-`kedge.snapshot`; tables without it read just as well. `adding` and `removing` are there only
-while some partition is being moved.
+`brokers.parquet` and `partitions.parquet` have the columns below. Fields without a column (cluster
+id, time, cpu model, log directories) are JSON in the metadata of the brokers' schema, under the key
+`kedge.snapshot`; tables without it are valid. `adding` and `removing` exist only while some
+partition is being moved.
 
-A fleet's tables start with `cluster`: rows of several clusters, of which one must be named.
+A fleet's tables start with `cluster`: rows of several clusters, of which the caller names one.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ import orjson
 
 from kedge.errors import InvalidRequest, MalformedInput, MalformedJson
 from kedge.model.arrow import (
-    Reader,
     Table,
+    TableReader,
     arrow,
+    list_array,
     list_column,
-    lists_around,
-    text_column,
-    told_column,
+    nullable_column,
+    string_column,
 )
-from kedge.model.assignment_arrow import assignment_columns
+from kedge.model.assignment import Assignment
 from kedge.model.broker import Broker, BrokerState, Capacity, LogDir
-from kedge.model.columns import PAD, Int32s, offsets_of, ragged_of_matrix, rows_told, text_list
-from kedge.model.cursor import Cursor, parse_document
+from kedge.model.columns import PAD, Int32s, non_empty_rows, offsets_of, ragged_of_matrix, text_list
+from kedge.model.json_path import JsonPath, parse_document
 from kedge.model.partition import BrokerId
 from kedge.model.partition_table import Header, PartitionTable, snapshot_of_table
 from kedge.model.snapshot import Snapshot
@@ -61,11 +61,11 @@ class SnapshotTables(NamedTuple):
     partitions: Table
 
 
-# ---- out ----------------------------------------------------------------------------------------
+# ---- write --------------------------------------------------------------------------------------
 
 
 def snapshot_to_arrow(snapshot: Snapshot) -> SnapshotTables:
-    """The tables of a snapshot, with all that it knows."""
+    """Return the tables of a snapshot."""
     header = {"format": f"{FORMAT}/{VERSION}", **header_json(snapshot)}
     log_dirs = {str(b.id): log_dirs_json(b.log_dirs) for b in snapshot.brokers if b.log_dirs}
     return SnapshotTables(
@@ -97,11 +97,11 @@ def _brokers_table(brokers: tuple[Broker, ...]) -> Table:
 def _partitions_table(snapshot: Snapshot) -> Table:
     pa = arrow()
     columns = {
-        **assignment_columns(snapshot.assignment),
-        "leader": told_column(snapshot.leader, snapshot.leader >= -1, pa.int32()),
-        "isr": list_column(ragged_of_matrix(snapshot.isr), snapshot.isr_told),
+        **_assignment_columns(snapshot.assignment),
+        "leader": nullable_column(snapshot.leader, snapshot.leader >= -1, pa.int32()),
+        "isr": list_column(ragged_of_matrix(snapshot.isr), snapshot.isr_known),
         "replication_factor": pa.array(snapshot.wanted_rf),
-        "size": told_column(snapshot.size, snapshot.size >= 0, pa.int64()),
+        "size": nullable_column(snapshot.size, snapshot.size >= 0, pa.int64()),
         "bytes_in": _rate_column(snapshot.bytes_in),
         "bytes_out": _rate_column(snapshot.bytes_out),
         "log_dirs": _log_dir_column(snapshot),
@@ -112,26 +112,34 @@ def _partitions_table(snapshot: Snapshot) -> Table:
     return pa.table(columns)
 
 
+def _assignment_columns(assignment: Assignment) -> dict[str, Any]:
+    return {
+        "topic": string_column(assignment.topics, assignment.topic),
+        "partition": arrow().array(assignment.partition),
+        "replicas": list_column(ragged_of_matrix(assignment.replicas)),
+    }
+
+
 def _rate_column(rates: Any) -> Any:
-    return told_column(rates, ~np.isnan(rates), arrow().float64())
+    return nullable_column(rates, ~np.isnan(rates), arrow().float64())
 
 
 def _log_dir_column(snapshot: Snapshot) -> Any:
-    """Null for a partition of which nothing is told, else one entry per replica."""
-    told = rows_told(snapshot.log_dir)
-    there = (snapshot.assignment.replicas >= 0) & told[:, None]
+    """Return null for a partition whose directories are unknown, else one entry per replica."""
+    known = non_empty_rows(snapshot.log_dir)
+    there = (snapshot.assignment.replicas >= 0) & known[:, None]
     flat: Int32s = snapshot.log_dir[there]
-    values = text_column(snapshot.log_dir_paths, flat)
-    return lists_around(values, offsets_of(np.count_nonzero(there, axis=1)), told)
+    values = string_column(snapshot.log_dir_paths, flat)
+    return list_array(values, offsets_of(np.count_nonzero(there, axis=1)), known)
 
 
-# ---- in -----------------------------------------------------------------------------------------
+# ---- read ---------------------------------------------------------------------------------------
 
 
 def snapshot_from_arrow(
     brokers: Table, partitions: Table, *, cluster: str | None = None
 ) -> Snapshot:
-    """The snapshot that two tables hold; a fault is refused with its table, row and column."""
+    """Read a snapshot from two tables; an error names the table, row and column."""
     for table, name in ((brokers, BROKERS), (partitions, PARTITIONS)):
         _check_sound(table, name)
     cluster = _chosen_cluster(brokers, partitions, cluster)
@@ -141,12 +149,12 @@ def snapshot_from_arrow(
     table = _partition_table(reader)
     fault = first_partition_fault(table, listed)
     if fault is not None:
-        raise reader.refuse(fault.what, fault.field, fault.row)
+        raise reader.malformed(fault.what, fault.field, fault.row)
     return snapshot_of_table(header, listed, table)
 
 
 def _check_sound(table: Table, name: str) -> None:
-    """Offsets within bounds and texts in UTF-8: what a damaged file may get wrong."""
+    """Check offsets and UTF-8, which a damaged file may get wrong."""
     try:
         table.validate(full=True)
     except arrow().ArrowInvalid as error:
@@ -154,12 +162,12 @@ def _check_sound(table: Table, name: str) -> None:
 
 
 def _chosen_cluster(brokers: Table, partitions: Table, cluster: str | None) -> str | None:
-    """The cluster to read: the one named, or the only one there is."""
+    """Return the cluster to read: the one named, or the only one."""
     there: dict[str, None] = {}
     for table, name in ((brokers, BROKERS), (partitions, PARTITIONS)):
-        reader = Reader(table, name)
+        reader = TableReader(table, name)
         if reader.has("cluster"):
-            there.update(dict.fromkeys(reader.every_text("cluster")[0]))
+            there.update(dict.fromkeys(reader.required_strings("cluster")[0]))
     if cluster is None and len(there) > 1:
         what = f"the tables hold {len(there)} clusters: {text_list(sorted(there))}"
         raise InvalidRequest(what, hint="name one of them")
@@ -168,15 +176,15 @@ def _chosen_cluster(brokers: Table, partitions: Table, cluster: str | None) -> s
     return cluster if cluster is not None else next(iter(there), None)
 
 
-def _of_cluster(table: Table, name: str, cluster: str | None) -> Reader:
-    reader = Reader(table, name)
+def _of_cluster(table: Table, name: str, cluster: str | None) -> TableReader:
+    reader = TableReader(table, name)
     if not reader.has("cluster"):
         return reader
-    names, index = reader.every_text("cluster")
+    names, index = reader.required_strings("cluster")
     if len(names) < 2 and (not names or names[0] == cluster):
         return reader
     mine = index == (names.index(cluster) if cluster in names else PAD)
-    return Reader(table.filter(arrow().array(mine)), name, np.flatnonzero(mine))
+    return TableReader(table.filter(arrow().array(mine)), name, np.flatnonzero(mine))
 
 
 # ---- metadata -----------------------------------------------------------------------------------
@@ -185,7 +193,7 @@ def _of_cluster(table: Table, name: str, cluster: str | None) -> Reader:
 def _metadata(
     brokers: Table, partitions: Table, cluster: str | None
 ) -> tuple[Header, dict[str, tuple[LogDir, ...]]]:
-    """What the tables say besides their columns, as far as it is of this cluster."""
+    """Return the fields in the tables' metadata that belong to this cluster."""
     document, beside = _document(brokers, BROKERS), _document(partitions, PARTITIONS)
     header = header_of(document) if document else Header()
     if document and beside and header != header_of(beside):
@@ -202,14 +210,14 @@ def _metadata(
     return header, {name: log_dirs_of(log_dirs.field(name)) for name in log_dirs.object()}
 
 
-def _document(table: Table, name: str) -> Cursor | None:
+def _document(table: Table, name: str) -> JsonPath | None:
     metadata: dict[bytes, bytes] = table.schema.metadata or {}
     data = metadata.get(METADATA_KEY)
     if data is None:
         return None
     place = f"{name} metadata {METADATA_KEY.decode()}"
     try:
-        document = Cursor(parse_document(data).value, place)
+        document = JsonPath(parse_document(data).value, place)
     except MalformedJson as fault:
         raise MalformedJson(fault.what, place=place) from fault
     check_format(document)
@@ -219,8 +227,8 @@ def _document(table: Table, name: str) -> Cursor | None:
 # ---- columns ------------------------------------------------------------------------------------
 
 
-def _brokers(reader: Reader, log_dirs: dict[str, tuple[LogDir, ...]]) -> list[Broker]:
-    ids: list[int] = reader.every_whole("broker").tolist()
+def _brokers(reader: TableReader, log_dirs: dict[str, tuple[LogDir, ...]]) -> list[Broker]:
+    ids: list[int] = reader.required_ints("broker").tolist()
     racks, states = _texts(reader, "rack"), _states(reader)
     columns = [_numbers(reader, name) for name in ("disk", "in", "out", "cpu")]
     capacities = zip(*columns, strict=True)
@@ -230,44 +238,44 @@ def _brokers(reader: Reader, log_dirs: dict[str, tuple[LogDir, ...]]) -> list[Br
     ]
     fault = first_broker_fault(brokers)
     if fault is not None:
-        raise reader.refuse(fault.what, fault.field, fault.row)
+        raise reader.malformed(fault.what, fault.field, fault.row)
     return brokers
 
 
-def _texts(reader: Reader, column: str) -> list[str | None]:
-    names, index = reader.texts(column)
+def _texts(reader: TableReader, column: str) -> list[str | None]:
+    names, index = reader.strings(column)
     return [None if place == PAD else names[place] for place in index.tolist()]
 
 
-def _states(reader: Reader) -> list[BrokerState]:
+def _states(reader: TableReader) -> list[BrokerState]:
     return [
-        BrokerState.ALIVE if name is None else state_of(Cursor(name, reader.place("state", row)))
+        BrokerState.ALIVE if name is None else state_of(JsonPath(name, reader.place("state", row)))
         for row, name in enumerate(_texts(reader, "state"))
     ]
 
 
-def _numbers(reader: Reader, column: str) -> list[float | None]:
-    found = reader.reals(column)
-    pairs = zip(found.values.tolist(), found.told.tolist(), strict=True)
-    return [value if told else None for value, told in pairs]
+def _numbers(reader: TableReader, column: str) -> list[float | None]:
+    found = reader.floats(column)
+    pairs = zip(found.values.tolist(), found.known.tolist(), strict=True)
+    return [value if known else None for value, known in pairs]
 
 
-def _partition_table(reader: Reader) -> PartitionTable:
-    topics, topic = reader.every_text("topic")
-    log_dirs, paths = reader.text_lists("log_dirs")
+def _partition_table(reader: TableReader) -> PartitionTable:
+    topics, topic = reader.required_strings("topic")
+    log_dirs, paths = reader.string_lists("log_dirs")
     return PartitionTable(
         topics=topics,
         topic=topic,
-        partition=reader.every_whole("partition"),
-        replicas=reader.every_list("replicas"),
-        wanted_rf=reader.every_whole("replication_factor"),
-        leader=reader.wholes("leader"),
-        isr=reader.lists("isr"),
-        adding=reader.lists("adding").lists,
-        removing=reader.lists("removing").lists,
-        size=reader.wholes("size"),
-        bytes_in=reader.reals("bytes_in"),
-        bytes_out=reader.reals("bytes_out"),
+        partition=reader.required_ints("partition"),
+        replicas=reader.required_int_lists("replicas"),
+        wanted_rf=reader.required_ints("replication_factor"),
+        leader=reader.ints("leader"),
+        isr=reader.int_lists("isr"),
+        adding=reader.int_lists("adding").lists,
+        removing=reader.int_lists("removing").lists,
+        size=reader.ints("size"),
+        bytes_in=reader.floats("bytes_in"),
+        bytes_out=reader.floats("bytes_out"),
         log_dirs=log_dirs,
         paths=paths,
     )

@@ -1,12 +1,12 @@
-"""A snapshot as JSON: `kedge.snapshot/1`.
+"""Snapshots as JSON: the format `kedge.snapshot/1`.
 
-Reading pulls the document apart into columns (`PartitionTable`) and judges those: types by the
-set of types in a column, everything else by `snapshot_checks`. Only when a column has something
-of the wrong type is the document walked value by value, to find the first such place; so a good
-file pays nothing for the exactness of the refusals, and a bad one is worth waiting for.
+Reading splits the document into columns (`PartitionTable`) and checks those: types by the set of
+types in a column, everything else in `snapshot_checks`. Only when a column has a value of the wrong
+type is the document walked value by value, to find the first one; so valid files pay nothing for
+exact error positions.
 
-Writing is canonical: the same snapshot gives the same bytes, whatever file it was read from.
-Rows are in order, what was not told is left out, and there is no white space.
+Writing is canonical: the same snapshot gives the same bytes, whatever file it was read from. Rows
+are sorted, unknown values are left out, and there is no white space.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import numpy as np
 
 from kedge.errors import MalformedInput, MalformedJson
 from kedge.model.broker import Broker, BrokerState, Capacity, LogDir
-from kedge.model.cursor import Cursor, parse_document
-from kedge.model.gc_pause import gc_pause
+from kedge.model.gc_pause import gc_paused
+from kedge.model.json_path import JsonPath, parse_document
 from kedge.model.partition import BrokerId
 from kedge.model.partition_table import Header, snapshot_of_table
 from kedge.model.snapshot import CpuModel, Snapshot
@@ -30,7 +30,7 @@ from kedge.model.snapshot_json_text import json_of_snapshot
 FORMAT = "kedge.snapshot"
 VERSION = 1
 
-# What the checks call a field, where JSON has it elsewhere.
+# paths in JSON of the fields that `snapshot_checks` names
 BROKER_FIELDS = {
     "broker": "id",
     "disk": "capacity.disk",
@@ -48,12 +48,12 @@ TOPIC_FIELDS = {"topic": "name", "replication_factor": "replication_factor"}
 
 
 def parse_snapshot(data: bytes) -> Snapshot:
-    """The snapshot that JSON bytes hold; a fault is refused with its place."""
-    with gc_pause():
-        return _snapshot_of(parse_document(data))  # which is gone before the collector is back
+    """Parse a snapshot from JSON; an error names the path."""
+    with gc_paused():
+        return _snapshot_of(parse_document(data))  # freed before collection resumes
 
 
-def _snapshot_of(document: Cursor) -> Snapshot:
+def _snapshot_of(document: JsonPath) -> Snapshot:
     check_format(document)
     header = header_of(document)
     brokers = _brokers(document)
@@ -65,35 +65,36 @@ def _snapshot_of(document: Cursor) -> Snapshot:
 
 
 def snapshot_to_json(snapshot: Snapshot) -> bytes:
-    """The canonical JSON of a snapshot."""
-    with gc_pause():
+    """Return the canonical JSON of a snapshot."""
+    with gc_paused():
         return json_of_snapshot(snapshot, f"{FORMAT}/{VERSION}")
 
 
 def sha256_of_snapshot(snapshot: Snapshot) -> str:
-    """The digest that a plan names its snapshot by: that of the canonical JSON, in hex.
+    """Return the digest by which a plan refers to its snapshot: SHA-256 of the canonical JSON, in
+    hex.
 
-    It is also what `sha256sum` says of a `.json` file that Kedge has written.
+    `sha256sum` prints the same for a `.json` file that Kedge has written.
     """
     return hashlib.sha256(snapshot_to_json(snapshot)).hexdigest()
 
 
-def check_format(document: Cursor) -> None:
-    """Refuse a document that is something else, or of a version that is not known."""
+def check_format(document: JsonPath) -> None:
+    """Raise for a document of another format or an unknown version."""
     named = document.field("format")
     kind, _, version = named.text().partition("/")
     if kind == "kedge.plan":
         hint = "take one with kedge snapshot --bootstrap-server host:port --out FILE"
         raise MalformedJson("This is a plan; a snapshot is needed", hint=hint)
     if kind != FORMAT:
-        raise named.refuse(f'expected "{FORMAT}/{VERSION}", got "{named.value}"')
+        raise named.malformed(f'expected "{FORMAT}/{VERSION}", got "{named.value}"')
     if version != str(VERSION):
         hint = f"this Kedge reads version {VERSION}"
-        raise named.refuse(f'version "{version}" of the format is not known', hint)
+        raise named.malformed(f'version "{version}" of the format is not known', hint)
 
 
-def header_of(document: Cursor) -> Header:
-    """The fields that speak of the snapshot as a whole."""
+def header_of(document: JsonPath) -> Header:
+    """Read the fields that describe the snapshot as a whole."""
     cluster_id, taken_at = document.optional("cluster_id"), document.optional("taken_at")
     cpu_model = document.optional("cpu_model")
     return Header(
@@ -103,29 +104,29 @@ def header_of(document: Cursor) -> Header:
     )
 
 
-def _utc(cursor: Cursor) -> datetime:
+def _utc(path: JsonPath) -> datetime:
     try:
-        moment = datetime.fromisoformat(cursor.text())
+        moment = datetime.fromisoformat(path.text())
         if moment.tzinfo is not None:
             return moment.astimezone(UTC)
     except (ValueError, OverflowError):
         pass
     hint = "write it as 2026-11-15T12:00:00Z"
-    raise cursor.refuse(f'"{cursor.value}" is not a time with a time zone', hint)
+    raise path.malformed(f'"{path.value}" is not a time with a time zone', hint)
 
 
-def _cpu_model(cursor: Cursor) -> CpuModel:
+def _cpu_model(path: JsonPath) -> CpuModel:
     shares: list[float] = []
     for name in ("leader_in", "leader_out", "follower_in"):
-        share = cursor.field(name)
+        share = path.field(name)
         if share.number() < 0:
-            raise share.refuse(f"{share.value} is below 0")
+            raise share.malformed(f"{share.value} is below 0")
         shares.append(share.number())
     return CpuModel(*shares)
 
 
-def _brokers(document: Cursor) -> list[Broker]:
-    brokers = [_broker(cursor) for cursor in document.field("brokers").items()]
+def _brokers(document: JsonPath) -> list[Broker]:
+    brokers = [_broker(path) for path in document.field("brokers").items()]
     fault = first_broker_fault(brokers)
     if fault is not None:
         field = BROKER_FIELDS.get(fault.field, fault.field)
@@ -133,11 +134,11 @@ def _brokers(document: Cursor) -> list[Broker]:
     return brokers
 
 
-def _broker(cursor: Cursor) -> Broker:
-    rack, state = cursor.optional("rack"), cursor.optional("state")
-    capacity, log_dirs = cursor.optional("capacity"), cursor.optional("log_dirs")
+def _broker(path: JsonPath) -> Broker:
+    rack, state = path.optional("rack"), path.optional("state")
+    capacity, log_dirs = path.optional("capacity"), path.optional("log_dirs")
     return Broker(
-        id=BrokerId(cursor.field("id").whole()),
+        id=BrokerId(path.field("id").integer()),
         rack=rack.text() if rack else None,
         state=state_of(state) if state else BrokerState.ALIVE,
         capacity=_capacity(capacity) if capacity else Capacity(),
@@ -145,31 +146,31 @@ def _broker(cursor: Cursor) -> Broker:
     )
 
 
-def state_of(cursor: Cursor) -> BrokerState:
-    """A broker's state by its name."""
+def state_of(path: JsonPath) -> BrokerState:
+    """Return a broker's state by its name."""
     try:
-        return BrokerState(cursor.text())
+        return BrokerState(path.text())
     except ValueError:
-        raise cursor.refuse(f'"{cursor.value}" is none of {", ".join(BrokerState)}') from None
+        raise path.malformed(f'"{path.value}" is none of {", ".join(BrokerState)}') from None
 
 
-def _capacity(cursor: Cursor) -> Capacity:
-    told = (cursor.optional(name) for name in ("disk", "in", "out", "cpu"))
+def _capacity(path: JsonPath) -> Capacity:
+    told = (path.optional(name) for name in ("disk", "in", "out", "cpu"))
     return Capacity(*(number.number() if number else None for number in told))
 
 
-def log_dirs_of(cursor: Cursor) -> tuple[LogDir, ...]:
-    """A broker's log directories."""
-    return tuple(_log_dir(item) for item in cursor.items())
+def log_dirs_of(path: JsonPath) -> tuple[LogDir, ...]:
+    """Return a broker's log directories."""
+    return tuple(_log_dir(item) for item in path.items())
 
 
-def _log_dir(cursor: Cursor) -> LogDir:
-    capacity = cursor.optional("capacity")
-    return LogDir(cursor.field("path").text(), capacity.number() if capacity else None)
+def _log_dir(path: JsonPath) -> LogDir:
+    capacity = path.optional("capacity")
+    return LogDir(path.field("path").text(), capacity.number() if capacity else None)
 
 
-def _partition_place(document: Cursor, fault: Fault) -> str:
-    """Where in the document a row of the table came from."""
+def _partition_place(document: JsonPath, fault: Fault) -> str:
+    """Return the path in the document of a row of the table."""
     ends = np.cumsum(counts_of(document))
     topic = int(np.searchsorted(ends, fault.row, side="right"))
     partition = fault.row - (int(ends[topic - 1]) if topic else 0)

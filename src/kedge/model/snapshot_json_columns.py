@@ -1,8 +1,8 @@
-"""The partitions of a JSON snapshot as columns, and the walk that finds a value of a wrong type.
+"""Reads the partitions of a JSON snapshot as columns, and locates values of a wrong type.
 
-`_table` takes the document apart column by column and gives up (`_WrongShape`) at the first
-column that has a value of a type it should not; `_walk` then looks at value after value in the
-order of the document. The two must agree on what is well shaped: a property test holds them to it.
+`_table` splits the document column by column and raises `_WrongShape` at the first column that has
+a value of a wrong type; `_walk_topic` then tests value after value in document order. A property
+test verifies that both accept the same documents.
 """
 
 from __future__ import annotations
@@ -14,36 +14,46 @@ from typing import Any
 import numpy as np
 
 from kedge.errors import MalformedInput, MalformedJson
-from kedge.model.columns import PAD, Bools, Int64s, Ragged, no_lists, offsets_of
-from kedge.model.cursor import Cursor
-from kedge.model.partition_table import Lists, PartitionTable, Real, Whole
+from kedge.model.columns import (
+    PAD,
+    Bools,
+    FloatColumn,
+    Int64s,
+    IntColumn,
+    ListColumn,
+    Ragged,
+    empty_lists,
+    offsets_of,
+)
+from kedge.model.json_path import JsonPath
+from kedge.model.partition_table import PartitionTable
 
 Json = dict[str, Any]
 
-WORTH_ARROW = 20_000  # partitions; fewer are read before Arrow is imported
+ARROW_ROWS_MIN = 20_000  # partitions; reading fewer is faster than importing Arrow
 
 
 class _WrongShape(Exception):
-    """Some value of a column has a type that it should not have."""
+    """A column has a value of a wrong type."""
 
 
-def table_of_topics(document: Cursor) -> PartitionTable:
-    """The columns of `topics`; a value of the wrong type is refused with its place."""
+def table_of_topics(document: JsonPath) -> PartitionTable:
+    """Return the columns of `topics`; an error names the path of a wrong type."""
     try:
         table = _table(document.value.get("topics"))
     except _WrongShape:
-        raise locate_shape_fault(document) from None
+        raise find_type_fault(document) from None
     _check_topics(table, document)
     return table
 
 
-def counts_of(document: Cursor) -> list[int]:
-    """How many partitions each topic of a well shaped document lists."""
+def counts_of(document: JsonPath) -> list[int]:
+    """Return the number of partitions of each topic of a well-formed document."""
     return [len(topic["partitions"]) for topic in document.value["topics"]]
 
 
-def _check_topics(table: PartitionTable, document: Cursor) -> None:
-    """A topic is there once and has partitions: what rows alone would not show."""
+def _check_topics(table: PartitionTable, document: JsonPath) -> None:
+    """Check that no topic is duplicated or empty, which rows alone do not show."""
     counts = counts_of(document)
     if 0 in counts:
         place = f"topics[{counts.index(0)}].partitions"
@@ -59,73 +69,74 @@ def _check_topics(table: PartitionTable, document: Cursor) -> None:
 
 
 def _table(topics: Any) -> PartitionTable:
-    _only([topics], list)
-    _only(topics, dict)
+    _require_types([topics], list)
+    _require_types(topics, dict)
     names, lists = _column(topics, "name"), _column(topics, "partitions")
-    _only(names, str)
-    _only(lists, list)
+    _require_types(names, str)
+    _require_types(lists, list)
     parts: list[Json] = list(chain.from_iterable(lists))
-    _only(parts, dict)
+    _require_types(parts, dict)
     counts = np.fromiter(map(len, lists), np.int64, len(lists))
-    told = _columns(parts)
-    wanted = np.repeat(_every_whole(_column(topics, "replication_factor")), counts)
-    own = told.pop("replication_factor")
+    known = _columns(parts)
+    wanted = np.repeat(_required_ints(_column(topics, "replication_factor")), counts)
+    own = known.pop("replication_factor")
     return PartitionTable(
         topics=names,
         topic=np.repeat(np.arange(len(names)), counts),
-        # The topic's factor, unless the partition has one of its own.
-        wanted_rf=np.where(own.told, own.values, wanted),
-        **told,
+        # the topic's factor, unless the partition has its own
+        wanted_rf=np.where(own.known, own.values, wanted),
+        **known,
     )
 
 
 def _columns(parts: list[Json]) -> dict[str, Any]:
-    """The columns of the partitions: by Arrow if there are many and it takes them, else by us."""
+    """Return the columns of the partitions: by Arrow if there are many, else in Python."""
     loads = _objects(_column(parts, "load"))
-    # Arrow would take true for 1.0, so that rates are always read here.
-    rates = {"bytes_in": _reals(_column(loads, "in")), "bytes_out": _reals(_column(loads, "out"))}
-    if len(parts) >= WORTH_ARROW:
+    # Arrow would accept true as 1.0, so rates are always read here
+    rates = {"bytes_in": _floats(_column(loads, "in")), "bytes_out": _floats(_column(loads, "out"))}
+    if len(parts) >= ARROW_ROWS_MIN:
         try:
             return {**_columns_by_arrow(parts), **rates}
         except MalformedInput:
-            pass  # perhaps a fault, perhaps something that only Arrow minds: look closely
+            pass  # either a fault or a limit of Arrow: read it in Python
     return {**_columns_by_hand(parts, loads), **rates}
 
 
 def _columns_by_arrow(parts: list[Json]) -> dict[str, Any]:
-    """What `_columns_by_hand` gives, or MalformedInput; takes a seventh off a large read.
+    """Return what `_columns_by_hand` returns, or raise MalformedInput; saves a seventh of a large
+    read.
 
-    The types are inferred, never asked for: asked for whole numbers, Arrow makes 1 of 1.5.
+    The types are inferred, not requested: Arrow would convert 1.5 to a requested integer.
     """
-    from kedge.model.arrow import Reader, table_of_objects
+    from kedge.model.arrow import TableReader, table_of_objects
 
-    reader = Reader(table_of_objects(parts), "topics")
-    log_dirs, paths = reader.text_lists("log_dirs")
+    reader = TableReader(table_of_objects(parts), "topics")
+    log_dirs, paths = reader.string_lists("log_dirs")
     return {
-        "partition": reader.every_whole("id"),
-        "replicas": reader.every_list("replicas"),
-        "replication_factor": reader.wholes("replication_factor"),
-        "leader": reader.wholes("leader"),
-        "isr": reader.lists("isr"),
-        "adding": reader.lists("adding").lists,
-        "removing": reader.lists("removing").lists,
-        "size": reader.inside("load").wholes("size"),
+        "partition": reader.required_ints("id"),
+        "replicas": reader.required_int_lists("replicas"),
+        "replication_factor": reader.ints("replication_factor"),
+        "leader": reader.ints("leader"),
+        "isr": reader.int_lists("isr"),
+        "adding": reader.int_lists("adding").lists,
+        "removing": reader.int_lists("removing").lists,
+        "size": reader.nested("load").ints("size"),
         "log_dirs": log_dirs,
         "paths": paths,
     }
 
 
 def _columns_by_hand(parts: list[Json], loads: list[Json]) -> dict[str, Any]:
-    log_dirs, paths = _texts(_column(parts, "log_dirs"))
+    log_dirs, paths = _string_lists(_column(parts, "log_dirs"))
     return {
-        "partition": _every_whole(_column(parts, "id")),
-        "replicas": _every_list(_column(parts, "replicas")),
-        "replication_factor": _wholes(_column(parts, "replication_factor")),
-        "leader": _wholes(_column(parts, "leader")),
-        "isr": _lists(_column(parts, "isr")),
-        "adding": _lists(_column(parts, "adding")).lists,
-        "removing": _lists(_column(parts, "removing")).lists,
-        "size": _wholes(_column(loads, "size")),
+        "partition": _required_ints(_column(parts, "id")),
+        "replicas": _required_int_lists(_column(parts, "replicas")),
+        "replication_factor": _ints(_column(parts, "replication_factor")),
+        "leader": _ints(_column(parts, "leader")),
+        "isr": _int_lists(_column(parts, "isr")),
+        "adding": _int_lists(_column(parts, "adding")).lists,
+        "removing": _int_lists(_column(parts, "removing")).lists,
+        "size": _ints(_column(loads, "size")),
         "log_dirs": log_dirs,
         "paths": paths,
     }
@@ -138,7 +149,7 @@ def _column(objects: list[Json], name: str) -> list[Any]:
         return [one.get(name) for one in objects]
 
 
-def _only(values: list[Any], *wanted: type) -> set[type]:
+def _require_types(values: list[Any], *wanted: type) -> set[type]:
     kinds = set(map(type, values))
     if not kinds.issubset(wanted):
         raise _WrongShape
@@ -146,21 +157,21 @@ def _only(values: list[Any], *wanted: type) -> set[type]:
 
 
 def _objects(values: list[Any]) -> list[Json]:
-    """Objects; one that is not told is empty."""
+    """Return objects; null becomes an empty one."""
     nothing: Json = {}
-    if NoneType in _only(values, dict, NoneType):
+    if NoneType in _require_types(values, dict, NoneType):
         return [nothing if value is None else value for value in values]
     return values
 
 
-def _told(values: list[Any], kinds: set[type]) -> Bools:
+def _non_null(values: list[Any], kinds: set[type]) -> Bools:
     if NoneType not in kinds:
         return np.ones(len(values), np.bool_)
     return np.fromiter((value is not None for value in values), np.bool_, len(values))
 
 
-def _every_whole(values: list[Any]) -> Int64s:
-    _only(values, int)
+def _required_ints(values: list[Any]) -> Int64s:
+    _require_types(values, int)
     return _int64s(values)
 
 
@@ -171,26 +182,28 @@ def _int64s(values: list[int]) -> Int64s:
         raise _WrongShape from None
 
 
-def _wholes(values: list[Any]) -> Whole:
-    kinds = _only(values, int, NoneType)
+def _ints(values: list[Any]) -> IntColumn:
+    kinds = _require_types(values, int, NoneType)
     filled = [0 if v is None else v for v in values] if NoneType in kinds else values
-    return Whole(_int64s(filled), _told(values, kinds))
+    return IntColumn(_int64s(filled), _non_null(values, kinds))
 
 
-def _reals(values: list[Any]) -> Real:
-    kinds = _only(values, int, float, NoneType)
+def _floats(values: list[Any]) -> FloatColumn:
+    kinds = _require_types(values, int, float, NoneType)
     if NoneType in kinds:
-        return Real(np.array(values, np.float64), _told(values, kinds))  # None becomes NaN
-    return Real(np.fromiter(values, np.float64, len(values)), _told(values, kinds))
+        return FloatColumn(
+            np.array(values, np.float64), _non_null(values, kinds)
+        )  # None becomes NaN
+    return FloatColumn(np.fromiter(values, np.float64, len(values)), _non_null(values, kinds))
 
 
-def _every_list(values: list[Any]) -> Ragged:
-    _only(values, list)
+def _required_int_lists(values: list[Any]) -> Ragged:
+    _require_types(values, list)
     return _ragged(values)
 
 
 def _ragged(lists: list[list[Any]]) -> Ragged:
-    return Ragged(_every_whole(list(chain.from_iterable(lists))), _offsets(lists))
+    return Ragged(_required_ints(list(chain.from_iterable(lists))), _offsets(lists))
 
 
 def _offsets(lists: list[list[Any]]) -> Int64s:
@@ -201,35 +214,35 @@ def _filled(values: list[Any], kinds: set[type]) -> list[list[Any]]:
     return [[] if v is None else v for v in values] if NoneType in kinds else values
 
 
-def _lists(values: list[Any]) -> Lists:
-    kinds = _only(values, list, NoneType)
+def _int_lists(values: list[Any]) -> ListColumn:
+    kinds = _require_types(values, list, NoneType)
     if not any(values):
-        return Lists(no_lists(len(values)), _told(values, kinds))
-    return Lists(_ragged(_filled(values, kinds)), _told(values, kinds))
+        return ListColumn(empty_lists(len(values)), _non_null(values, kinds))
+    return ListColumn(_ragged(_filled(values, kinds)), _non_null(values, kinds))
 
 
-def _texts(values: list[Any]) -> tuple[Lists, list[str]]:
-    """Lists of texts as indexes into the distinct ones; null is -1."""
-    kinds = _only(values, list, NoneType)
+def _string_lists(values: list[Any]) -> tuple[ListColumn, list[str]]:
+    """Return lists of strings as indexes into the distinct ones; null is -1."""
+    kinds = _require_types(values, list, NoneType)
     lists = _filled(values, kinds)
     flat: list[str | None] = list(chain.from_iterable(lists))
     try:
         distinct = list(dict.fromkeys(flat))
     except TypeError:  # a list or an object has no hash
         raise _WrongShape from None
-    _only(distinct, str, NoneType)
+    _require_types(distinct, str, NoneType)
     paths = [path for path in distinct if path is not None]
     index: dict[str | None, int] = {path: place for place, path in enumerate(paths)}
     index[None] = PAD
     places = np.fromiter(map(index.__getitem__, flat), np.int64, len(flat))
-    return Lists(Ragged(places, _offsets(lists)), _told(values, kinds)), paths
+    return ListColumn(Ragged(places, _offsets(lists)), _non_null(values, kinds)), paths
 
 
 # ---- value by value -----------------------------------------------------------------------------
 
 
-def locate_shape_fault(document: Cursor) -> MalformedJson:
-    """The error that names the first value of a wrong type below `topics`."""
+def find_type_fault(document: JsonPath) -> MalformedJson:
+    """Return the error that names the first value of a wrong type below `topics`."""
     try:
         for topic in document.field("topics").items():
             _walk_topic(topic)
@@ -238,24 +251,24 @@ def locate_shape_fault(document: Cursor) -> MalformedJson:
     return MalformedJson("some value has a wrong type", place="topics")
 
 
-def _walk_topic(topic: Cursor) -> None:
+def _walk_topic(topic: JsonPath) -> None:
     topic.field("name").text()
-    topic.field("replication_factor").whole()
+    topic.field("replication_factor").integer()
     for partition in topic.field("partitions").items():
         _walk_partition(partition)
 
 
-def _walk_partition(partition: Cursor) -> None:
-    partition.field("id").whole()
+def _walk_partition(partition: JsonPath) -> None:
+    partition.field("id").integer()
     for replica in partition.field("replicas").items():
-        replica.whole()
+        replica.integer()
     for name in ("replication_factor", "leader"):
         if (number := partition.optional(name)) is not None:
-            number.whole()
+            number.integer()
     for name in ("isr", "adding", "removing"):
         if (brokers := partition.optional(name)) is not None:
             for broker in brokers.items():
-                broker.whole()
+                broker.integer()
     if (log_dirs := partition.optional("log_dirs")) is not None:
         for path in log_dirs.items():
             if path.value is not None:
@@ -264,9 +277,9 @@ def _walk_partition(partition: Cursor) -> None:
         _walk_load(load)
 
 
-def _walk_load(load: Cursor) -> None:
+def _walk_load(load: JsonPath) -> None:
     if (size := load.optional("size")) is not None:
-        size.whole()
+        size.integer()
     for name in ("in", "out"):
         if (rate := load.optional(name)) is not None:
             rate.number()

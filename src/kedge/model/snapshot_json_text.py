@@ -1,4 +1,4 @@
-"""The canonical JSON of a snapshot: columns to objects, without what was not told."""
+"""Writes the canonical JSON of a snapshot, without unknown values."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import numpy as np
 import orjson
 
 from kedge.model.broker import Broker, Capacity, LogDir
-from kedge.model.columns import Int32s, lists_of_matrix, row_lengths, rows_told
+from kedge.model.columns import Int32s, lists_of_matrix, non_empty_rows, row_lengths
 from kedge.model.snapshot import CpuModel, Snapshot
 
 Json = dict[str, Any]
 
 
 def json_of_snapshot(snapshot: Snapshot, format_name: str) -> bytes:
-    """The bytes; the same for equal snapshots."""
+    """Return the bytes; equal snapshots have equal bytes."""
     return orjson.dumps(
-        _told(
+        _without_none(
             {
                 "format": format_name,
                 **header_json(snapshot),
@@ -31,8 +31,8 @@ def json_of_snapshot(snapshot: Snapshot, format_name: str) -> bytes:
 
 
 def header_json(snapshot: Snapshot) -> Json:
-    """What is told of the snapshot as a whole."""
-    return _told(
+    """Return the fields that describe the snapshot as a whole."""
+    return _without_none(
         {
             "cluster_id": snapshot.cluster_id,
             "taken_at": _utc_text(snapshot.taken_at),
@@ -42,16 +42,16 @@ def header_json(snapshot: Snapshot) -> Json:
 
 
 def log_dirs_json(log_dirs: tuple[LogDir, ...]) -> list[Json]:
-    """A broker's log directories."""
-    return [_told({"path": one.path, "capacity": _real(one.capacity)}) for one in log_dirs]
+    """Return a broker's log directories."""
+    return [_without_none({"path": one.path, "capacity": _real(one.capacity)}) for one in log_dirs]
 
 
-def _told(fields: Json) -> Json:
+def _without_none(fields: Json) -> Json:
     return {name: value for name, value in fields.items() if value is not None}
 
 
 def _real(number: float | None) -> float | None:
-    """Always with a fraction, so that 4 and 4.0 are one text."""
+    """Return the number as a float, so that 4 and 4.0 have one text."""
     return None if number is None else float(number)
 
 
@@ -68,7 +68,7 @@ def _cpu_model(model: CpuModel | None) -> Json | None:
 
 
 def _broker(broker: Broker) -> Json:
-    return _told(
+    return _without_none(
         {
             "id": broker.id,
             "rack": broker.rack,
@@ -81,7 +81,7 @@ def _broker(broker: Broker) -> Json:
 
 def _capacity(capacity: Capacity) -> Json:
     values = (capacity.disk, capacity.bytes_in, capacity.bytes_out, capacity.cpu)
-    return _told(dict(zip(("disk", "in", "out", "cpu"), map(_real, values), strict=True)))
+    return _without_none(dict(zip(("disk", "in", "out", "cpu"), map(_real, values), strict=True)))
 
 
 # ---- partitions ---------------------------------------------------------------------------------
@@ -102,7 +102,7 @@ def _topics(snapshot: Snapshot) -> list[Json]:
 
 
 def _wanted_factors(snapshot: Snapshot, firsts: Any) -> tuple[list[int], list[int | None]]:
-    """Each topic's factor (its first partition's), and the partitions that want another."""
+    """Return each topic's factor (its first partition's), and partitions with another."""
     of_topic = snapshot.wanted_rf[firsts]
     differs = snapshot.wanted_rf != of_topic[snapshot.assignment.topic]
     return of_topic.tolist(), _or_none(snapshot.wanted_rf, differs)
@@ -115,9 +115,9 @@ def _partitions(snapshot: Snapshot, own_factor: list[int | None]) -> list[Json]:
             "replicas": lists_of_matrix(snapshot.assignment.replicas),
             "replication_factor": own_factor,
             "leader": _or_none(snapshot.leader, snapshot.leader >= -1),
-            "isr": _lists(snapshot.isr, snapshot.isr_told),
-            "adding": _lists(snapshot.adding, rows_told(snapshot.adding)),
-            "removing": _lists(snapshot.removing, rows_told(snapshot.removing)),
+            "isr": _lists(snapshot.isr, snapshot.isr_known),
+            "adding": _lists(snapshot.adding, non_empty_rows(snapshot.adding)),
+            "removing": _lists(snapshot.removing, non_empty_rows(snapshot.removing)),
             "log_dirs": _log_dirs(snapshot),
             "load": _loads(snapshot),
         }
@@ -125,34 +125,40 @@ def _partitions(snapshot: Snapshot, own_factor: list[int | None]) -> list[Json]:
 
 
 def _objects(columns: dict[str, list[Any]]) -> list[Json]:
-    """One object per row, without its None's; columns of nothing else cost nothing."""
+    """Return one object per row, without None's; columns of None alone are skipped."""
     kept = {name: values for name, values in columns.items() if values.count(None) < len(values)}
     rows = [dict(zip(kept, row, strict=True)) for row in zip(*kept.values(), strict=True)]
-    return [_told(row) for row in rows] if any(None in values for values in kept.values()) else rows
+    return (
+        [_without_none(row) for row in rows]
+        if any(None in values for values in kept.values())
+        else rows
+    )
 
 
-def _or_none(values: Any, told: Any) -> list[Any]:
-    if bool(told.all()):
+def _or_none(values: Any, known: Any) -> list[Any]:
+    if bool(known.all()):
         return values.tolist()
-    pairs = zip(values.tolist(), told.tolist(), strict=True)
-    return [value if is_told else None for value, is_told in pairs]
+    pairs = zip(values.tolist(), known.tolist(), strict=True)
+    return [value if is_known else None for value, is_known in pairs]
 
 
-def _lists(matrix: Int32s, told: Any) -> list[Any]:
-    if not bool(told.any()):
-        return [None] * len(told)
+def _lists(matrix: Int32s, known: Any) -> list[Any]:
+    if not bool(known.any()):
+        return [None] * len(known)
     lists = lists_of_matrix(matrix)
-    return [ids if is_told else None for ids, is_told in zip(lists, told.tolist(), strict=True)]
+    return [ids if is_known else None for ids, is_known in zip(lists, known.tolist(), strict=True)]
 
 
 def _log_dirs(snapshot: Snapshot) -> list[list[str | None] | None]:
-    told = rows_told(snapshot.log_dir)
-    if not bool(told.any()):
+    known = non_empty_rows(snapshot.log_dir)
+    if not bool(known.any()):
         return [None] * len(snapshot)
     paths = (*snapshot.log_dir_paths, None)  # index -1 finds the last
     lengths = row_lengths(snapshot.assignment.replicas).tolist()
-    rows = zip(snapshot.log_dir.tolist(), lengths, told.tolist(), strict=True)
-    return [[paths[i] for i in row[:length]] if is_told else None for row, length, is_told in rows]
+    rows = zip(snapshot.log_dir.tolist(), lengths, known.tolist(), strict=True)
+    return [
+        [paths[i] for i in row[:length]] if is_known else None for row, length, is_known in rows
+    ]
 
 
 def _loads(snapshot: Snapshot) -> list[Json | None]:

@@ -1,28 +1,30 @@
-"""The pipeline: from weeks of metrics to the loads that plans are made from, on Spark.
+"""Metrics pipeline on Spark: ingests replica metrics and computes the load models that plans use.
 
-Goal. A plan is only as good as the loads behind it. Brokers tell every minute what each of their
-replicas holds and carries; the pipeline keeps that history, makes models of it and says what
-stands out.
+Brokers report once per minute the size and the traffic of each of their replicas. The pipeline
+stores these samples, models the load of partitions and brokers, and reports findings.
 
-    bronze   every row as it arrived, and from where
-    silver   one valid row per sample            quarantine, late: the rows that are not, and why
+    bronze   every row as it arrived, with its source
+    silver   one valid row per sample            quarantine, late: rejected rows and the reason
     gold     rollup · broker_load · window_load · partition_load · findings · snapshot/<cluster>
 
-Rules.
+Invariants.
 
-- Nothing vanishes: rows read = kept + duplicates + superseded + late + quarantined, or the run
-  fails and leaves everything as it was.
-- The tables are a function of the distinct files that were ever ingested: neither the order of
-  files and rows nor the cut into runs shows in them.
-- A directory has one owner at a time, and changes as a whole: a reader (Spark, DuckDB, pyarrow)
-  sees the tables of one run, never a mixture, and whatever a killed run left is swept away.
-- Transforms are pure functions on frames, shared by batch and stream; built-in functions only.
-- Only `session` makes sessions, and whatever needs no Spark (findings, loads) starts none.
+- No row is dropped silently: rows read = kept + duplicates + superseded + late + quarantined.
+  Otherwise the run fails and leaves the tables unchanged.
+- The tables are a function of the set of distinct files ever ingested. The order of files and rows
+  and the split into runs do not change them.
+- One process at a time writes to a directory of tables, and each run replaces them atomically: a
+  reader (Spark, DuckDB, pyarrow) sees the tables of exactly one run. The next run removes what a
+  killed run left behind.
+- Transforms are pure functions on DataFrames, shared by batch and stream, and use built-in
+  functions only.
+- Only `session` creates Spark sessions. Commands that only read tables (findings, loads) start
+  none and do not import pyspark.
 
     kedge pipeline ingest --input metrics/ --format parquet \
-        --brokers brokers.parquet --assignment assignment.parquet --output history/
-    kedge pipeline findings --output history/
-    kedge pipeline loads --output history/ --cluster c00 --at p95 --out c00.snapshot/
+        --brokers brokers.parquet --assignment assignment.parquet --tables history/
+    kedge pipeline findings --tables history/
+    kedge pipeline loads --tables history/ --cluster c00 --at p95 --out c00.snapshot/
 
-The submodules are imported by name: pyspark comes with those that need it.
+Import the submodules by name: pyspark is imported only by those that need it.
 """

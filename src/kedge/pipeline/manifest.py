@@ -1,4 +1,4 @@
-"""What a version of the tables is made of: the contents ingested, and the counts of their rows."""
+"""The manifest of a version of the tables: ingested files, stream positions and row counts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Kind = TypeVar("Kind")
 
 @dataclass(frozen=True, slots=True)
 class Accounts:
-    """Where every row that was ever read has gone."""
+    """How many rows were read in all runs, and how many went to each table."""
 
     rows_read: int = 0
     kept: int = 0
@@ -30,7 +30,7 @@ class Accounts:
     quarantined_by_reason: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def check(self) -> None:
-        """AccountsOpen unless every row is somewhere."""
+        """AccountsOpen unless the counts add up to the rows read."""
         found = self.kept + self.duplicates + self.superseded + self.late + self.quarantined
         by_reason = sum(self.quarantined_by_reason.values())
         if self.rows_read != found or self.quarantined != by_reason:
@@ -38,17 +38,17 @@ class Accounts:
                 f"{self.kept} kept, {self.duplicates} duplicates, {self.superseded} superseded, "
                 f"{self.late} late, {self.quarantined} quarantined ({by_reason} by reason)"
             )
-            what = f"the accounts do not close: {self.rows_read} rows read, {parts}"
-            raise AccountsOpen(what, hint="nothing was written; please report this")
+            what = f"the row counts do not add up: {self.rows_read} rows read, {parts}"
+            raise AccountsOpen(what, hint="the tables are unchanged; please report this")
 
     def to_json(self) -> bytes:
-        """The text of `accounts.json`."""
+        """The content of `accounts.json`."""
         return orjson.dumps(asdict(self), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """The rows of one day of silver, and of how many rows of theirs they are copies."""
+    """Rows of one day of silver, and how many ingested rows they stand for (`copies`)."""
 
     rows: int = 0
     copies: int = 0
@@ -59,29 +59,29 @@ class Day:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What every run on one directory must agree on."""
+    """Settings that all runs on one directory of tables share."""
 
     allowed_lateness_s: int = 1800
     future_tolerance_s: int = 300
     window_s: int = 300
     interval_s: int = 60
 
-    def check_same(self, before: Settings) -> None:
-        """Refuse to mix rows that were judged by different rules."""
+    def check_unchanged(self, before: Settings) -> None:
+        """Refuse to mix rows that were validated with different settings."""
         for name, value in asdict(self).items():
             was = getattr(before, name)
             if value != was:
                 what = f"{name.removesuffix('_s').replace('_', ' ')} of {value} s"
-                hint = "use the same, or another --output"
-                raise InvalidRequest(f"{what}, but the tables were made with {was} s", hint=hint)
+                hint = "use the same value, or other --tables"
+                raise InvalidRequest(f"{what}, but the tables were written with {was} s", hint=hint)
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The state of the tables, complete: the next run needs nothing else.
+    """The complete state of the tables: all that the next run needs.
 
-    `contents` maps the hash of each ingested file to its path; `streams` maps the checkpoint of a
-    stream to the last batch of it that is in the tables; `retired` is what retention has removed.
+    `contents` maps the SHA-256 of each ingested file to its path; `streams` maps the name of each
+    stream to the last batch that is in the tables; `retired` counts what retention removed.
     """
 
     run_id: str = ""
@@ -97,7 +97,7 @@ class Manifest:
 
     @property
     def accounts(self) -> Accounts:
-        """The accounts of all runs together."""
+        """The row counts of all runs together."""
         silver = sum(self.days.values(), self.retired)
         return Accounts(
             rows_read=self.rows_read,
@@ -109,7 +109,7 @@ class Manifest:
             quarantined_by_reason=dict(sorted(self.quarantined_by_reason.items())),
         )
 
-    def plus(
+    def with_batch(
         self,
         *,
         rows_read: int,
@@ -118,7 +118,7 @@ class Manifest:
         by_reason: Mapping[str, int],
         days: Mapping[str, Day],
     ) -> Manifest:
-        """With the rows of one more batch; `days` are those whose silver it rewrote."""
+        """The manifest after one more batch; `days` are those that it rewrote in silver."""
         reasons = {**self.quarantined_by_reason}
         for reason, count in by_reason.items():
             reasons[reason] = reasons.get(reason, 0) + count
@@ -132,12 +132,12 @@ class Manifest:
         )
 
     def to_json(self) -> bytes:
-        """The text of the manifest."""
+        """The content of `manifest.json`."""
         return orjson.dumps(asdict(self), option=orjson.OPT_INDENT_2)
 
 
 def read_manifest(version: Path) -> Manifest:
-    """The manifest of a version."""
+    """Read the manifest of a version."""
     path = version / MANIFEST
     data = read_bytes(path)
     with said_of(path):
@@ -145,34 +145,36 @@ def read_manifest(version: Path) -> Manifest:
 
 
 def parse_manifest(data: bytes) -> Manifest:
-    """The manifest that `Manifest.to_json` wrote."""
+    """Parse what `Manifest.to_json` wrote."""
     try:
         found: Any = orjson.loads(data)
-        settings = Settings(**_all(int, found["settings"]))
+        settings = Settings(**_checked_values(int, found["settings"]))
         if min(settings.interval_s, settings.window_s) < 1:
-            raise ValueError("an interval of no length")
+            raise ValueError("interval below 1 s")
         return Manifest(
-            run_id=_one(str, found["run_id"]),
+            run_id=_checked(str, found["run_id"]),
             settings=settings,
-            contents=_all(str, found.get("contents", {})),
-            streams=_all(int, found.get("streams", {})),
-            days={day: Day(**_all(int, counts)) for day, counts in found["days"].items()},
-            retired=Day(**_all(int, found["retired"])),
-            rows_read=_one(int, found["rows_read"]),
-            superseded=_one(int, found["superseded"]),
-            late=_one(int, found["late"]),
-            quarantined_by_reason=_all(int, found["quarantined_by_reason"]),
+            contents=_checked_values(str, found.get("contents", {})),
+            streams=_checked_values(int, found.get("streams", {})),
+            days={
+                day: Day(**_checked_values(int, counts)) for day, counts in found["days"].items()
+            },
+            retired=Day(**_checked_values(int, found["retired"])),
+            rows_read=_checked(int, found["rows_read"]),
+            superseded=_checked(int, found["superseded"]),
+            late=_checked(int, found["late"]),
+            quarantined_by_reason=_checked_values(int, found["quarantined_by_reason"]),
         )
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         hint = "ingest into a new directory"
         raise MalformedInput("the manifest is damaged", hint=hint) from error
 
 
-def _one(kind: type[Kind], found: Any) -> Kind:
+def _checked(kind: type[Kind], found: Any) -> Kind:
     if type(found) is not kind:
-        raise TypeError(f"{found!r} is no {kind.__name__}")
+        raise TypeError(f"{found!r} is not of type {kind.__name__}")
     return found
 
 
-def _all(kind: type[Kind], found: Any) -> dict[str, Kind]:
-    return {name: _one(kind, value) for name, value in found.items()}
+def _checked_values(kind: type[Kind], found: Any) -> dict[str, Kind]:
+    return {name: _checked(kind, value) for name, value in found.items()}

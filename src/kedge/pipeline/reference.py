@@ -1,9 +1,8 @@
-"""The brokers and the assignment that metrics are read against, checked where they enter.
+"""Reads and validates the reference tables: brokers, and the assignment of partitions to brokers.
 
-`brokers` has `cluster, broker` and perhaps `rack, disk_capacity_bytes`; `assignment` has
-`cluster, topic, partition, replicas` and perhaps `leader`. Each is a Parquet, CSV or JSON lines
-file (a list of replicas cannot be told in CSV). What is wrong is refused with its table, row and
-column.
+`brokers` has the columns `cluster, broker` and optionally `rack, disk_capacity_bytes`; `assignment`
+has `cluster, topic, partition, replicas` and optionally `leader`. Each is a Parquet, CSV or JSON
+lines file (CSV has no lists, so it cannot hold `replicas`). An error names table, row and column.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from kedge.files import (
     write_atomically,
 )
 from kedge.files.opening import read_at_most
-from kedge.model.arrow import Reader, Table, arrow, compute
+from kedge.model.arrow import Table, TableReader, arrow, compute
 
 BROKERS = "brokers.parquet"
 ASSIGNMENT = "assignment.parquet"
@@ -38,7 +37,7 @@ BRACKETS_MAX = 100  # in a line of JSON
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """The tables of brokers, of partitions and of numbered replicas."""
+    """The tables of brokers, of partitions, and of replicas with their numbers."""
 
     brokers: Table
     assignment: Table
@@ -52,18 +51,18 @@ class Reference:
 
 
 def read_reference(brokers: Path, assignment: Path) -> Reference:
-    """The tables in two files; refused if they do not fit together."""
+    """Read both files; every replica must be on a broker of the brokers table."""
     with said_of(brokers):
-        broker_table = _checked_brokers(Reader(_read(brokers), "brokers"))
+        broker_table = _checked_brokers(TableReader(_read(brokers), "brokers"))
     with said_of(assignment):
-        placed = _checked_assignment(Reader(_read(assignment), "assignment"))
+        placed = _checked_assignment(TableReader(_read(assignment), "assignment"))
         replicas = _replicas(placed)
         _check_known(replicas, broker_table)
     return Reference(broker_table, placed, replicas)
 
 
 def write_reference(reference: Reference, directory: Path) -> None:
-    """Keep the tables beside what was computed with them."""
+    """Store the tables beside the tables that were computed with them."""
     directory.mkdir(parents=True, exist_ok=True)
     named = {BROKERS: reference.brokers, ASSIGNMENT: reference.assignment}
     for name, table in {**named, REPLICAS: reference.replicas}.items():
@@ -72,8 +71,8 @@ def write_reference(reference: Reference, directory: Path) -> None:
         write_atomically(directory / name, sink.getvalue().to_pybytes())
 
 
-def kept_reference(directory: Path) -> Reference:
-    """The tables that an earlier run kept."""
+def stored_reference(directory: Path) -> Reference:
+    """The tables that an earlier run stored."""
     return Reference(*(read_table(directory / name) for name in (BROKERS, ASSIGNMENT, REPLICAS)))
 
 
@@ -81,19 +80,21 @@ def _read(path: Path) -> Table:
     data = read_at_most(path, LIMIT_BYTES)
     suffix = path.suffix.lower()
     if suffix == ".csv":
-        return _sound("CSV", lambda: _module("pyarrow.csv").read_csv(arrow().py_buffer(data)))
+        return _parse_table("CSV", lambda: _module("pyarrow.csv").read_csv(arrow().py_buffer(data)))
     if suffix in (".json", ".jsonl", ".ndjson"):
-        _check_brackets(data)
-        return _sound("JSON", lambda: _module("pyarrow.json").read_json(arrow().py_buffer(data)))
-    return _sound("Parquet", lambda: read_parquet(data))
+        _check_nesting(data)
+        return _parse_table(
+            "JSON", lambda: _module("pyarrow.json").read_json(arrow().py_buffer(data))
+        )
+    return _parse_table("Parquet", lambda: read_parquet(data))
 
 
 def _module(name: str) -> Any:
     return import_module(name)
 
 
-def _sound(form: str, read: Callable[[], Table]) -> Table:
-    """A table whose names and texts are UTF-8 and whose lists are within bounds."""
+def _parse_table(form: str, read: Callable[[], Table]) -> Table:
+    """Parse a table; its names and strings must be UTF-8 and its list offsets within bounds."""
     pa = arrow()
     try:
         table = read()
@@ -101,50 +102,52 @@ def _sound(form: str, read: Callable[[], Table]) -> Table:
         table.column_names  # noqa: B018  (decodes them)
         return table
     except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
-        what = f"does not read as {form} ({' '.join(str(error).split())[:200]})"
-        raise MalformedInput(what, hint="it may be damaged or half written") from error
+        what = f"cannot be parsed as {form} ({' '.join(str(error).split())[:200]})"
+        raise MalformedInput(what, hint="the file may be damaged or incomplete") from error
 
 
-def _check_brackets(data: bytes) -> None:
-    """Refuse rows that may be nested deeply: Arrow's parser recurses until the stack ends."""
+def _check_nesting(data: bytes) -> None:
+    """Refuse rows that may be deeply nested: Arrow's parser would overflow the stack."""
     for number, line in enumerate(data.splitlines(), start=1):
         if line.count(b"[") + line.count(b"{") > BRACKETS_MAX:
             what = f"more than {BRACKETS_MAX} opening brackets"
-            raise MalformedInput(what, place=f"line {number}", hint="a row has a list at most")
+            raise MalformedInput(what, place=f"line {number}", hint="a row has one list at most")
 
 
-def _checked_brokers(reader: Reader) -> Table:
+def _checked_brokers(reader: TableReader) -> Table:
     pa = arrow()
-    clusters, cluster = reader.every_text("cluster")
-    ids = reader.every_whole("broker")
-    racks, rack = reader.texts("rack")
-    disk = reader.wholes("disk_capacity_bytes")
+    clusters, cluster = reader.required_strings("cluster")
+    ids = reader.required_ints("broker")
+    racks, rack = reader.strings("rack")
+    disk = reader.ints("disk_capacity_bytes")
     if not len(ids):
-        raise MalformedInput("there are no brokers", place=reader.name)
-    _refuse_first(reader, "broker", "no broker has this id", (ids < 0) | (ids >= 2**31))
-    _refuse_first(reader, "disk_capacity_bytes", "a disk of no size", disk.told & (disk.values < 1))
-    _refuse_twice(reader, "broker", np.stack([cluster, ids], axis=1))
+        raise MalformedInput("the table has no brokers", place=reader.name)
+    _reject_first(reader, "broker", "not a valid broker id", (ids < 0) | (ids >= 2**31))
+    _reject_first(
+        reader, "disk_capacity_bytes", "disk capacity below 1 byte", disk.known & (disk.values < 1)
+    )
+    _reject_repeated(reader, "broker", np.stack([cluster, ids], axis=1))
     return pa.table(
         {
             "cluster": _texts(clusters, cluster),
             "broker": pa.array(ids.astype(np.int32)),
             "rack": _texts(racks, rack),
-            "disk_capacity_bytes": pa.array(disk.values, mask=~disk.told),
+            "disk_capacity_bytes": pa.array(disk.values, mask=~disk.known),
         }
     )
 
 
-def _checked_assignment(reader: Reader) -> Table:
+def _checked_assignment(reader: TableReader) -> Table:
     pa = arrow()
-    clusters, cluster = reader.every_text("cluster")
-    topics, topic = reader.every_text("topic")
-    partition = reader.every_whole("partition")
-    lists = reader.every_list("replicas")
-    leader = reader.wholes("leader")
+    clusters, cluster = reader.required_strings("cluster")
+    topics, topic = reader.required_strings("topic")
+    partition = reader.required_ints("partition")
+    lists = reader.required_int_lists("replicas")
+    leader = reader.ints("leader")
     bad = (partition < 0) | (partition >= 2**31)
-    _refuse_first(reader, "partition", "no partition has this id", bad)
-    _refuse_first(reader, "replicas", "a partition without replicas", np.diff(lists.offsets) == 0)
-    _refuse_twice(reader, "partition", np.stack([cluster, topic, partition], axis=1))
+    _reject_first(reader, "partition", "not a valid partition id", bad)
+    _reject_first(reader, "replicas", "the partition has no replicas", np.diff(lists.offsets) == 0)
+    _reject_repeated(reader, "partition", np.stack([cluster, topic, partition], axis=1))
     return pa.table(
         {
             "cluster": _texts(clusters, cluster),
@@ -153,13 +156,13 @@ def _checked_assignment(reader: Reader) -> Table:
             "replicas": pa.ListArray.from_arrays(
                 pa.array(lists.offsets.astype(np.int32)), pa.array(lists.values.astype(np.int32))
             ),
-            "leader": pa.array(leader.values.astype(np.int32), mask=~leader.told),
+            "leader": pa.array(leader.values.astype(np.int32), mask=~leader.known),
         }
     )
 
 
 def _replicas(assignment: Table) -> Table:
-    """One row for each replica, numbered in the order of cluster, topic and partition."""
+    """One row per replica, numbered in the order of cluster, topic and partition."""
     pc = compute()
     keys = [(name, "ascending") for name in ("cluster", "topic", "partition")]
     ordered = assignment.sort_by(keys)
@@ -170,7 +173,9 @@ def _replicas(assignment: Table) -> Table:
     table = ordered.select(["cluster", "topic", "partition"]).take(parent)
     table = table.add_column(1, "broker", pc.list_flatten(lists))
     row: Any = np.asarray(parent)
-    _refuse_twice(Reader(table, "assignment"), "replicas", np.stack([row, table["broker"]], axis=1))
+    _reject_repeated(
+        TableReader(table, "assignment"), "replicas", np.stack([row, table["broker"]], axis=1)
+    )
     return table.append_column("replica", arrow().array(np.arange(len(row), dtype=np.int64)))
 
 
@@ -181,7 +186,7 @@ def _check_known(replicas: Table, brokers: Table) -> None:
     if len(unknown):
         row = unknown.sort_by([("replica", "ascending")]).slice(0, 1).to_pylist()[0]
         what = f"{row['topic']}-{row['partition']} of {row['cluster']} is on broker {row['broker']}"
-        raise MalformedInput(f"{what}, which the brokers' table does not have")
+        raise MalformedInput(f"{what}, which is not in the brokers table")
 
 
 def _texts(names: list[str], index: Any) -> Any:
@@ -190,14 +195,14 @@ def _texts(names: list[str], index: Any) -> Any:
     return pa.array(names, pa.string()).take(known)
 
 
-def _refuse_first(reader: Reader, column: str, what: str, bad: Any) -> None:
+def _reject_first(reader: TableReader, column: str, what: str, bad: Any) -> None:
     if bad.any():
-        raise reader.refuse(what, column, int(np.flatnonzero(bad)[0]))
+        raise reader.malformed(what, column, int(np.flatnonzero(bad)[0]))
 
 
-def _refuse_twice(reader: Reader, column: str, keys: Any) -> None:
+def _reject_repeated(reader: TableReader, column: str, keys: Any) -> None:
     order = np.lexsort(keys.T[::-1])
     same = (keys[order][1:] == keys[order][:-1]).all(axis=1)
     if same.any():
         row = int(order[1:][np.flatnonzero(same)[0]])
-        raise reader.refuse("the same one stands there twice", column, row)
+        raise reader.malformed("the row is a duplicate", column, row)

@@ -1,8 +1,8 @@
-"""The columns of every table that the pipeline reads or writes: the one place that names them.
+"""Spark schemas and key columns of the tables that the pipeline reads and writes.
 
-A *sample* is what a broker tells about one of its replicas for one interval. A *raw* row is a
-sample as it arrived, with where it came from (`file` of a directory, or topic, partition and
-offset of Kafka) and, where a text could not be read as a sample at all, that text itself.
+A *sample* is what a broker reports about one of its replicas for one interval. A *raw* row is a
+sample as it arrived, with its provenance (the `file`, or Kafka's topic, partition and offset);
+`raw` is the original text if it could not be parsed as a sample.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from pyspark.sql.types import (
+    ArrayType,
     BooleanType,
     DataType,
     IntegerType,
@@ -43,19 +44,18 @@ SAMPLE: Final = _struct(
 
 SAMPLE_COLUMNS: Final = tuple(SAMPLE.fieldNames())
 
-RAW_TEXT: Final = "raw"  # the text of a row that is no sample; null for every other row
+RAW_TEXT: Final = "raw"  # the text of a row that could not be parsed; null for all other rows
 
 REPLICA_KEY: Final = ("cluster", "broker", "topic", "partition")
 PARTITION_KEY: Final = ("cluster", "topic", "partition")
 BROKER_KEY: Final = ("cluster", "broker")
 
-# figures that hardly repeat: a dictionary of their values costs time and saves no room
-VARIED: Final = (
+# columns with few repeated values: dictionary encoding costs time and saves no space
+HIGH_CARDINALITY: Final = (
     *("size_bytes", "bytes_in", "bytes_out", "leader_bytes_in", "leader_bytes_out"),
     *("last_size", "max_size_bytes"),
 )
 
-# what the tables of a cluster must have; a broker or a replica list may be told more about
 BROKERS: Final = _struct(
     cluster=StringType(),
     broker=IntegerType(),
@@ -63,22 +63,32 @@ BROKERS: Final = _struct(
     disk_capacity_bytes=LongType(),
 )
 
+ASSIGNMENT: Final = _struct(
+    cluster=StringType(),
+    topic=StringType(),
+    partition=IntegerType(),
+    replicas=ArrayType(IntegerType()),
+    leader=IntegerType(),
+)
+
 REPLICAS: Final = _struct(
     cluster=StringType(),
     broker=IntegerType(),
     topic=StringType(),
     partition=IntegerType(),
-    replica=LongType(),  # the number of this replica, from 0 on
+    replica=LongType(),  # the number of the replica, from 0
 )
 
-# a silver row is a sample, and how many rows of its `seq` have been seen
+# a silver row is a sample; `copies` counts the rows that were ingested with its `seq`
 SILVER: Final = StructType([*SAMPLE.fields, StructField("copies", LongType())])
 
 SILVER_COLUMNS: Final = tuple(SILVER.fieldNames())
 
 __all__ = [
+    "ASSIGNMENT",
     "BROKERS",
     "BROKER_KEY",
+    "HIGH_CARDINALITY",
     "PARTITION_KEY",
     "RAW_TEXT",
     "REPLICAS",
@@ -87,5 +97,4 @@ __all__ = [
     "SAMPLE_COLUMNS",
     "SILVER",
     "SILVER_COLUMNS",
-    "VARIED",
 ]

@@ -1,16 +1,16 @@
-"""A directory of tables with one owner at a time, which changes as a whole or not at all.
+"""A directory of versioned tables: one writer at a time, and atomic replacement of all tables.
 
     history/
-      kedge-pipeline.json       says whose directory this is
-      lock                      held by the run that writes, with its id
-      .versions/000007/         the tables after the seventh change, and its manifest
+      kedge-pipeline.json       marker: the format of this directory
+      lock                      locked by the run that writes; contains its id
+      .versions/000007/         the tables after the seventh run, and their manifest
       current -> .versions/000007
       silver  -> current/silver          and so on for every table, and for accounts.json
 
-A run writes a new version beside the current one; what it does not change is linked into it, not
-copied. When all is there, `current` is replaced in one step, so that a reader of `silver/` sees the
-tables of one run and nothing else: no half-written file, none of a run that was killed. The version
-before stays until the next change, for readers that had begun.
+A run writes a new version beside the current one; unchanged files are hard-linked, not copied. When
+the version is complete, the symbolic link `current` is replaced atomically, so a reader of
+`silver/` sees the tables of exactly one run: no partial file and none of a killed run. The previous
+version is kept until the next run, for readers that have it open.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from kedge.errors import InvalidRequest, KedgeError, OutputInUse, OutputNotOurs
 from kedge.files import read_bytes, said_of, write_atomically
 from kedge.pipeline.manifest import MANIFEST, Manifest, read_manifest
 
-MARK = "kedge-pipeline.json"
+MARKER = "kedge-pipeline.json"
 FORMAT = "kedge.pipeline/1"
 LOCK = "lock"
 VERSIONS = ".versions"
@@ -39,31 +39,31 @@ TABLES = ("bronze", "silver", "quarantine", "late", "gold", "reference")
 PARTIAL = ".partial"
 
 
-class Staged:
-    """A version in the making."""
+class StagedVersion:
+    """A version that is being written."""
 
     def __init__(self, directory: Path, base: Path | None) -> None:
         self.directory = directory
         self.base = base
 
     def path(self, *parts: str) -> Path:
-        """Where a table, or a part of it, goes."""
+        """The path of a table, or of a part of it, in this version."""
         return self.directory.joinpath(*parts)
 
-    def before(self, *parts: str) -> Path | None:
-        """Where the current version has it; None if it has not."""
+    def current_path(self, *parts: str) -> Path | None:
+        """The same path in the current version; None if it does not exist."""
         path = self.base and self.base.joinpath(*parts)
         return path if path and path.exists() else None
 
-    def carry(self, *parts: str) -> None:
-        """Take over a table or a part of it as it is."""
-        before = self.before(*parts)
-        if before is not None:
-            shutil.copytree(before, self.path(*parts), copy_function=_link, dirs_exist_ok=True)
+    def link_current(self, *parts: str) -> None:
+        """Link a table, or a part of it, from the current version."""
+        current = self.current_path(*parts)
+        if current is not None:
+            shutil.copytree(current, self.path(*parts), copy_function=_link, dirs_exist_ok=True)
 
 
 class Warehouse:
-    """The directory, for the one who writes to it. Made by `owned`."""
+    """The directory, opened for writing by `open_warehouse`."""
 
     def __init__(self, root: Path, run_id: str) -> None:
         self.root = root
@@ -76,41 +76,41 @@ class Warehouse:
 
     @property
     def manifest(self) -> Manifest:
-        """What the current version is made of."""
+        """The manifest of the current version."""
         current = self.current
         return Manifest() if current is None else read_manifest(current)
 
     @contextmanager
-    def change(self) -> Generator[Staged]:
-        """A new version; whatever is not published is swept away at the end of the block."""
+    def stage(self) -> Generator[StagedVersion]:
+        """A new version; it is removed at the end of the block unless it was published."""
         partial = self.root / VERSIONS / f"{self.run_id}{PARTIAL}"
         partial.mkdir(parents=True)
         try:
-            yield Staged(partial, self.current)
+            yield StagedVersion(partial, self.current)
         finally:
             shutil.rmtree(partial, ignore_errors=True)
 
-    def publish(self, staged: Staged, manifest: Manifest) -> Path:
-        """Make a staged version the current one: after this call it is, before it nothing is."""
+    def publish(self, staged: StagedVersion, manifest: Manifest) -> Path:
+        """Make a staged version the current one, atomically."""
         for name in TABLES:
             staged.path(name).mkdir(exist_ok=True)
-        _drop_checksums(staged.directory)
+        _remove_checksum_files(staged.directory)
         write_atomically(staged.path(ACCOUNTS), manifest.accounts.to_json())
         write_atomically(staged.path(MANIFEST), manifest.to_json())
-        before = self.current
-        number = int(before.name) + 1 if before is not None else 1
+        current = self.current
+        number = int(current.name) + 1 if current is not None else 1
         version = self.root / VERSIONS / f"{number:06d}"
         staged.directory.rename(version)
-        _point(self.root / CURRENT, Path(VERSIONS, version.name))
+        _replace_symlink(self.root / CURRENT, Path(VERSIONS, version.name))
         for name in (*TABLES, ACCOUNTS):
-            _point(self.root / name, Path(CURRENT, name))
-        self.sweep()
+            _replace_symlink(self.root / name, Path(CURRENT, name))
+        self.remove_leftovers()
         return version
 
-    def sweep(self) -> None:
-        """Remove what killed runs left, and every version but the current one and the one before.
+    def remove_leftovers(self) -> None:
+        """Remove what killed runs left, and all versions but the current and the previous one.
 
-        A version beyond the current one was finished but never became current: it goes too.
+        A version with a higher number was complete but never published: it is removed too.
         """
         current = self.current
         number = int(current.name) if current is not None else 0
@@ -120,72 +120,74 @@ class Warehouse:
 
 
 @contextmanager
-def owned(root: Path, run_id: str) -> Generator[Warehouse]:
-    """The directory, ours alone for the time of the block; made if it is not there."""
+def open_warehouse(root: Path, run_id: str) -> Generator[Warehouse]:
+    """Lock the directory for the duration of the block; create it if it does not exist."""
     with said_of(root):
-        _claim(root)
-        with _locked(root, run_id):
+        _initialise(root)
+        with _exclusive_lock(root, run_id):
             warehouse = Warehouse(root, run_id)
-            warehouse.sweep()
+            warehouse.remove_leftovers()
             yield warehouse
 
 
-def published(root: Path) -> Path:
-    """The version to read; refused where there is none."""
+def published_version(root: Path) -> Path:
+    """The version that readers see; InvalidRequest if there is none."""
     with said_of(root):
-        if not root.is_dir() or not (root / MARK).is_file():
-            hint = "name the --output of `kedge pipeline ingest`"
-            raise InvalidRequest(f"{root}: there are no tables of the pipeline here", hint=hint)
+        if not root.is_dir() or not (root / MARKER).is_file():
+            hint = "use the --tables of `kedge pipeline ingest`"
+            raise InvalidRequest(f"{root}: not a directory of pipeline tables", hint=hint)
         current = current_version(root)
         if current is None:
-            raise InvalidRequest(f"{root}: no run has finished here yet", hint="ingest something")
+            raise InvalidRequest(
+                f"{root}: no run has finished yet", hint="run `kedge pipeline ingest`"
+            )
         return current
 
 
 def current_version(root: Path) -> Path | None:
-    """The version that readers see, by its own name."""
+    """The version that `current` points to, as a path without symbolic links."""
     link = root / CURRENT
     return Path(os.path.realpath(link)) if link.is_symlink() and link.exists() else None
 
 
-def check_ours(root: Path) -> None:
-    """Refuse a directory that holds something else."""
+def check_warehouse(root: Path) -> None:
+    """Refuse a directory that has other content, or tables of another format."""
     with said_of(root):
         if root.exists() and not root.is_dir():
-            raise OutputNotOurs(f"{root}: this is a file", hint="--output names a directory")
-        if root.is_dir() and not (root / MARK).exists() and any(root.iterdir()):
-            hint = "name a new or empty directory"
-            raise OutputNotOurs(f"{root}: this directory holds something else", hint=hint)
-        if (root / MARK).exists() and _format_of(root) != FORMAT:
+            raise OutputNotOurs(f"{root}: is a file", hint="--tables is a directory")
+        if root.is_dir() and not (root / MARKER).exists() and any(root.iterdir()):
+            hint = "use a new or empty directory"
+            raise OutputNotOurs(f"{root}: the directory has other content", hint=hint)
+        if (root / MARKER).exists() and _format_of(root) != FORMAT:
             raise OutputNotOurs(f"{root}: written in another format than {FORMAT}")
 
 
 def _format_of(root: Path) -> object:
     with suppress(KedgeError, orjson.JSONDecodeError, KeyError, TypeError):
-        document: Any = orjson.loads(read_bytes(root / MARK))
+        document: Any = orjson.loads(read_bytes(root / MARKER))
         return document["format"]
     return None
 
 
-def _claim(root: Path) -> None:
-    check_ours(root)
+def _initialise(root: Path) -> None:
+    check_warehouse(root)
     root.mkdir(parents=True, exist_ok=True)
-    if not (root / MARK).exists():
-        write_atomically(root / MARK, orjson.dumps({"format": FORMAT}))
+    if not (root / MARKER).exists():
+        write_atomically(root / MARKER, orjson.dumps({"format": FORMAT}))
     (root / VERSIONS).mkdir(exist_ok=True)
 
 
 @contextmanager
-def _locked(root: Path, run_id: str) -> Generator[None]:
-    """The lock ends with its process, however that ends."""
+def _exclusive_lock(root: Path, run_id: str) -> Generator[None]:
+    """Hold the lock; the kernel releases it when the process ends, however it ends."""
     with (root / LOCK).open("a+") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             lock.seek(0)
-            owner = lock.read().strip() or "another run"
-            hint = "wait for it, or name another --output"
-            raise OutputInUse(f"{root}: {owner} is writing here", hint=hint) from None
+            writer = lock.read().strip() or "another run"
+            hint = "wait until it ends, or use other --tables"
+            raise OutputInUse(f"{root}: locked by {writer}", hint=hint) from None
         lock.seek(0)
         lock.truncate()
         lock.write(f"run {run_id} (process {os.getpid()})")
@@ -193,24 +195,24 @@ def _locked(root: Path, run_id: str) -> Generator[None]:
         yield
 
 
-def _point(link: Path, target: Path) -> None:
-    """Let a link name its target from now on, in one step."""
+def _replace_symlink(link: Path, target: Path) -> None:
+    """Create or replace a symbolic link atomically."""
     if link.is_symlink() and Path(os.readlink(link)) == target:
         return
-    beside = link.with_name(f".{link.name}.new")
-    beside.unlink(missing_ok=True)
-    beside.symlink_to(target)
-    os.replace(beside, link)
+    new = link.with_name(f".{link.name}.new")
+    new.unlink(missing_ok=True)
+    new.symlink_to(target)
+    os.replace(new, link)
 
 
 def _link(source: str, target: str) -> str:
     try:
         os.link(source, target)
-    except OSError:  # another file system, or one without links
+    except OSError:  # another file system, or one without hard links
         shutil.copy2(source, target)
     return target
 
 
-def _drop_checksums(directory: Path) -> None:
+def _remove_checksum_files(directory: Path) -> None:
     for path in directory.rglob(".*.crc"):
         path.unlink()

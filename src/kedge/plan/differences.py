@@ -25,7 +25,7 @@ from kedge.errors import UnknownTopicOrPartition
 from kedge.model import BrokerId, TopicPartition
 from kedge.model.assignment import Assignment
 from kedge.model.columns import PAD, Bools, Int32s, Int64s, widened
-from kedge.model.replicas import without
+from kedge.model.partition import without
 
 
 @dataclass(frozen=True, slots=True)

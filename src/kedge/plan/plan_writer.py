@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 import orjson
 
-from kedge.model.gc_pause import gc_pause
+from kedge.model.gc_pause import gc_paused
 from kedge.plan.kafka_json import VERSION
 from kedge.plan.plan_file import FORMAT, Plan, Summary
 
@@ -27,7 +27,7 @@ def plan_to_json(plan: Plan) -> bytes:
         "created_at": plan.created_at,
     }
     lines = [key_line(name, value) for name, value in header.items() if value is not None]
-    with gc_pause():
+    with gc_paused():
         lines += [rows_block("partitions", partition_rows(plan))]
         lines += [rows_block("before", before_rows(plan))]
         if plan.reasons:

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kedge.model import BrokerId, ReplicaAssignment
-from kedge.model.replicas import without
+from kedge.model.partition import without
 
 
 def reassign_to(current: ReplicaAssignment, target: Sequence[BrokerId]) -> ReplicaAssignment:

@@ -49,7 +49,8 @@ class BrokerApi:
     # ---- the side that asks -----------------------------------------------------------------
 
     def encode_request(self, version: int, request: Any, *, correlation: int, client: str) -> bytes:
-        """A framed request."""
+        """A framed request, in a version that this API speaks."""
+        assert self.speaks(version), f"{self.name} is not written in version {version}"
         flexible = version >= self.flexible
         out = bytearray(_HEADER.pack(self.key, version, correlation))
         STRING.writer(version, flexible=False)(out, client)
@@ -81,7 +82,8 @@ class BrokerApi:
         return BrokerHeader(version, correlation, client), body
 
     def encode_response(self, header: BrokerHeader, response: Any) -> bytes:
-        """A framed answer."""
+        """A framed answer, in the request's version."""
+        assert self.speaks(header.version), f"{self.name} is not written in {header.version}"
         flexible = header.version >= self.flexible
         out = bytearray(_CORRELATION.pack(header.correlation))
         if flexible:

@@ -7,8 +7,8 @@ from dataclasses import asdict
 from itertools import pairwise
 from typing import Any
 
+from kedge.pipeline.findings_reader import Finding
 from kedge.pipeline.manifest import Accounts
-from kedge.pipeline.reading import Finding
 
 BARS = "▁▂▃▄▅▆▇█"
 WIDTH = 24

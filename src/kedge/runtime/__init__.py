@@ -9,6 +9,7 @@
     links         one link per broker; answers become events
     notices       which watched node means which event
     metrics, state_log    what the loop did, for people
+    view          what the controller knows, for other threads
 
     loop = Loop(BrokerId(100), store, brokers, now_ms=clock, settings=Settings())
     loop.put(Started())
@@ -16,24 +17,26 @@
     with LoopThread(loop) as controller:                    # … on a thread
         controller.put(ReassignmentsListed(), print)
 
-The context has one writer, the thread that calls `step`. Everyone else may only `put`.
+The context has one writer and one reader, the thread that calls `step`. Other threads `put` events
+and read the `view`.
 """
 
-from kedge.runtime.carrier import Carrier, new_topic_id
+from kedge.runtime.carrier import Carrier
 from kedge.runtime.layout import prepare
 from kedge.runtime.loop import Loop
 from kedge.runtime.metrics import Metrics, Timing
 from kedge.runtime.state_log import LogEntry, Sink
 from kedge.runtime.thread import LoopThread
+from kedge.runtime.view import ControllerView
 
 __all__ = [
     "Carrier",
+    "ControllerView",
     "LogEntry",
     "Loop",
     "LoopThread",
     "Metrics",
     "Sink",
     "Timing",
-    "new_topic_id",
     "prepare",
 ]

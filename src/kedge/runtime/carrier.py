@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import uuid
-from base64 import urlsafe_b64encode
+import secrets
 from collections.abc import Callable
 from typing import Any
 
@@ -14,11 +13,7 @@ from kedge.runtime.fenced import FencedStore, keep_silent
 from kedge.runtime.links import Links
 from kedge.store.port import Store
 from kedge.store.znodes import TOPICS
-
-
-def new_topic_id() -> str:
-    """A random id in Kafka's form: a UUID as 22 characters of URL-safe base64."""
-    return urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+from kedge.topics import new_topic_id
 
 
 class Carrier:
@@ -31,14 +26,14 @@ class Carrier:
         links: Links,
         *,
         now_ms: Callable[[], int],
-        new_topic_id: Callable[[], str] = new_topic_id,
+        draw_bytes: Callable[[int], bytes] = secrets.token_bytes,
         complain: Callable[[str], None] = keep_silent,
     ) -> None:
         self.me = me
         self.store = FencedStore(store, complain)
         self.links = links
         self._now_ms = now_ms
-        self._new_topic_id = new_topic_id
+        self._draw_bytes = draw_bytes
 
     def carry_out(self, effect: f.Effect) -> Any:
         """The answer to an effect. Fencing and the loss of the store are raised."""
@@ -86,7 +81,9 @@ class Carrier:
             case f.ReadTopicRecords():
                 return topics.read_topic_records(self.store, effect)
             case f.GiveTopicIds():
-                return topics.give_topic_ids(self.store, effect, self._new_topic_id)
+                return topics.give_topic_ids(
+                    self.store, effect, lambda: new_topic_id(self._draw_bytes)
+                )
             case f.StoreAssignment():
                 return topics.store_assignment(self.store, effect)
             case f.ReadInitialised(topic):

@@ -15,6 +15,7 @@ What goes wrong with a script:
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 from typing import Any
 
@@ -33,15 +34,16 @@ from kedge.controller.election import on_controller_changed
 from kedge.controller.settings import Settings
 from kedge.errors import ControllerMoved, SessionExpired, Unavailable
 from kedge.model import BrokerId
-from kedge.model.gc_pause import freeze_after_takeover, gc_pause
-from kedge.runtime.carrier import Carrier, new_topic_id
+from kedge.model.gc_pause import freeze_gc, gc_paused
+from kedge.runtime.carrier import Carrier
 from kedge.runtime.links import Links
 from kedge.runtime.metrics import Metrics
 from kedge.runtime.notices import event_of
 from kedge.runtime.queue import EventQueue, Waiting
 from kedge.runtime.replies import OnceReply, Replied, nobody
 from kedge.runtime.state_log import LogEntry, Sink, entries_of, nowhere, words_of
-from kedge.store.port import Notice, Session, Store, WatchFired
+from kedge.runtime.view import ControllerView, ViewPublisher
+from kedge.store.port import Session, Store, StoreEvent, WatchFired
 
 RETRY_MS = 1_000  # between attempts to begin anew, unless the store says that it is back
 
@@ -58,11 +60,12 @@ class Loop:
         now_ms: Callable[[], int],
         settings: Settings | None = None,
         log: Sink = nowhere,
-        new_topic_id: Callable[[], str] = new_topic_id,
+        draw_bytes: Callable[[int], bytes] = secrets.token_bytes,
     ) -> None:
         self.context = Context(me, settings or Settings())
         self.metrics = Metrics()
         self.rebalance_due_ms: int | None = None
+        self._views = ViewPublisher(self.context)
         self._store = store
         self._now_ms = now_ms
         self._log = log
@@ -77,7 +80,7 @@ class Loop:
             store,
             Links(brokers, self.put),
             now_ms=now_ms,
-            new_topic_id=new_topic_id,
+            draw_bytes=draw_bytes,
             complain=self._complain,
         )
         store.listen(self.hear)
@@ -91,7 +94,7 @@ class Loop:
         """
         self._queue.put(event, replied)
 
-    def hear(self, notice: Notice) -> None:
+    def hear(self, notice: StoreEvent) -> None:
         """Take a notice of the store."""
         if isinstance(notice, WatchFired):
             event = event_of(notice)
@@ -104,6 +107,11 @@ class Loop:
         elif notice.state is Session.CONNECTED:
             self._mend_at_ms = 0
             self.wake()
+
+    @property
+    def view(self) -> ControllerView:
+        """What the controller knows, as a value; from any thread."""
+        return self._views.view
 
     @property
     def queued(self) -> int:
@@ -195,11 +203,11 @@ class Loop:
         reply = self._once(waiting.replied, name)
         failed = True
         try:
-            with gc_pause():
+            with gc_paused():
                 was_active = self.context.active
                 reply(self._run(name, script_for(self.context, waiting.event), reply))
                 if self.context.active and not was_active:
-                    freeze_after_takeover(len(self.context.assignments))
+                    freeze_gc(len(self.context.assignments))
             failed = False
         except ControllerMoved as moved:
             self._note(name, moved)
@@ -229,6 +237,8 @@ class Loop:
                     effect = script.send(answer)
         except StopIteration as end:
             return end.value
+        finally:
+            self._views.publish()
 
     def _carry_out(self, name: str, effect: f.Effect, reply: Replied) -> Any:
         match effect:
@@ -239,11 +249,14 @@ class Loop:
             case f.Enqueue(event):
                 self.put(event)
             case f.Reply(answer):
+                self._views.publish()
                 reply(answer)
             case f.ScheduleRebalance(seconds):
                 self.rebalance_due_ms = self._now_ms() + seconds * 1000
             case _:
-                if isinstance(effect, f.LeaveRole):
+                if isinstance(effect, f.Send):
+                    self._views.publish()
+                elif isinstance(effect, f.LeaveRole):
                     self.rebalance_due_ms = None
                 return self.carrier.carry_out(effect)
 
@@ -258,6 +271,7 @@ class Loop:
     def _lose_footing(self, lost: Unavailable) -> None:
         """We do not know what we wrote, so we do not know anything."""
         self.context.forget()
+        self._views.publish()
         self.rebalance_due_ms = None
         self.carrier.leave_role()
         if isinstance(lost, SessionExpired):

@@ -1,11 +1,11 @@
 """The controller of real Kafka brokers, as a process.
 
-Goal. Unmodified ZooKeeper-mode brokers run under Kedge's controller: they register, are told what
-to lead and follow, ask for ISR changes, and leave in order. Kafka's own controller can take the
-role from Kedge and Kedge from it, at any moment, with nothing to convert: all state is in
-ZooKeeper, in Kafka's own form.
+Goal. Unmodified ZooKeeper-mode brokers run under Kedge's controller: they register, receive
+LeaderAndIsr requests, request ISR changes, and shut down in a controlled way. Kafka's own
+controller can take the role from Kedge and Kedge from it, at any moment, with nothing to convert:
+all state is in ZooKeeper, in Kafka's own form.
 
-    ZooKeeper ◀── store ──▶ loop ──▶ images ──▶ wire ──TCP──▶ brokers
+    ZooKeeper ◀── store ──▶ loop ──▶ caches ──▶ wire ──TCP──▶ brokers
                              ▲ ▲                                │
               admin requests │ │ AlterPartition, …              │ all other requests,
     clients ──TCP──▶ endpoint ─┴── brokers                      │ byte for byte
@@ -13,20 +13,22 @@ ZooKeeper, in Kafka's own form.
 
 Rules.
 
-- The node that Kedge listens at is listed among the live brokers that brokers and clients are told
-  of, so that they find it. It is in no other table, and nothing is ever placed on it.
-- Whatever a client may ask of any broker can be asked of this node too: what is not the
-  controller's is passed on to a broker.
-- What operators have set on the brokers is learned from them (`broker_settings`).
-- A client hears that something is done when every connected broker knows it (`images`).
-- The role is lost with the session. A process that lost it forgets everything and runs again.
+- The controller's node is listed among the live brokers in UpdateMetadata, so that brokers and
+  clients find it. It is in no other table, and no replica is ever placed on it.
+- Clients may send this node any request that a broker answers: what the controller does not answer
+  is passed on to a broker.
+- The settings that operators gave the brokers are read from a broker (`broker_settings`).
+- A change is answered when every connected broker has it (`node_cache`).
+- The loop's thread alone uses the controller's tables; all others read the view that it publishes.
+- The role is lost with the session. A process that lost it drops its state and becomes a candidate
+  again.
 
 Worked example: `kedge controller run --zookeeper 127.0.0.1:2181 --listen 127.0.0.1:9090`.
 
     /controller              {"version":2,"brokerid":1000,…}      claimed, epoch 1 → 2
-    broker 1 registers       UpdateMetadata: live 1 and 1000      so that it finds us
+    broker 1 registers       UpdateMetadata: live 1 and 1000      so that it finds the controller
     kafka-topics --create    Metadata from broker 1: the controller is 1000 at port 9090
-                             CreateTopics to 1000: written, elected, told, answered
+                             CreateTopics to 1000: written, leaders elected and sent, answered
 """
 
 from kedge.service.broker_settings import BrokerSettings, ask_broker

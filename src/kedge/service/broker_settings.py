@@ -1,8 +1,8 @@
-"""What brokers are set to, asked of one of them, so that an operator need not say it twice.
+"""The brokers' settings, read from one of them, so that an operator does not give them twice.
 
-A controller acts on settings that Kafka keeps with the brokers: how many partitions a topic has
-by default, whether topics may be deleted, how the internal topics are made, which protocol is
-spoken. Any broker tells them.
+A controller acts on settings that Kafka has in the brokers' files: the default number of
+partitions, whether topics may be deleted, the size of the internal topics, the inter-broker
+protocol. Any broker describes them.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from kedge.topics import AutoCreate, Defaults
 from kedge.topics.auto_create import InternalTopic
 
 _BROKER = 4
-_VERSION = 1  # of DescribeConfigs: the oldest that says where a value comes from
+_VERSION = 1  # of DescribeConfigs: the oldest with the source of a value
 _KEY = 32
 _TIMEOUT_S = 5.0
 
 
 def ask_broker(broker: BrokerId, at: Address) -> dict[str, str]:
-    """All settings of a broker that are not secret."""
+    """All settings of a broker that are not sensitive."""
     resource = DescribeConfigsRequest.DescribeConfigsResource(
         resource_type=_BROKER, resource_name=str(broker), configuration_keys=None
     )
@@ -50,15 +50,15 @@ def ask_broker(broker: BrokerId, at: Address) -> dict[str, str]:
 
 
 def _exchange(at: Address, payload: bytes) -> bytes:
-    with socket.create_connection(at, timeout=_TIMEOUT_S) as line:
-        line.sendall(framed(payload))
-        return _receive(line, frame_length(_receive(line, PREFIX_BYTES)))
+    with socket.create_connection(at, timeout=_TIMEOUT_S) as connection:
+        connection.sendall(framed(payload))
+        return _receive(connection, frame_length(_receive(connection, PREFIX_BYTES)))
 
 
-def _receive(line: socket.socket, size: int) -> bytes:
+def _receive(connection: socket.socket, size: int) -> bytes:
     found = bytearray()
     while len(found) < size:
-        some = line.recv(size - len(found))
+        some = connection.recv(size - len(found))
         if not some:
             raise ConnectionResetError("the broker closed the connection")
         found += some
@@ -67,58 +67,58 @@ def _receive(line: socket.socket, size: int) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class BrokerSettings:
-    """A broker's settings, read as far as a controller cares; what is missing is Kafka's own."""
+    """A broker's settings as a controller needs them; missing ones have Kafka's defaults."""
 
     values: Mapping[str, str]
 
-    def whole(self, name: str, default: int) -> int:
-        """A whole number."""
+    def integer(self, name: str, default: int) -> int:
+        """A setting that is an integer."""
         try:
             return int(self.values.get(name, default))
         except ValueError:
             return default
 
     def flag(self, name: str, *, default: bool) -> bool:
-        """A truth value."""
+        """A setting that is a boolean."""
         return self.values.get(name, str(default)).strip().lower() == "true"
 
     @property
     def protocol(self) -> Ibp | None:
-        """The inter-broker protocol version."""
+        """The inter-broker protocol version, if it can be read."""
         try:
             return Ibp.parse(self.values.get("inter.broker.protocol.version", ""))
         except KedgeError:
             return None
 
     def for_controller(self, now: Settings) -> Settings:
-        """The controller's settings; the protocol stays as it is."""
+        """The controller's settings; the protocol is not changed."""
         return replace(
             now,
             delete_topics=self.flag("delete.topic.enable", default=True),
             auto_rebalance=self.flag("auto.leader.rebalance.enable", default=True),
-            imbalance_percentage_max=self.whole("leader.imbalance.per.broker.percentage", 10),
-            imbalance_check_seconds=self.whole("leader.imbalance.check.interval.seconds", 300),
+            imbalance_percentage_max=self.integer("leader.imbalance.per.broker.percentage", 10),
+            imbalance_check_seconds=self.integer("leader.imbalance.check.interval.seconds", 300),
             unclean_elections=self.flag("unclean.leader.election.enable", default=False),
         )
 
     def for_clients(self) -> ClusterSettings:
-        """What clients notice."""
+        """The settings that requests of clients are answered by."""
         return ClusterSettings(
             defaults=Defaults(
-                self.whole("num.partitions", 1), self.whole("default.replication.factor", 1)
+                self.integer("num.partitions", 1), self.integer("default.replication.factor", 1)
             ),
             auto_create=AutoCreate(
                 self.flag("auto.create.topics.enable", default=True),
                 InternalTopic(
-                    self.whole("offsets.topic.num.partitions", 50),
-                    self.whole("offsets.topic.replication.factor", 3),
-                    self.whole("offsets.topic.segment.bytes", 104_857_600),
+                    self.integer("offsets.topic.num.partitions", 50),
+                    self.integer("offsets.topic.replication.factor", 3),
+                    self.integer("offsets.topic.segment.bytes", 104_857_600),
                 ),
                 InternalTopic(
-                    self.whole("transaction.state.log.num.partitions", 50),
-                    self.whole("transaction.state.log.replication.factor", 3),
-                    self.whole("transaction.state.log.segment.bytes", 104_857_600),
-                    self.whole("transaction.state.log.min.isr", 2),
+                    self.integer("transaction.state.log.num.partitions", 50),
+                    self.integer("transaction.state.log.replication.factor", 3),
+                    self.integer("transaction.state.log.segment.bytes", 104_857_600),
+                    self.integer("transaction.state.log.min.isr", 2),
                 ),
             ),
             deletion_enabled=self.flag("delete.topic.enable", default=True),

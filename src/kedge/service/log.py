@@ -1,4 +1,4 @@
-"""The structured log: one JSON object a line, for machines first and readable all the same."""
+"""The structured log of the controller process: one JSON object per line."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from typing import Any, TextIO, cast
 from kedge.model.printable import printable
 from kedge.runtime import LogEntry
 
-LISTED_MAX = 5  # partitions named in one entry; the rest is counted
+LISTED_MAX = 5  # items of a list in one entry; the rest is counted
 TEXT_MAX = 400  # characters of one text
 
 
 class JsonLines(logging.Handler):
-    """Writes the log of the program, and what the controller records, in one form."""
+    """Writes the program's log records and the controller's entries in one form."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         super().__init__()
         self._stream = stream or sys.stderr
 
     def emit(self, record: logging.LogRecord) -> None:
-        """One record of the program itself."""
+        """Write a record of the program."""
         fields: dict[str, Any] = {"where": record.name}
         if record.exc_info and record.exc_info[1] is not None:
             fields["error"] = repr(record.exc_info[1])
         self._write(record.levelname.lower(), record.getMessage(), fields)
 
     def sink(self, entry: LogEntry) -> None:
-        """One record of the controller."""
+        """Write an entry of the controller."""
         details = {name: shortened(value) for name, value in entry.details.items()}
         self._write(entry.severity, entry.what, {"event": entry.event, **details})
 
     def note(self, what: str, **details: Any) -> None:
-        """Something worth reading."""
+        """Write a message with details."""
         self._write("info", what, details)
 
     def _write(self, severity: str, what: str, fields: Mapping[str, Any]) -> None:
@@ -50,7 +50,7 @@ class JsonLines(logging.Handler):
 
 
 def shortened(value: Any) -> Any:
-    """A value for the log: long lists by their beginning and their length."""
+    """A value for the log: of a long list its first items and its length."""
     if not isinstance(value, list | tuple | set | frozenset):
         return value if isinstance(value, int | float | bool) else cut(str(value))
     every = cast("Collection[object]", value)
@@ -59,5 +59,5 @@ def shortened(value: Any) -> Any:
 
 
 def cut(text: str) -> str:
-    """A text for the log: the beginning of a long one."""
+    """A text for the log: of a long one its beginning and its length."""
     return text if len(text) <= TEXT_MAX else f"{text[:TEXT_MAX]}… ({len(text)} characters)"

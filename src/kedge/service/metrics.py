@@ -1,7 +1,7 @@
 """The controller's metrics for Prometheus at /metrics, and its health at /healthz.
 
-Health is 200 while the process does its work, as the active controller or as a standby that knows
-who is; 503 while it has no session with ZooKeeper or there is no controller at all.
+Health is 200 for the active controller, and for a standby that knows the active one; 503 without a
+session with ZooKeeper or without any active controller.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from prometheus_client.registry import Collector
 
 from kedge.brokers.wire import WireBrokers
 from kedge.brokers.wire_forms import Address
-from kedge.controller.context import Context
 from kedge.endpoint.server import Traffic
 from kedge.errors import InvalidRequest
 from kedge.runtime import Loop
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Measured(Protocol):
-    """What is looked at."""
+    """The parts of a controller process that have metrics."""
 
     @property
     def loop(self) -> Loop: ...
@@ -40,44 +39,44 @@ class Measured(Protocol):
 
 
 class ControllerCollector(Collector):
-    """Reads the counts at each scrape; nothing is stored twice."""
+    """Reads the counts at each scrape."""
 
     def __init__(self, service: Measured) -> None:
         self._service = service
 
     def collect(self) -> Iterable[Metric]:
-        """All families."""
+        """All metric families."""
         yield from self._state()
         yield from self._events()
         yield from self._brokers()
 
     def _state(self) -> Iterator[Metric]:
-        context = self._service.loop.context
+        view = self._service.loop.view
         gauges = {
-            "active": ("Whether this process holds the role", int(context.active)),
-            "epoch": ("The controller epoch", context.epoch),
-            "brokers": ("Registered brokers", len(context.registered)),
-            "topics": ("Topics", len(context.topics)),
-            "partitions": ("Partitions", len(context.assignments)),
-            "offline_partitions": ("Partitions without leader", context.offline_partition_count),
+            "active": ("Whether this process is the active controller", int(view.active)),
+            "epoch": ("The controller epoch", view.epoch),
+            "brokers": ("Registered brokers", len(view.registered)),
+            "topics": ("Topics", len(view.topics)),
+            "partitions": ("Partitions", view.partition_count),
+            "offline_partitions": ("Partitions without leader", view.offline_partition_count),
             "preferred_replica_imbalance": (
                 "Partitions whose leader is not the preferred one",
-                context.preferred_replica_imbalance_count,
+                view.preferred_replica_imbalance_count,
             ),
-            "reassigning_partitions": ("Partitions on the move", len(context.being_reassigned)),
-            "topics_to_delete": ("Topics queued for deletion", len(context.topics_to_be_deleted)),
+            "reassigning_partitions": ("Partitions being reassigned", view.reassigning_count),
+            "topics_to_delete": ("Topics queued for deletion", view.topics_to_delete_count),
             "under_replicated_partitions": (
                 "Partitions with fewer replicas in sync than assigned",
-                under_replicated(context),
+                view.under_replicated_count,
             ),
-            "event_queue_size": ("Events that wait", self._service.loop.queued),
+            "event_queue_size": ("Events in the queue", self._service.loop.queued),
             "zookeeper_connected": (
                 "Whether the session with ZooKeeper is usable",
                 int(self._service.loop.connected),
             ),
         }
-        for name, (words, value) in gauges.items():
-            yield GaugeMetricFamily(f"kedge_controller_{name}", words, value=value)
+        for name, (text, value) in gauges.items():
+            yield GaugeMetricFamily(f"kedge_controller_{name}", text, value=value)
 
     def _events(self) -> Iterator[Metric]:
         timings = dict(self._service.loop.metrics.events)
@@ -103,28 +102,13 @@ class ControllerCollector(Collector):
         )
         for broker, number in self._service.wire.outstanding().items():
             waiting.add_metric([str(broker)], number)
-        taken = CounterMetricFamily("kedge_endpoint_requests", "Requests taken", labels=label)
+        taken = CounterMetricFamily("kedge_endpoint_requests", "Requests answered", labels=label)
         for name, number in sorted(self._service.traffic.requests.items()):
             taken.add_metric([name], number)
         yield from (sent, waiting, taken)
         yield CounterMetricFamily(
             "kedge_broker_bytes_sent", "Bytes sent to brokers", value=traffic.bytes_sent
         )
-
-
-def under_replicated(context: Context) -> int:
-    """How many partitions have an ISR smaller than their replica list, those to be deleted aside.
-
-    Adding replicas of a move count only once they are in sync, as in Kafka's gauge.
-    """
-    # one copy: the loop goes on while this thread counts
-    leaderships, assignments = dict(context.leaderships), dict(context.assignments)
-    deleted = frozenset(context.topics_to_be_deleted)
-    return sum(
-        len(leadership.isr) < len(set(assignment.replicas) - set(assignment.adding))
-        for tp, assignment in assignments.items()
-        if tp.topic not in deleted and (leadership := leaderships.get(tp)) is not None
-    )
 
 
 class MetricsServer:
@@ -149,11 +133,11 @@ class MetricsServer:
 
     @property
     def port(self) -> int:
-        """The port that is listened at."""
+        """The port of the server."""
         return self._server.server_port
 
     def stop(self) -> None:
-        """Stop listening."""
+        """Stop the server."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -175,7 +159,7 @@ class _Quiet(WSGIRequestHandler):
     timeout = 10  # seconds for a request to arrive
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nothing."""
+        """Log nothing."""
 
 
 def _server_for(host: str) -> type[WSGIServer]:
@@ -188,22 +172,22 @@ def with_health(metrics: WSGIApplication, service: Measured) -> WSGIApplication:
     def app(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         if environ.get("PATH_INFO") != "/healthz":
             return metrics(environ, start_response)
-        healthy, words = health(service)
+        healthy, text = health(service)
         status = "200 OK" if healthy else "503 Service Unavailable"
         start_response(status, [("Content-Type", "text/plain; charset=utf-8")])
-        return [f"{words}\n".encode()]
+        return [f"{text}\n".encode()]
 
     return app
 
 
 def health(service: Measured) -> tuple[bool, str]:
-    """Whether the process does its work, and what that is."""
+    """Whether the process is healthy, and its role in words."""
     loop = service.loop
-    context = loop.context
+    view = loop.view
     if not loop.connected:
         return False, "no session with ZooKeeper"
-    if context.active:
-        return True, f"active: controller epoch {context.epoch}"
-    if context.active_controller is None:
+    if view.active:
+        return True, f"active: controller epoch {view.epoch}"
+    if view.active_controller is None:
         return False, "standby: there is no controller"
-    return True, f"standby: controller is node {context.active_controller}"
+    return True, f"standby: controller is node {view.active_controller}"

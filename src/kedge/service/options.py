@@ -1,4 +1,4 @@
-"""What an operator says when starting a controller."""
+"""Options of a controller process, and how they are parsed."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from kedge.model import BrokerId
 
 ID = BrokerId(1000)
 OLDEST_IBP = Ibp((2, 6), 0)
+_OLDEST_TEXT = "2.6"
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How a controller runs.
+    """Options of one controller process.
 
     `take_over` takes the role from any broker that holds it, now and later; without it the
-    controller waits until the role is vacant. `protocol` None asks the brokers.
+    controller waits until the role is vacant. Without `protocol` the brokers' own is used.
     """
 
     zookeeper: str
@@ -41,11 +42,15 @@ def parse_address(text: str) -> Address:
 
 
 def parse_protocol(text: str) -> Ibp:
-    """An inter-broker protocol version that Kedge can speak to brokers."""
-    found = Ibp.parse(text)
-    if found < OLDEST_IBP:
+    """An inter-broker protocol version that Kedge can write."""
+    return supported_protocol(Ibp.parse(text))
+
+
+def supported_protocol(protocol: Ibp) -> Ibp:
+    """The given version; raises InvalidConfiguration for one that Kedge cannot write."""
+    if protocol < OLDEST_IBP:
         raise InvalidConfiguration(
-            f"inter-broker protocol {text} is older than {OLDEST_IBP.release[0]}.6",
+            f"inter-broker protocol {protocol} is older than {_OLDEST_TEXT}",
             hint="raise inter.broker.protocol.version on the brokers first",
         )
-    return found
+    return protocol

@@ -1,4 +1,4 @@
-"""The controller as it runs: its parts, put together, started and stopped in the right order."""
+"""The controller process: its parts are connected, started and stopped in the right order."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from collections.abc import Callable, Sequence
 from kedge.brokers.wire import WireBrokers
 from kedge.brokers.wire_forms import Address, address_of
 from kedge.controller.settings import Settings
-from kedge.endpoint import ClusterSettings, Endpoint, EndpointThread
+from kedge.endpoint import Endpoint, EndpointThread
+from kedge.endpoint.broker_requests import BrokerRequests
 from kedge.endpoint.controller_node import ControllerNode
-from kedge.endpoint.dispatch import Answering, Dispatcher
-from kedge.endpoint.from_brokers import FromBrokers
+from kedge.endpoint.dispatch import Dispatcher, Node
 from kedge.endpoint.relay import Relay
 from kedge.endpoint.server import Traffic
 from kedge.model import BrokerId
 from kedge.runtime import LogEntry, Loop, LoopThread, Sink, prepare
 from kedge.service.broker_settings import BrokerSettings
 from kedge.service.clients import Clients
-from kedge.service.images import NodeImages
+from kedge.service.housekeeping import Housekeeping, ask_any_broker
 from kedge.service.metrics import MetricsServer
-from kedge.service.options import Options
-from kedge.service.steward import Steward, ask_anybody
+from kedge.service.node_cache import NodeMetadataCaches
+from kedge.service.options import Options, supported_protocol
 from kedge.store.zookeeper import ZooKeeperStore
 
 Clock = Callable[[], int]
@@ -46,7 +46,7 @@ class ControllerService:
         self._stopping = threading.Event()
         self._stack = contextlib.ExitStack()
 
-    # ---- beginning and end ----------------------------------------------------------------------
+    # ---- start and stop -------------------------------------------------------------------------
 
     def __enter__(self) -> ControllerService:
         self.start()
@@ -56,7 +56,7 @@ class ControllerService:
         self.stop()
 
     def start(self) -> None:
-        """Listen, then run for the role."""
+        """Listen, then become a candidate for the controller role."""
         try:
             self._start()
         except BaseException:
@@ -64,26 +64,26 @@ class ControllerService:
             raise
 
     def stop(self) -> None:
-        """Give the role up and end everything; what was started last ends first."""
+        """Give the role up and stop all parts, the last one first."""
         self._stopping.set()
         self._stack.close()
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """Wait until the process is to stop; whether it is."""
+        """Wait until the process is to stop; whether it is to."""
         return self._stopping.wait(timeout_s)
 
-    def ask_to_stop(self) -> None:
-        """Let `wait` return. From anywhere, a signal handler too."""
+    def request_stop(self) -> None:
+        """Let `wait` return. From any thread or signal handler."""
         self._stopping.set()
 
     @property
     def active(self) -> bool:
-        """Whether this process holds the role."""
-        return self.loop.context.active
+        """Whether this process is the active controller."""
+        return self.loop.view.active
 
     @property
     def traffic(self) -> Traffic:
-        """What went through the port."""
+        """Counts of the port's connections and requests."""
         return self._endpoint.endpoint.traffic
 
     # ---- the parts ------------------------------------------------------------------------------
@@ -92,14 +92,15 @@ class ControllerService:
         options = self.options
         admin = self._session()
         prepare(admin)
-        known = ask_anybody(admin, options.listener, but=options.id)
+        known = ask_any_broker(admin, options.listener, excluding=options.id)
         self.wire = WireBrokers(node=options.id, listener=options.listener)
         self._stack.callback(self.wire.close)
-        self.images = NodeImages(self.wire, options.id)
+        self.caches = NodeMetadataCaches(self.wire, options.id)
         self.loop = self._make_loop(known)
-        self.clients = Clients(options.id, self._session(), self.images, self.loop)
+        self.clients = Clients(options.id, self._session(), self.caches, self.loop)
         self._stack.callback(self.clients.close)
-        self.clients.adopt(known.for_clients() if known else ClusterSettings())
+        if known is not None:
+            self.clients.adopt(known.for_clients())
         self.at = self._listen()
         self.wire.translator.at = self.at
         if options.metrics is not None:
@@ -108,9 +109,9 @@ class ControllerService:
         controller = LoopThread(self.loop)
         controller.start()
         self._stack.callback(controller.stop)
-        steward = Steward(self, admin, known, self._log)
-        steward.start()
-        self._stack.callback(steward.stop)
+        housekeeping = Housekeeping(self, admin, known, self._log)
+        housekeeping.start()
+        self._stack.callback(housekeeping.stop)
 
     def _session(self) -> ZooKeeperStore:
         options = self.options
@@ -122,35 +123,31 @@ class ControllerService:
 
     def _make_loop(self, known: BrokerSettings | None) -> Loop:
         options = self.options
-        protocol = options.protocol or (known.protocol if known else None) or Settings().ibp
-        settings = Settings(ibp=protocol, take_over=options.take_over)
+        settings = initial_settings(options, known)
         return Loop(
             options.id,
             self._session(),
-            self.images,
+            self.caches,
             now_ms=steady_wall_clock(),
-            settings=known.for_controller(settings) if known else settings,
+            settings=settings,
             log=self._log,
         )
 
     def _listen(self) -> Address:
-        """Open the port; where it came to be."""
+        """Open the port; the address that was bound."""
         options = self.options
-        self._endpoint = EndpointThread(
-            lambda: Endpoint(self.clients.backend, through=self._through)
-        )
+        self._endpoint = EndpointThread(lambda: Endpoint(self.clients.backend, wrap=self._wrap))
         self._endpoint.start()
         self._stack.callback(self._endpoint.stop)
         self._stack.callback(lambda: self._endpoint.run(self._node.close()))
         port = self._endpoint.open(options.id, options.listen.host, options.listen.port)
         return Address(options.listen.host, port)
 
-    def _through(self, node: BrokerId, _own: Dispatcher) -> Answering:
+    def _wrap(self, node: BrokerId, _own: Dispatcher) -> Node:
         def count(name: str) -> None:
             self.traffic.requests[name] += 1
 
-        names = self.loop.context
-        brokers = FromBrokers(self.loop, lambda topic_id: names.topic_names.get(topic_id))
+        brokers = BrokerRequests(self.loop)
         relay = Relay(self.broker_addresses)
         self._node = ControllerNode(
             node, self.clients, brokers, relay, worker=self.clients.worker, count=count
@@ -158,13 +155,21 @@ class ControllerService:
         return self._node
 
     def broker_addresses(self) -> Sequence[Address]:
-        """Where brokers can be reached, as the controller knows them now."""
-        known = list(self.loop.context.registered.values())
+        """The addresses of the registered brokers."""
+        known = self.loop.view.registered.values()
         found = (address_of(each.broker, self.options.listener) for each in known)
         return [at for at in found if at is not None]
 
 
+def initial_settings(options: Options, known: BrokerSettings | None) -> Settings:
+    """The settings that a controller starts with: the operator's protocol, or the brokers', or the
+    newest. Raises InvalidConfiguration for a protocol that is too old to be spoken."""
+    protocol = options.protocol or (known.protocol if known else None) or Settings().ibp
+    settings = Settings(ibp=supported_protocol(protocol), take_over=options.take_over)
+    return known.for_controller(settings) if known else settings
+
+
 def steady_wall_clock() -> Clock:
-    """Milliseconds since 1970 that never go back, whatever is done to the machine's clock."""
+    """Milliseconds since 1970 that never decrease, even if the machine's clock is set back."""
     offset_ms = int(time.time() * 1000) - int(time.monotonic() * 1000)
     return lambda: int(time.monotonic() * 1000) + offset_ms

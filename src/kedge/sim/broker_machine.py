@@ -21,10 +21,10 @@ from kedge.store.port import (
     Created,
     GetData,
     Node,
-    Notice,
     Session,
     SessionChanged,
     SetData,
+    StoreEvent,
     Written,
 )
 from kedge.store.znodes import (
@@ -158,7 +158,7 @@ class BrokerMachine:
         else:
             self.cluster.clock.after(REGISTER_RETRY_MS, lambda: self._register(process))
 
-    def _on_notice(self, process: SimulatedBroker, notice: Notice) -> None:
+    def _on_notice(self, process: SimulatedBroker, notice: StoreEvent) -> None:
         if notice == SessionChanged(Session.EXPIRED) and self.process is process:
             self.cluster.clock.after(REGISTER_RETRY_MS, lambda: self._renew(process))
 

@@ -29,7 +29,7 @@ from kedge.brokers.log import ReplicaLog
 from kedge.errors import InvariantViolated
 from kedge.model import BrokerId, Leadership, ReplicaAssignment, TopicPartition
 from kedge.model.broker_requests import BrokerRequest
-from kedge.model.leadership import NO_LEADER
+from kedge.model.partition import NO_LEADER
 from kedge.sim.cluster_metadata import MetadataObserver
 from kedge.sim.expectations import Expectations
 from kedge.store.tree import Kind, Transaction

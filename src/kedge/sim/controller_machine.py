@@ -22,8 +22,7 @@ from kedge.sim.mutations import MUTATIONS
 from kedge.sim.rng import SeededRng
 from kedge.sim.simulated_cluster import ObservedReply
 from kedge.store.memory import MemoryStore
-from kedge.store.port import Answer, Listener, Notice, Request, Session, SessionChanged
-from kedge.topics import new_topic_id
+from kedge.store.port import Answer, Listener, Request, Session, SessionChanged, StoreEvent
 
 if TYPE_CHECKING:
     from kedge.sim.checked_cluster import CheckedCluster
@@ -219,14 +218,14 @@ class SimulatedLoop(Loop):
             SimulatedLinks(cluster, machine.id, machine.node),
             now_ms=lambda: cluster.clock.now_ms + machine.skew_ms,
             settings=cluster.settings,
-            new_topic_id=lambda: new_topic_id(machine.ids.bytes),
+            draw_bytes=machine.ids.bytes,
         )
 
     def put(self, event: e.Event, replied: Replied | None = None) -> None:
         super().put(event, replied)
         self.machine.schedule()
 
-    def hear(self, notice: Notice) -> None:
+    def hear(self, notice: StoreEvent) -> None:
         super().hear(notice)
         if isinstance(notice, SessionChanged):
             self.is_connected = notice.state is not Session.SUSPENDED

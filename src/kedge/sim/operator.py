@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kedge.errors import KedgeError
 from kedge.model import BrokerId, TopicPartition
 from kedge.sim.rng import SeededRng
-from kedge.store.port import Create, GetData, Node, Request, SetData
+from kedge.store.port import Answer, GetData, Node, Request
 from kedge.store.znodes import (
     DEFAULT_ENTITY,
-    NEW_CONFIG_CHANGE,
     REASSIGN_PARTITIONS,
-    config_path,
     decode_reassignments,
-    encode_config,
-    encode_config_change,
 )
+from kedge.topic_changes import change_configs
 from kedge.topics import Alteration, ClusterView, Op, judge_alter
 
 if TYPE_CHECKING:
@@ -62,13 +59,17 @@ class Operator:
 
     def write(self, *requests: Request) -> None:
         """Write to the store; the first error is raised."""
-        for answer in self.cluster.batch(OPERATOR, self.store, list(requests)):
+        for answer in self.batch(requests):
             if isinstance(answer, KedgeError):
                 raise answer
 
+    def batch(self, requests: Sequence[Request]) -> list[Answer]:
+        """Send requests to the store as the operator."""
+        return self.cluster.batch(OPERATOR, self.store, requests)
+
     def plan(self) -> dict[TopicPartition, tuple[BrokerId, ...]]:
         """The moves in `/admin/reassign_partitions`."""
-        answer = self.cluster.batch(OPERATOR, self.store, [GetData(REASSIGN_PARTITIONS)])[0]
+        answer = self.batch([GetData(REASSIGN_PARTITIONS)])[0]
         return decode_reassignments(answer.data) if isinstance(answer, Node) else {}
 
     # ---- configs ----
@@ -91,9 +92,4 @@ class Operator:
 
     def configure(self, entity: str, settings: Mapping[str, str]) -> None:
         """Store configs, then create the change notification."""
-        path, data = config_path(entity), encode_config(settings)
-        known = path in self.cluster.metadata.configs
-        self.write(
-            SetData(path, data) if known else Create(path, data),
-            Create(NEW_CONFIG_CHANGE, encode_config_change(entity), sequential=True),
-        )
+        change_configs(self.batch, entity, settings)

@@ -2,27 +2,12 @@
 
 from __future__ import annotations
 
-from kedge.model import ReplicaAssignment
+from kedge.errors import KedgeError
 from kedge.sim.operator import Operator
-from kedge.store.port import Create, SetData
-from kedge.store.znodes import (
-    NEW_CONFIG_CHANGE,
-    TopicAssignment,
-    delete_topic_path,
-    encode_config,
-    encode_topic,
-    topic_config_path,
-    topic_path,
-)
-from kedge.topics import (
-    CreateRequest,
-    DeleteRequest,
-    ExpandRequest,
-    judge_create,
-    judge_delete,
-    judge_expand,
-    new_topic_id,
-)
+from kedge.store.port import Create
+from kedge.store.znodes import NEW_CONFIG_CHANGE
+from kedge.topic_changes import TopicChanges
+from kedge.topics import CreateRequest, DeleteRequest, ExpandRequest, new_topic_id
 
 UNCLEAN = "unclean.leader.election.enable"
 
@@ -33,6 +18,9 @@ class TopicOperations:
     def __init__(self, operator: Operator) -> None:
         self.operator, self.cluster, self.rng = operator, operator.cluster, operator.rng
         self._created = 0
+        self._changes = TopicChanges(
+            operator.batch, lambda _: operator.view(), draw=operator.rng.draw, new_id=self._topic_id
+        )
 
     def create(self) -> None:
         """Create a topic; sometimes with the name of a deleted one."""
@@ -54,17 +42,10 @@ class TopicOperations:
     def create_topic(self, request: CreateRequest) -> None:
         """Check a request and write its outcome."""
         cluster, name = self.cluster, request.name
-        made = judge_create(request, self.operator.view(), draw=self.rng.draw)
-        topic = TopicAssignment(
-            {number: ReplicaAssignment(ids) for number, ids in made.assignment.items()},
-            self._topic_id(),
-        )
-        path, config = topic_config_path(name), encode_config(made.configs)
-        known = path in cluster.metadata.configs
-        self.operator.write(
-            SetData(path, config) if known else Create(path, config),
-            Create(topic_path(name), encode_topic(topic)),
-        )
+        (written,) = self._changes.create([request])
+        if isinstance(written, KedgeError):
+            raise written
+        made = written.topic
         if made.configs.get(UNCLEAN) == "true":
             cluster.checkers.exempt_topic(name)
         cluster.checkers.expectations.created(name, made.assignment, self.operator.plan())
@@ -89,15 +70,14 @@ class TopicOperations:
         if name is None or len(self.cluster.metadata.topics[name].partitions) >= 4:
             return
         now = self.cluster.metadata.topics[name]
-        total = len(now.partitions) + 1
-        added = judge_expand(ExpandRequest(name, total), self.operator.view()).added
-        grown = {
-            **now.partitions,
-            **{number: ReplicaAssignment(ids) for number, ids in added.items()},
+        (after,) = self._changes.expand([ExpandRequest(name, len(now.partitions) + 1)])
+        if isinstance(after, KedgeError):
+            raise after
+        added = {
+            number: assignment.replicas
+            for number, assignment in after.partitions.items()
+            if number not in now.partitions
         }
-        self.operator.write(
-            SetData(topic_path(name), encode_topic(TopicAssignment(grown, now.topic_id)))
-        )
         self.cluster.checkers.expectations.created(name, added, self.operator.plan())
 
     def configure(self) -> None:
@@ -135,7 +115,8 @@ class TopicOperations:
 
     def delete(self, name: str) -> None:
         """Request the deletion of a topic."""
-        judge_delete(DeleteRequest(name), self.operator.view())
-        self.operator.write(Create(delete_topic_path(name)))
+        (marked,) = self._changes.delete([DeleteRequest(name)])
+        if isinstance(marked, KedgeError):
+            raise marked
         self.cluster.checkers.exempt_topic(name)
         self.cluster.checkers.expectations.deletion_requested(name)

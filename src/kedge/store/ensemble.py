@@ -1,7 +1,7 @@
-"""What an ensemble of ZooKeeper servers is, in memory: one tree, its sessions and its watches.
+"""An ensemble of ZooKeeper servers in memory: one tree, its sessions and its watches.
 
-Requests are carried out in order under one lock. What they changed is written to the journal, if
-there is one, before anybody hears of it; then the notices go out, in the order of the commits.
+Requests are executed in sequence under one lock. Changes are written to the journal, if there is
+one, before any session can see them; then events are delivered, in commit sequence.
 """
 
 from __future__ import annotations
@@ -26,54 +26,54 @@ from kedge.store.port import (
     GetChildren,
     GetData,
     Multi,
-    Notice,
     Presence,
     Refused,
     Request,
     SetData,
+    StoreEvent,
     Write,
 )
-from kedge.store.requests import PACKET_BYTES_MAX, check_requests
-from kedge.store.tree import Transaction, Tree, missing
-from kedge.store.watches import WatchTable
+from kedge.store.request_checks import PACKET_BYTES_MAX, check_requests
+from kedge.store.tree import Transaction, Tree, node_missing
+from kedge.store.watch_table import WatchTable
 
 
-class Attached(Protocol):
-    """A store with a session here."""
+class AttachedStore(Protocol):
+    """A store that has a session with the ensemble."""
 
-    def hear(self, delivery: Delivery) -> None: ...
+    def receive(self, delivery: Delivery) -> None: ...
 
     def close(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """A notice on its way to a store; call it to hand the notice over."""
+    """An event on its way to a store; call it to deliver the event."""
 
-    store: Attached
+    store: AttachedStore
     session: int
-    notice: Notice
+    event: StoreEvent
 
     def __call__(self) -> None:
-        self.store.hear(self)
+        self.store.receive(self)
 
 
 Deliver = Callable[[Delivery], None]
 
 
-def at_once(delivery: Delivery) -> None:
-    """Deliver without delay."""
+def deliver_immediately(delivery: Delivery) -> None:
+    """Deliver an event without delay."""
     delivery()
 
 
 class MemoryEnsemble:
-    """The shared tree with its sessions and watches. Safe to use from several threads."""
+    """The shared tree with its sessions and watches; thread-safe."""
 
     def __init__(
         self,
         *,
         journal: Journal | None = None,
-        deliver: Deliver = at_once,
+        deliver: Deliver = deliver_immediately,
         bytes_max: int = PACKET_BYTES_MAX,
     ) -> None:
         self.tree = Tree() if journal is None else journal.tree
@@ -81,21 +81,21 @@ class MemoryEnsemble:
         self._journal = journal
         self._deliver = deliver
         self._watches = WatchTable()
-        self._stores: dict[int, Attached] = {}
+        self._stores: dict[int, AttachedStore] = {}
         self._sessions_begun = 0
         self._unwritten: list[Transaction] = []
-        self._due: deque[Delivery] = deque()
-        self._failure = ""
-        # re-entrant: a listener or a delivery may ask the ensemble something
+        self._undelivered: deque[Delivery] = deque()
+        self._journal_failure = ""
+        # re-entrant: a listener or a delivery may call the ensemble
         self._lock = threading.RLock()
-        self._carry_out: dict[type, Callable[[Any, int], Answer]] = {
+        self._handlers: dict[type, Callable[[Any, int], Answer]] = {
             **dict.fromkeys((Create, SetData, Delete, Check), self._write),
             Multi: self._multi,
             GetData: self._get_data,
             GetChildren: self._get_children,
             Exists: self._exists,
         }
-        self._bury_old_sessions()
+        self._end_recovered_sessions()
 
     def close(self) -> None:
         """End every session and close the journal."""
@@ -104,53 +104,53 @@ class MemoryEnsemble:
         if self._journal is not None:
             self._journal.close()
 
-    def failure(self) -> str:
-        """Why nothing can be written now, after another attempt; empty while all is well."""
-        if self._failure and self._lock.acquire(blocking=False):
+    def journal_failure(self) -> str:
+        """Retry a failed journal write and return why it still fails; empty if it does not."""
+        if self._journal_failure and self._lock.acquire(blocking=False):
             try:
-                self._mend()
+                self._retry_journal()
             except StoreUnavailable:
                 pass
             finally:
                 self._lock.release()
-        return self._failure
+        return self._journal_failure
 
     # ---- for the sessions ----
 
-    def begin_session(self, store: Attached) -> int:
-        """A new session's number."""
+    def begin_session(self, store: AttachedStore) -> int:
+        """Return the number of a new session."""
         with self._lock:
             self._sessions_begun += 1
             self._stores[self._sessions_begun] = store
             return self._sessions_begun
 
     def end_session(self, session: int) -> None:
-        """Drop a session's watches and delete its ephemeral nodes; others are told."""
+        """Remove a session's watches and delete its ephemeral nodes; other watches fire."""
         with self._lock:
             if self._stores.pop(session, None) is None:
                 return
             self._watches.drop(session)
             if session in self.tree.ephemerals:
                 self._commit(self.tree.end_session(session))
-            # what cannot be written down now is, before the next request is carried out
+            # a failed journal write is retried before the next request is executed
             with contextlib.suppress(StoreUnavailable):
-                self._finish()
+                self._flush()
 
     def batch(self, session: int, requests: Sequence[Request]) -> list[Answer]:
-        """Carry requests out for a session, write them down, then tell who watches."""
+        """Execute requests of a session, write them to the journal, then deliver events."""
         with self._lock:
-            self._mend()
+            self._retry_journal()
             check_requests(requests, known=self.tree.nodes, bytes_max=self.bytes_max)
-            carry_out = self._carry_out
-            answers = [carry_out[type(request)](request, session) for request in requests]
-            self._finish()
+            handlers = self._handlers
+            answers = [handlers[type(request)](request, session) for request in requests]
+            self._flush()
             return answers
 
-    def tell(self, store: Attached, session: int, notice: Notice) -> None:
-        """Put a notice on its way, behind those that are due."""
+    def notify(self, store: AttachedStore, session: int, event: StoreEvent) -> None:
+        """Queue an event behind the undelivered ones, and deliver them."""
         with self._lock:
-            self._due.append(Delivery(store, session, notice))
-            self._hand_over()
+            self._undelivered.append(Delivery(store, session, event))
+            self._deliver_due()
 
     # ---- one request each ----
 
@@ -173,26 +173,26 @@ class MemoryEnsemble:
     def _get_data(self, request: GetData, session: int) -> Answer:
         node = self.tree.nodes.get(request.path)
         if node is None:
-            return missing(request.path)
+            return node_missing(request.path)
         if request.watch:
-            self._watches.leave(session, request.path, on_children=False)
+            self._watches.add(session, request.path, on_children=False)
         return node.answer or node.read()
 
     def _get_children(self, request: GetChildren, session: int) -> Answer:
         node = self.tree.nodes.get(request.path)
         if node is None:
-            return missing(request.path)
+            return node_missing(request.path)
         if request.watch:
-            self._watches.leave(session, request.path, on_children=True)
+            self._watches.add(session, request.path, on_children=True)
         return Children(tuple(sorted(node.children or ())))
 
     def _exists(self, request: Exists, session: int) -> Answer:
         node = self.tree.nodes.get(request.path)
         if request.watch:
-            self._watches.leave(session, request.path, on_children=False)
+            self._watches.add(session, request.path, on_children=False)
         return Presence(None if node is None else node.read().stat)
 
-    # ---- after the fact ----
+    # ---- commit ----
 
     def _commit(self, transaction: Transaction) -> None:
         if not transaction.applied:
@@ -201,37 +201,42 @@ class MemoryEnsemble:
             self._unwritten.append(transaction)
         for applied in transaction.applied:
             for session, fired in self._watches.fire(applied):
-                self._due.append(Delivery(self._stores[session], session, fired))
+                self._undelivered.append(Delivery(self._stores[session], session, fired))
 
-    def _finish(self) -> None:
-        """Make what was committed last, then let it be known: never the other way round."""
+    def _flush(self) -> None:
+        """Write committed transactions to the journal, and only then deliver their events."""
         if self._journal is not None and self._unwritten:
             try:
                 self._journal.append(self._unwritten)
             except OSError as error:
-                self._failure = f"the journal cannot be written: {error.strerror or error}"
+                self._journal_failure = f"the journal cannot be written: {error.strerror or error}"
                 raise self._unavailable() from error
-            self._failure = ""
+            self._journal_failure = ""
             self._unwritten.clear()
             self._journal.maybe_compact(self.tree)
-        self._hand_over()
+        self._deliver_due()
 
-    def _mend(self) -> None:
-        """After a journal that could not be written: the tree is ahead of it, and nobody may see
-        what the tree holds before the journal holds it too."""
-        if self._failure:
-            self._finish()
+    def _retry_journal(self) -> None:
+        """Write what an earlier, failed journal write has left out.
+
+        The tree is ahead of the journal then, and no session may see changes that are not in the
+        journal.
+        """
+        if self._journal_failure:
+            self._flush()
 
     def _unavailable(self) -> StoreUnavailable:
-        return StoreUnavailable(self._failure, hint="make room on its disk; it goes on by itself")
+        return StoreUnavailable(
+            self._journal_failure, hint="free space on its disk; writes then resume"
+        )
 
-    def _hand_over(self) -> None:
-        while self._due:
-            self._deliver(self._due.popleft())
+    def _deliver_due(self) -> None:
+        while self._undelivered:
+            self._deliver(self._undelivered.popleft())
 
-    def _bury_old_sessions(self) -> None:
-        """Sessions do not outlive the process: what they owned goes in ordinary transactions."""
+    def _end_recovered_sessions(self) -> None:
+        """Delete ephemeral nodes of sessions from before a restart, in ordinary transactions."""
         for owner in sorted(self.tree.ephemerals):
             self._sessions_begun = max(self._sessions_begun, owner)
             self._commit(self.tree.end_session(owner))
-        self._finish()
+        self._flush()

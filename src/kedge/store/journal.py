@@ -1,18 +1,18 @@
-"""A journal on disk for the tree in memory: a lab that survives restarts, and kill -9.
+"""The journal on disk of the tree in memory, for a lab that survives restarts and kill -9.
 
-Every batch's transactions are appended in one write. A record is framed by its length, the
-checksum of its payload and a checksum of those two, so that each kind of damage can be told:
+The transactions of a batch are appended in one write. A record is framed by its length, the
+checksum of its payload and a checksum of those two, so that kinds of damage can be distinguished:
 
-    the file ends within a record        the write was cut off: dropped, `dropped_bytes` says so
+    the file ends within a record        a write was cut off: dropped, counted in `dropped_bytes`
     the last record's payload is wrong   the same, on a file system that grew the file first
-    anything wrong further inside        JournalDamaged, with the place; nothing is repaired
+    anything wrong further inside        JournalDamaged, with the position; nothing is repaired
 
 A journal that has grown to several times its snapshot is compacted: the tree is written to a new
-file, which is synced and renamed over the old one, so that there is always one whole journal.
+file, which is synced and renamed over the old one, so that there is always one complete journal.
 
-`fsync` says what a loss of power may cost: nothing (`always`), the batches of the last interval
-(`interval`; a quiet journal is synced at its next write or its close), or whatever the system had
-not written yet (`never`). The death of the process alone costs nothing with any of them.
+`fsync` determines what a power failure may lose: nothing (`always`), the batches of the last
+interval (`interval`; an idle journal is synced at its next write or its close), or everything that
+the system had not written yet (`never`). A crash of the process alone loses nothing.
 """
 
 from __future__ import annotations
@@ -29,19 +29,24 @@ from pathlib import Path
 from typing import Literal
 
 from kedge.errors import InvalidRequest, JournalDamaged, StoreUnavailable
-from kedge.store.records import Unreadable, apply_record, encode_snapshot, encode_transaction
+from kedge.store.journal_records import (
+    UnreadableRecord,
+    apply_record,
+    encode_snapshot,
+    encode_transaction,
+)
 from kedge.store.tree import Transaction, Tree
 
 Fsync = Literal["always", "interval", "never"]
 
 MAGIC = b"kedge journal 1\n"
-_COMPACT_AGAIN = 1.25  # growth after which a compaction that failed is tried again
+_COMPACT_RETRY_GROWTH = 1.25  # growth after which a failed compaction is retried
 _LENGTH_AND_SUM = struct.Struct(">II")
 _HEAD = struct.Struct(">III")
 
 
 class Journal:
-    """An open journal, locked against other processes. `tree` is what it holds."""
+    """An open journal, locked against other processes. `tree` is its content."""
 
     def __init__(
         self,
@@ -61,8 +66,8 @@ class Journal:
         self._interval_s = interval_s
         self._compact_bytes_min = compact_bytes_min
         self._compact_growth = compact_growth
-        self._compact_again_bytes = 0
-        self._torn_bytes = 0  # of an append that did not end well
+        self._compact_retry_bytes = 0
+        self._torn_bytes = 0  # of an append that failed
         self._synced_at = time.monotonic()
         self._lock = _lock(path)
         self._file = -1
@@ -74,16 +79,16 @@ class Journal:
 
     @property
     def size_bytes(self) -> int:
-        """How long the journal is now."""
+        """The current length of the journal."""
         return self._size
 
     def append(self, transactions: Sequence[Transaction]) -> None:
-        """Write transactions down, as one write, and sync as the policy says.
+        """Append transactions in one write, and sync as `fsync` requires.
 
-        Raises OSError, and then none of them is in the journal: what was written of them before
-        the disk was full is taken back, at the latest by the next attempt.
+        Raises OSError, and then none of them is in the journal: a partial write is truncated, at
+        the latest by the next attempt.
         """
-        self._take_back()
+        self._truncate_torn_write()
         chunk = memoryview(b"".join(_framed(encode_transaction(each)) for each in transactions))
         try:
             while chunk:
@@ -93,48 +98,51 @@ class Journal:
             self._maybe_sync()
         except OSError:
             with contextlib.suppress(OSError):
-                self._take_back()
+                self._truncate_torn_write()
             raise
         self._size += self._torn_bytes
         self._torn_bytes = 0
 
-    def _take_back(self) -> None:
-        """Remove what a write that failed has left, so that the next begins after a record."""
+    def _truncate_torn_write(self) -> None:
+        """Remove the bytes of a failed write, so that the next one begins after a record."""
         if self._torn_bytes:
             os.ftruncate(self._file, self._size)
             self._torn_bytes = 0
 
     def maybe_compact(self, tree: Tree) -> None:
-        """Compact when the journal has outgrown its snapshot by far. Without room for a second
-        file the journal stays as it is, and the next attempt is made when it has grown again."""
+        """Compact when the journal is several times as large as its snapshot.
+
+        If the disk has no room for a second file, the journal stays as it is, and the next attempt
+        is made when it has grown again.
+        """
         due = max(self._compact_bytes_min, self._compact_growth * self._snapshot_bytes)
-        if self._size > max(due, self._compact_again_bytes):
+        if self._size > max(due, self._compact_retry_bytes):
             try:
                 self.compact(tree)
             except OSError:
-                self._compact_again_bytes = int(self._size * _COMPACT_AGAIN)
+                self._compact_retry_bytes = int(self._size * _COMPACT_RETRY_GROWTH)
 
     def compact(self, tree: Tree) -> None:
         """Replace the journal by a snapshot of the tree."""
-        fresh = _new_path(self.path)
-        fresh.unlink(missing_ok=True)
-        file = _open_own(fresh, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND)
+        new_path = _compaction_path(self.path)
+        new_path.unlink(missing_ok=True)
+        file = _open_private(new_path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND)
         try:
             size = _write_snapshot(file, tree)
             os.fsync(file)
-            os.rename(fresh, self.path)
+            os.rename(new_path, self.path)
         except BaseException:
             os.close(file)
-            fresh.unlink(missing_ok=True)
+            new_path.unlink(missing_ok=True)
             raise
         os.close(self._file)
         self._file = file
         self._size = self._snapshot_bytes = size
-        self._compact_again_bytes = 0
-        _sync_directory(self.path)
+        self._compact_retry_bytes = 0
+        _fsync_directory(self.path)
 
     def close(self) -> None:
-        """Sync and let go. Closing twice is fine."""
+        """Sync and release the file. Closing twice is allowed."""
         if self._file >= 0:
             if self._fsync != "never":
                 os.fsync(self._file)
@@ -145,9 +153,9 @@ class Journal:
             self._lock = -1
 
     def _open(self) -> int:
-        _new_path(self.path).unlink(missing_ok=True)  # of a compaction that was cut off
+        _compaction_path(self.path).unlink(missing_ok=True)  # of an interrupted compaction
         self._snapshot_bytes = 0
-        file = _open_own(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
+        file = _open_private(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
         try:
             if not stat.S_ISREG(os.fstat(file).st_mode):
                 raise JournalDamaged(f"{self.path} is not a regular file", hint="remove it")
@@ -160,7 +168,7 @@ class Journal:
             if not end:
                 _write_all(file, MAGIC)
                 self._size = len(MAGIC)
-                _sync_directory(self.path)
+                _fsync_directory(self.path)
         except BaseException:
             os.close(file)
             raise
@@ -181,7 +189,7 @@ def _framed(payload: bytes) -> bytes:
 
 
 def _replay(tree: Tree, content: bytes, path: Path) -> int:
-    """Do everything again; where the last whole record ends."""
+    """Apply all records to the tree; return where the last complete record ends."""
     if MAGIC.startswith(content[: len(MAGIC)]) and len(content) < len(MAGIC):
         return 0
     if not content.startswith(MAGIC):
@@ -190,20 +198,20 @@ def _replay(tree: Tree, content: bytes, path: Path) -> int:
     for start, payload in _records(content, path):
         try:
             apply_record(tree, payload)
-        except Unreadable as error:
+        except UnreadableRecord as error:
             raise _damaged(path, start, str(error)) from error
         end = start + _HEAD.size + len(payload)
     return end
 
 
 def _records(content: bytes, path: Path) -> Iterator[tuple[int, bytes]]:
-    """Every whole record with its place; ends at a torn tail."""
+    """Yield every complete record with its position; stop at a torn tail."""
     at, size = len(MAGIC), len(content)
     while at + _HEAD.size <= size:
         length, payload_sum, head_sum = _HEAD.unpack_from(content, at)
         if zlib.crc32(content[at : at + _LENGTH_AND_SUM.size]) != head_sum:
             if content.count(0, at) == size - at:
-                return  # nothing but zeros: the file grew and was never filled
+                return  # only zeros: the file grew and was not filled
             raise _damaged(path, at, "a record's head does not fit its checksum")
         start = at + _HEAD.size
         payload = content[start : start + length]
@@ -240,8 +248,8 @@ def _write_all(file: int, content: bytes) -> int:
     return len(content)
 
 
-def _open_own(path: Path, flags: int) -> int:
-    """A file for its owner alone, whatever the umask; links are not followed."""
+def _open_private(path: Path, flags: int) -> int:
+    """Open a file with mode 0600, whatever the umask; do not follow links."""
     file = os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     os.fchmod(file, 0o600)
     return file
@@ -253,14 +261,14 @@ def _read_all(file: int) -> bytes:
         return reading.read()
 
 
-def _new_path(path: Path) -> Path:
+def _compaction_path(path: Path) -> Path:
     return path.with_name(path.name + ".new")
 
 
 def _lock(path: Path) -> int:
-    # on a file of its own: the journal itself is replaced at each compaction
+    # a separate file: each compaction replaces the journal itself
     try:
-        lock = _open_own(path.with_name(path.name + ".lock"), os.O_RDWR | os.O_CREAT)
+        lock = _open_private(path.with_name(path.name + ".lock"), os.O_RDWR | os.O_CREAT)
     except OSError as error:
         raise StoreUnavailable(f"{path}: {error.strerror}", hint="name another file") from error
     try:
@@ -273,7 +281,7 @@ def _lock(path: Path) -> int:
     return lock
 
 
-def _sync_directory(path: Path) -> None:
+def _fsync_directory(path: Path) -> None:
     directory = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(directory)

@@ -1,21 +1,21 @@
-"""The store in memory: one tree, and any number of sessions attached to it.
+"""The store in memory: one tree, with any number of sessions attached to it.
 
-A `MemoryEnsemble` is what a ZooKeeper ensemble is; each `MemoryStore` is one session with it and
+A `MemoryEnsemble` stands for a ZooKeeper ensemble; each `MemoryStore` is one session with it and
 has its own ephemeral nodes and watches. So two controllers and some brokers run against one tree
-in one process, with nothing left to chance: notices are handed over in the order of the commits,
-after the batch that caused them.
+in one process, deterministically: events are delivered in commit sequence, after the batch that
+caused them.
 
-What can go wrong on a network is done on purpose:
+Network faults are injected by calls:
 
     ensemble = MemoryEnsemble()
     first, second = MemoryStore(ensemble), MemoryStore(ensemble)
     first.disconnect()                          # batches raise StoreUnavailable
-    first.reconnect()                           # watches that fired meanwhile are told now
-    first.disconnect_during_next_batch(after=1) # one request is carried out, its answer is lost
+    first.reconnect()                           # delivers the watch events of the meantime
+    first.disconnect_during_next_batch(after=1) # one request is executed, its answer is lost
     second.expire()                             # ephemeral nodes go; SessionExpired until renewed
 
-`deliver` stands between the tree and the listeners: the simulator passes its own, and hands each
-`Delivery` over later, or never. With a journal the tree outlives the process.
+`deliver` is called for every event on its way to a listener: the simulator passes its own, and
+delivers each `Delivery` later, or never. With a journal the tree survives the process.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from collections.abc import Sequence
 
 from kedge.errors import SessionExpired, StoreUnavailable
 from kedge.store.ensemble import Deliver, Delivery, MemoryEnsemble
-from kedge.store.port import Answer, Listener, Notice, Request, Session, SessionChanged
-from kedge.store.requests import check_requests
+from kedge.store.port import Answer, Listener, Request, Session, SessionChanged, StoreEvent
+from kedge.store.request_checks import check_requests
 
 __all__ = ["Deliver", "Delivery", "MemoryEnsemble", "MemoryStore"]
 
@@ -37,10 +37,10 @@ class MemoryStore:
         self.ensemble = MemoryEnsemble() if ensemble is None else ensemble
         self.session = self.ensemble.begin_session(self)
         self._state: Session | None = Session.CONNECTED  # None once closed
-        self._ended = False  # by the ensemble, whether we know it yet or not
-        self._break_after: int | None = None
-        self._held: list[Delivery] = []
-        self._listener: Listener = _nobody_listens
+        self._ended_by_ensemble = False  # whether the client knows it yet or not
+        self._disconnect_after: int | None = None
+        self._held_back: list[Delivery] = []
+        self._listener: Listener = _ignore_event
 
     # ---- the port ----
 
@@ -51,21 +51,21 @@ class MemoryStore:
         self._check_reachable()
         if self._state is Session.EXPIRED:
             raise SessionExpired("the session has expired", hint="begin a new one")
-        if self._break_after is None:
+        if self._disconnect_after is None:
             return self.ensemble.batch(self.session, requests)
         check_requests(requests, bytes_max=self.ensemble.bytes_max)
-        carried_out, self._break_after = requests[: self._break_after], None
-        self.ensemble.batch(self.session, carried_out)
+        executed, self._disconnect_after = requests[: self._disconnect_after], None
+        self.ensemble.batch(self.session, executed)
         self.disconnect()
         raise StoreUnavailable("the connection to the store broke; the outcome is unknown")
 
     def renew_session(self) -> None:
         self._check_reachable()
         self.ensemble.end_session(self.session)
-        self._held.clear()
-        self._ended = False
+        self._held_back.clear()
+        self._ended_by_ensemble = False
         self.session = self.ensemble.begin_session(self)
-        self._become(Session.CONNECTED)
+        self._set_state(Session.CONNECTED)
 
     def close(self) -> None:
         if self._state is not None:
@@ -75,49 +75,54 @@ class MemoryStore:
     # ---- faults ----
 
     def disconnect(self) -> None:
-        """Break the connection; the session lives on."""
+        """Break the connection; the session continues."""
         if self._state is Session.CONNECTED:
-            self._become(Session.SUSPENDED)
+            self._set_state(Session.SUSPENDED)
 
     def disconnect_during_next_batch(self, *, after: int) -> None:
-        """Let the next batch break when so many of its requests have been carried out.
+        """Break the connection in the next batch, after this many of its requests were executed.
 
-        With as many as the batch has, everything happens and only the answers are lost.
+        If `after` is the length of the batch, all requests are executed and only the answers are
+        lost.
         """
-        self._break_after = after
+        self._disconnect_after = after
 
     def reconnect(self) -> None:
-        """Mend the connection: what was missed is told now, be it the end of the session."""
+        """Restore the connection and deliver missed events, including the end of the session."""
         if self._state is Session.SUSPENDED:
-            self._become(Session.EXPIRED if self._ended else Session.CONNECTED)
-            held, self._held = self._held, []
+            self._set_state(Session.EXPIRED if self._ended_by_ensemble else Session.CONNECTED)
+            held, self._held_back = self._held_back, []
             for delivery in held:
-                self.hear(delivery)
+                self.receive(delivery)
 
     def expire(self) -> None:
-        """End the session from the store's side; if disconnected, we hear of it at reconnecting."""
-        if self._state is None or self._ended:
+        """End the session at the ensemble; a disconnected client learns it when it reconnects."""
+        if self._state is None or self._ended_by_ensemble:
             return
-        self._ended = True
+        self._ended_by_ensemble = True
         self.ensemble.end_session(self.session)
         if self._state is Session.CONNECTED:
-            self._become(Session.EXPIRED)
+            self._set_state(Session.EXPIRED)
 
     # ---- for the ensemble ----
 
-    def hear(self, delivery: Delivery) -> None:
-        """Take a notice; those of an earlier session come too late, those of none are dropped."""
-        fired = not isinstance(delivery.notice, SessionChanged)
-        if self._state is None or delivery.session != self.session or (fired and self._ended):
+    def receive(self, delivery: Delivery) -> None:
+        """Take an event; events of an earlier session, or of a closed store, are dropped."""
+        fired = not isinstance(delivery.event, SessionChanged)
+        if (
+            self._state is None
+            or delivery.session != self.session
+            or (fired and self._ended_by_ensemble)
+        ):
             return
         if fired and self._state is Session.SUSPENDED:
-            self._held.append(delivery)
+            self._held_back.append(delivery)
         else:
-            self._listener(delivery.notice)
+            self._listener(delivery.event)
 
-    def _become(self, state: Session) -> None:
+    def _set_state(self, state: Session) -> None:
         self._state = state
-        self.ensemble.tell(self, self.session, SessionChanged(state))
+        self.ensemble.notify(self, self.session, SessionChanged(state))
 
     def _check_reachable(self) -> None:
         if self._state is None:
@@ -126,5 +131,5 @@ class MemoryStore:
             raise StoreUnavailable("no connection to the store")
 
 
-def _nobody_listens(_notice: Notice) -> None:
-    """The listener until there is one."""
+def _ignore_event(_event: StoreEvent) -> None:
+    """The listener until `listen` sets one."""

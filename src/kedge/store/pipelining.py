@@ -1,13 +1,13 @@
-"""How kazoo is made to pipeline: many requests in one write, many replies in one read.
+"""Makes kazoo pipeline its requests: many requests in one write, many replies in one read.
 
-Left to itself kazoo spends some twenty system calls on each request: it makes a selector for each
+By default kazoo makes some twenty system calls for each request: it creates a selector for each
 read and each write, wakes its own thread through a socket pair, and reads the four bytes of a
-length by themselves. All of that goes through the handler that a client is given, which is a
-documented seam. The handler here gives it buffered sockets, and answers "is it ready?" from the
-buffers as long as it can. Nothing of the protocol is touched.
+length separately. All of them go through the client's handler, which is a documented extension
+point. The handler here supplies buffered sockets, and answers "is it ready?" from the buffers where
+it can. The protocol is unchanged.
 
-A request waits in the buffer until kazoo's loop has nothing more to send and asks for input, or
-until the buffer is large.
+A request stays in the buffer until kazoo's loop has nothing more to send and waits for input, or
+until the buffer is full.
 """
 
 from __future__ import annotations
@@ -21,155 +21,155 @@ from kazoo.handlers.threading import SequentialThreadingHandler
 
 _READ_BYTES = 256 * 1024
 _WRITE_BYTES = 32 * 1024
-_GREETING_S_MIN = 2.0
+_FIRST_REPLY_S_MIN = 2.0
 
 
 class BufferedSocket:
-    """A non-blocking socket that reads ahead and gathers writes; kazoo's loop is its one user."""
+    """A non-blocking socket with a read-ahead buffer and a write buffer, for kazoo's loop."""
 
     def __init__(self, plain: socket.socket) -> None:
-        self._plain = plain
-        self._ahead = memoryview(b"")
-        self._behind = bytearray()
-        self.greeted = False  # whether the other end ever said anything
+        self._socket = plain
+        self._read_buffer = memoryview(b"")
+        self._write_buffer = bytearray()
+        self.has_received = False  # whether the server ever sent anything
 
     def pending(self) -> int:
-        """How much can be read without asking the system (kazoo asks TLS sockets the same)."""
-        return len(self._ahead)
+        """How many bytes can be read without a system call (kazoo calls it for TLS sockets)."""
+        return len(self._read_buffer)
 
     def recv(self, size: int) -> bytes:
-        if not self._ahead:
-            self._ahead = memoryview(self._plain.recv(_READ_BYTES))
-            self.greeted = True
-        taken, self._ahead = self._ahead[:size], self._ahead[size:]
+        if not self._read_buffer:
+            self._read_buffer = memoryview(self._socket.recv(_READ_BYTES))
+            self.has_received = True
+        taken, self._read_buffer = self._read_buffer[:size], self._read_buffer[size:]
         return bytes(taken)
 
     def send(self, content: bytes | bytearray | memoryview) -> int:
-        self._behind += content
-        if len(self._behind) >= _WRITE_BYTES:
-            self.push()
+        self._write_buffer += content
+        if len(self._write_buffer) >= _WRITE_BYTES:
+            self.flush()
         return len(content)
 
     def sendall(self, content: bytes) -> None:
         self.send(content)
-        self.push()
+        self.flush()
 
-    def push(self) -> bool:
-        """Hand as much as possible to the system; whether nothing is left."""
-        while self._behind:
+    def flush(self) -> bool:
+        """Write as much of the buffer as possible; return whether it is empty."""
+        while self._write_buffer:
             try:
-                sent = self._plain.send(self._behind)
+                sent = self._socket.send(self._write_buffer)
             except BlockingIOError:
                 return False
-            del self._behind[:sent]
+            del self._write_buffer[:sent]
         return True
 
     @property
     def full(self) -> bool:
-        """Whether the reader at the other end must catch up first."""
-        return len(self._behind) >= _WRITE_BYTES
+        """Whether kazoo must wait for the server to read before it sends more."""
+        return len(self._write_buffer) >= _WRITE_BYTES
 
     def fileno(self) -> int:
-        return self._plain.fileno()
+        return self._socket.fileno()
 
     def getpeername(self) -> Any:
-        return self._plain.getpeername()
+        return self._socket.getpeername()
 
     def setblocking(self, flag: bool) -> None:
-        self._plain.setblocking(flag)
+        self._socket.setblocking(flag)
 
     def close(self) -> None:
-        self._plain.close()
+        self._socket.close()
 
 
-class Bell:
-    """Both ends of a wake-up pair: a count of rings, with one byte on the wire while not zero."""
+class WakeUpSocket:
+    """Both ends of a wake-up pair: a count of signals, with one byte sent while it is not 0."""
 
     def __init__(self) -> None:
-        self._hearing, self._ringing = socket.socketpair()
-        self._rings = 0
+        self._receiver, self._sender = socket.socketpair()
+        self._signals = 0
         self._lock = threading.Lock()
 
     def pending(self) -> int:
-        return self._rings
+        return self._signals
 
     def send(self, content: bytes) -> int:
         with self._lock:
-            self._rings += 1
-            if self._rings == 1:
-                self._ringing.send(b"\0")
+            self._signals += 1
+            if self._signals == 1:
+                self._sender.send(b"\0")
         return len(content)
 
     def recv(self, _size: int) -> bytes:
         with self._lock:
-            if self._rings == 0:
-                raise BlockingIOError("nobody rang")
-            self._rings -= 1
-            if self._rings == 0:
-                self._hearing.recv(1)
+            if self._signals == 0:
+                raise BlockingIOError("no signal is pending")
+            self._signals -= 1
+            if self._signals == 0:
+                self._receiver.recv(1)
         return b"\0"
 
     def fileno(self) -> int:
-        return self._hearing.fileno()
+        return self._receiver.fileno()
 
     def close(self) -> None:
-        self._hearing.close()
-        self._ringing.close()
+        self._receiver.close()
+        self._sender.close()
 
 
 class PipeliningHandler(SequentialThreadingHandler):
     """kazoo's threading handler with buffers in front of its sockets."""
 
     def create_connection(self, *args: Any, **kwargs: Any) -> Any:
-        made = cast("socket.socket", super().create_connection(*args, **kwargs))
-        # a TLS socket buffers by itself and does not split its writes where we would
-        return made if kwargs.get("use_ssl") else BufferedSocket(made)
+        connection = cast("socket.socket", super().create_connection(*args, **kwargs))
+        # a TLS socket has its own buffer and splits writes differently
+        return connection if kwargs.get("use_ssl") else BufferedSocket(connection)
 
     def create_socket_pair(self) -> Any:
-        bell = Bell()
-        return bell, bell
+        wake_up = WakeUpSocket()
+        return wake_up, wake_up
 
     def select(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, readers: list[Any], writers: list[Any], others: list[Any], timeout: float | None
     ) -> tuple[list[Any], list[Any], list[Any]]:
-        """Who is ready, by the buffers if they know, else by the system."""
+        """Return the ready sockets, by the state of the buffers or else by poll()."""
         if not readers and writers and not _is_full(writers[0]):
             return [], writers, []
-        ready = [each for each in readers if _pending(each)]
+        ready = [each for each in readers if _pending_bytes(each)]
         if ready:
             return ready, [], []
-        return _wait(readers, writers, _patience(readers, timeout))
+        return _wait(readers, writers, _poll_timeout(readers, timeout))
 
 
-def _patience(readers: list[Any], timeout: float | None) -> float | None:
-    """How long to wait: less for a server that took our call and has not said a word.
+def _poll_timeout(readers: list[Any], timeout: float | None) -> float | None:
+    """Return how long to wait: shorter for a server that has accepted and sent nothing yet.
 
-    A server that is just starting may accept a connection and forget it. kazoo would wait for a
-    whole session timeout, and the session would be lost with it.
+    A server that is starting may accept a connection and never answer. kazoo would wait for a whole
+    session timeout, and the session would expire.
     """
-    silent = any(isinstance(each, BufferedSocket) and not each.greeted for each in readers)
+    silent = any(isinstance(each, BufferedSocket) and not each.has_received for each in readers)
     if timeout is None or not silent:
         return timeout
-    return min(timeout, max(_GREETING_S_MIN, timeout / 4))
+    return min(timeout, max(_FIRST_REPLY_S_MIN, timeout / 4))
 
 
-def _pending(each: Any) -> int:
-    return each.pending() if isinstance(each, BufferedSocket | Bell) else 0
+def _pending_bytes(each: Any) -> int:
+    return each.pending() if isinstance(each, BufferedSocket | WakeUpSocket) else 0
 
 
 def _is_full(each: Any) -> bool:
-    # an unbuffered (TLS) socket has no room that we know of: the system is asked
+    # the buffer of a TLS socket is unknown: poll() decides
     return each.full if isinstance(each, BufferedSocket) else True
 
 
 def _wait(
     readers: list[Any], writers: list[Any], timeout: float | None
 ) -> tuple[list[Any], list[Any], list[Any]]:
-    """Ask the system, pushing out meanwhile what is still buffered."""
+    """Poll the sockets, and flush write buffers that become writable."""
     poll = select.poll()
     by_file = {each.fileno(): each for each in (*readers, *writers)}
     for file, each in by_file.items():
-        unsent = isinstance(each, BufferedSocket) and not each.push()
+        unsent = isinstance(each, BufferedSocket) and not each.flush()
         wanted = (select.POLLIN if each in readers else 0) | (
             select.POLLOUT if unsent or each in writers else 0
         )
@@ -177,7 +177,7 @@ def _wait(
     events = dict(poll.poll(None if timeout is None else max(0, int(timeout * 1000))))
     for file, event in events.items():
         if event & select.POLLOUT and isinstance(by_file[file], BufferedSocket):
-            by_file[file].push()
+            by_file[file].flush()
     broken = select.POLLERR | select.POLLHUP | select.POLLNVAL
     readable = select.POLLIN | broken
     writable = select.POLLOUT | broken

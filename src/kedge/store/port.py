@@ -1,13 +1,13 @@
-"""The port to the metadata store: ZooKeeper's model, as values.
+"""The port to the metadata store: ZooKeeper's data model, as values.
 
-A tree of versioned nodes. A caller hands over a batch of requests, which an adapter sends in one
-pipelined round, and gets one answer per request, in order. A refusal (`Conflict`: wrong version,
-node exists, node missing) is an answer like any other, for the caller to judge; only the loss of
-the connection or of the session is raised, and then any request of the batch may or may not have
-been carried out.
+The store is a tree of versioned nodes. A caller passes a batch of requests, which an adapter sends
+in one pipelined round trip, and gets one answer per request, in sequence. A conflict (`Conflict`:
+wrong version, node exists, node missing) is an answer like any other; only the loss of the
+connection or of the session is raised, and then the outcome of every request of the batch is
+unknown.
 
-Watches are one-shot, as ZooKeeper's are. A read with `watch=True` leaves one, and the first change
-after it is told to the listener once. A watch says "look again", never what changed.
+Watches are one-shot, as in ZooKeeper. A read with `watch=True` sets one, and the first change after
+it is reported to the listener once. A watch means "read again"; it does not carry the new value.
 
     answers = store.batch([
         GetData("/controller", watch=True),
@@ -29,10 +29,10 @@ ANY_VERSION = -1
 
 @dataclass(frozen=True, slots=True)
 class Stat:
-    """What the store knows of a node besides its data.
+    """The metadata of a node.
 
-    `created` is the store-wide number of the transaction that created the node (ZooKeeper's
-    czxid): it only ever grows, so a node that was replaced has a larger one.
+    `created` is the number of the transaction that created the node (ZooKeeper's czxid). The number
+    only grows, so a node that was deleted and created again has a larger one.
     """
 
     version: int
@@ -42,12 +42,12 @@ class Stat:
     ephemeral: bool
 
 
-# ---- writes, which may also stand in a Multi -------------------------------------------------
+# ---- writes, which a Multi may contain -------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """Make a node; its parent must be there. A sequential node gets ten digits appended."""
+    """Create a node; its parent must exist. A sequential node gets ten digits appended."""
 
     path: str
     data: bytes | None = None
@@ -74,7 +74,7 @@ class Delete:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Nothing but the demand that a node is there with this version."""
+    """Require that a node exists with this version; change nothing."""
 
     path: str
     version: int = ANY_VERSION
@@ -85,7 +85,7 @@ Write = Create | SetData | Delete | Check
 
 @dataclass(frozen=True, slots=True)
 class Multi:
-    """Writes that happen together or not at all."""
+    """Writes that are applied together or not at all."""
 
     writes: tuple[Write, ...]
 
@@ -95,7 +95,7 @@ class Multi:
 
 @dataclass(frozen=True, slots=True)
 class GetData:
-    """A node's data; the watch fires when the data changes or the node is deleted."""
+    """Read a node's data; the watch fires when the data changes or the node is deleted."""
 
     path: str
     watch: bool = False
@@ -103,7 +103,9 @@ class GetData:
 
 @dataclass(frozen=True, slots=True)
 class GetChildren:
-    """A node's children, sorted; the watch fires when one comes or goes or the node is deleted."""
+    """List a node's children, sorted; the watch fires when one is added or removed, or the node is
+    deleted.
+    """
 
     path: str
     watch: bool = False
@@ -111,7 +113,7 @@ class GetChildren:
 
 @dataclass(frozen=True, slots=True)
 class Exists:
-    """Whether a node is there; the watch fires when it is created, changed or deleted."""
+    """Test whether a node exists; the watch fires when it is created, changed or deleted."""
 
     path: str
     watch: bool = False
@@ -125,7 +127,7 @@ Request = Write | Multi | GetData | GetChildren | Exists
 
 @dataclass(frozen=True, slots=True)
 class Created:
-    """To Create: the path made (with its digits, if sequential)."""
+    """Answer to Create: the path of the new node (with its digits, if sequential)."""
 
     path: str
     stat: Stat
@@ -133,19 +135,19 @@ class Created:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """To SetData: the node as it is now."""
+    """Answer to SetData: the node's metadata after the write."""
 
     stat: Stat
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """To Delete and Check."""
+    """Answer to Delete and Check."""
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """To GetData."""
+    """Answer to GetData."""
 
     data: bytes | None
     stat: Stat
@@ -153,28 +155,28 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Children:
-    """To GetChildren."""
+    """Answer to GetChildren."""
 
     names: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Presence:
-    """To Exists: None where the node is absent."""
+    """Answer to Exists: None where the node is absent."""
 
     stat: Stat | None
 
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """To a Multi that happened: one answer for each of its writes."""
+    """Answer to a Multi that was applied: one answer for each of its writes."""
 
     answers: tuple[Created | Written | Done, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """To a Multi that did not happen: which of its writes was refused, and why."""
+    """Answer to a Multi that was not applied: which of its writes failed, and why."""
 
     index: int
     error: Conflict
@@ -183,11 +185,11 @@ class Refused:
 Answer = Created | Written | Done | Node | Children | Presence | Committed | Refused | Conflict
 
 
-# ---- what the store says by itself --------------------------------------------------------------
+# ---- events -------------------------------------------------------------------------------------
 
 
 class Change(Enum):
-    """What a watch saw."""
+    """The kind of change that a watch reports."""
 
     CREATED = "created"
     DELETED = "deleted"
@@ -197,50 +199,53 @@ class Change(Enum):
 
 @dataclass(frozen=True, slots=True)
 class WatchFired:
-    """A watched node changed; the watch is spent."""
+    """A watched node changed; the watch is removed."""
 
     path: str
     change: Change
 
 
 class Session(Enum):
-    """The state of our session with the store."""
+    """The state of the client's session with the store."""
 
     CONNECTED = "connected"
-    SUSPENDED = "suspended"  # connection lost; the session may yet survive
-    EXPIRED = "expired"  # ephemeral nodes and watches are gone; a new session has begun or will
+    SUSPENDED = "suspended"  # connection lost; the session may survive
+    EXPIRED = "expired"  # ephemeral nodes and watches are gone
 
 
 @dataclass(frozen=True, slots=True)
 class SessionChanged:
-    """Our session with the store is now in this state."""
+    """The session with the store has entered this state."""
 
     state: Session
 
 
-Notice = WatchFired | SessionChanged
-Listener = Callable[[Notice], None]
+StoreEvent = WatchFired | SessionChanged
+Listener = Callable[[StoreEvent], None]
 
 
 class Store(Protocol):
-    """A metadata store. `batch` may be called from one thread at a time; notices may come from
-    any thread, and a listener must only put them in a queue."""
+    """A metadata store.
+
+    `batch` may be called from one thread at a time. Events may come from any thread, and a listener
+    must only put them in a queue.
+    """
 
     def listen(self, listener: Listener) -> None:
-        """Tell this listener of every notice from now on (one listener; a second replaces it)."""
+        """Send every event from now on to this listener (one listener; a second replaces it)."""
         ...
 
     def batch(self, requests: Sequence[Request]) -> list[Answer]:
-        """Carry out requests in order, in one pipelined round; one answer each.
+        """Execute requests in sequence, in one pipelined round trip; one answer each.
 
-        Raises StoreUnavailable or SessionExpired when the outcome cannot be known.
+        Raises StoreUnavailable or SessionExpired when the outcome is unknown.
         """
         ...
 
     def renew_session(self) -> None:
-        """Begin a new session; the old one's ephemeral nodes and watches end."""
+        """Begin a new session; ephemeral nodes and watches of the old one are removed."""
         ...
 
     def close(self) -> None:
-        """End the session: ephemeral nodes go at once. Closing twice is fine."""
+        """End the session: ephemeral nodes are removed at once. Closing twice is allowed."""
         ...

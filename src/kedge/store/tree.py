@@ -1,15 +1,15 @@
-"""The tree itself: nodes, versions and transactions, exactly as ZooKeeper counts them.
+"""The tree of nodes, with ZooKeeper's rules for versions, transactions and sequential names.
 
 - A node's version begins at 0 and grows by one with each write of its data.
-- Each transaction has the next number of one counter (zxid); a node remembers the number that
-  created it and the number that last wrote its data.
+- Each transaction has the next number of one counter (zxid); a node stores the number of the
+  transaction that created it and of the one that last wrote its data.
 - A sequential child is named by how many children its parent has ever had: deletions do not
-  count, so a number is never given twice.
+  count, so a number is never used twice.
 - An ephemeral node belongs to a session and can have no children.
-- The writes of one transaction see each other's effect, and are all undone if one is refused.
+- The writes of one transaction see each other's effect, and are all undone if one fails.
 
-The tree knows no sessions, watches or files: it says what was applied, in order, and others draw
-their conclusions.
+The tree has no sessions, watches or files: it returns the list of applied writes, from which the
+ensemble derives watch events and journal records.
 """
 
 from __future__ import annotations
@@ -41,38 +41,50 @@ from kedge.store.port import (
     Written,
 )
 
-NOBODY = 0  # the owner of what is not ephemeral
+NO_OWNER = 0  # the owner of nodes that are not ephemeral
 
 
 class TreeNode:
-    """One node. `births` counts the children it ever had; `answer` is a read's answer, kept."""
+    """One node.
 
-    __slots__ = ("answer", "births", "children", "created", "data", "modified", "owner", "version")
+    `children_created` counts the children it ever had; `cached_read` is the answer to a read.
+    """
 
-    def __init__(self, data: bytes | None, zxid: int, owner: int = NOBODY) -> None:
+    __slots__ = (
+        "cached_read",
+        "children",
+        "children_created",
+        "created",
+        "data",
+        "modified",
+        "owner",
+        "version",
+    )
+
+    def __init__(self, data: bytes | None, zxid: int, owner: int = NO_OWNER) -> None:
         self.data = data
         self.version = 0
         self.created = self.modified = zxid
         self.owner = owner
-        self.births = 0
+        self.children_created = 0
         self.children: set[str] | None = None
-        self.answer: Node | None = None
+        self.cached_read: Node | None = None
 
     def stat(self) -> Stat:
-        """The node's figures as the port tells them."""
+        """Return the node's metadata in the form of the port."""
         children = len(self.children) if self.children else 0
-        return Stat(self.version, self.created, self.modified, children, self.owner != NOBODY)
+        return Stat(self.version, self.created, self.modified, children, self.owner != NO_OWNER)
 
     def read(self) -> Node:
-        """The answer to a read, made once for each state of the node."""
-        answer = self.answer
+        """Return the answer to a read; it is built once for each state of the node."""
+        answer = self.cached_read
         if answer is None:
-            answer = self.answer = Node(self.data, self.stat())
+            answer = self.cached_read = Node(self.data, self.stat())
         return answer
 
 
 class Kind(IntEnum):
-    """What was done to a node."""
+    """The kind of an applied write."""
 
     CREATED = 1
     WRITTEN = 2
@@ -90,35 +102,35 @@ class Applied(NamedTuple):
 
 
 class Transaction(NamedTuple):
-    """What was applied under one number."""
+    """The writes applied under one transaction number."""
 
     zxid: int
     applied: list[Applied]
 
 
 def parent_of(path: str) -> str:
-    """The path of the node above."""
+    """Return the path of the parent node."""
     return path[: path.rindex("/")] or "/"
 
 
 def name_of(path: str) -> str:
-    """The last part of a path."""
+    """Return the last part of a path."""
     return path[path.rindex("/") + 1 :]
 
 
-def missing(path: str) -> NodeMissing:
-    """The refusal for a node that is not there."""
+def node_missing(path: str) -> NodeMissing:
+    """Return the conflict for a node that does not exist."""
     return NodeMissing(f"{path}: no such node")
 
 
 class Tree:
-    """All nodes by their full path, so that a read never walks."""
+    """All nodes by their full path: a read is one dict lookup."""
 
     def __init__(self) -> None:
         self.nodes: dict[str, TreeNode] = {"/": TreeNode(b"", 0)}
         self.zxid = 0
         self.ephemerals: dict[int, set[str]] = {}
-        self._carry_out: dict[type, Callable[[Any, int, list[Applied]], Any]] = {
+        self._handlers: dict[type, Callable[[Any, int, list[Applied]], Any]] = {
             Create: self._create,
             SetData: self._set,
             Delete: self._delete,
@@ -126,14 +138,14 @@ class Tree:
         }
 
     def transact(
-        self, writes: Sequence[Write], owner: int = NOBODY
+        self, writes: Sequence[Write], owner: int = NO_OWNER
     ) -> tuple[list[Created | Written | Done], Transaction] | Refused:
-        """Carry out writes together or not at all, for the session `owner`."""
+        """Apply writes together or not at all, for the session `owner`."""
         answers: list[Created | Written | Done] = []
         applied: list[Applied] = []
         self.zxid += 1
         for index, write in enumerate(writes):
-            answer = self._carry_out[type(write)](write, owner, applied)
+            answer = self._handlers[type(write)](write, owner, applied)
             if isinstance(answer, Conflict):
                 self._undo(applied)
                 self.zxid -= 1
@@ -155,16 +167,16 @@ class Tree:
         parent_path = parent_of(path)
         parent = self.nodes.get(parent_path)
         if parent is None:
-            return missing(parent_path)
+            return node_missing(parent_path)
         if write.sequential:
-            path = f"{path}{parent.births:010d}"
+            path = f"{path}{parent.children_created:010d}"
         if path in self.nodes:
             return NodeExists(f"{path}: the node exists")
-        if parent.owner != NOBODY:
+        if parent.owner != NO_OWNER:
             return NodeEphemeral(f"{path}: the node above is ephemeral and can have no children")
-        node = TreeNode(write.data, self.zxid, owner if write.ephemeral else NOBODY)
+        node = TreeNode(write.data, self.zxid, owner if write.ephemeral else NO_OWNER)
         self.insert(path, node, parent)
-        parent.births += 1
+        parent.children_created += 1
         applied.append(Applied(Kind.CREATED, path, node, write.data))
         return Created(path, node.stat())
 
@@ -194,29 +206,29 @@ class Tree:
     def _expect(self, path: str, version: int) -> TreeNode | Conflict:
         node = self.nodes.get(path)
         if node is None:
-            return missing(path)
+            return node_missing(path)
         if version not in (ANY_VERSION, node.version):
             return StaleVersion(f"{path}: expected version {version}, found {node.version}")
         return node
 
     def insert(self, path: str, node: TreeNode, parent: TreeNode) -> None:
-        """Hang a node into the tree, counting nothing."""
+        """Link a node into the tree without counting it in `children_created`."""
         self.nodes[path] = node
         if parent.children is None:
             parent.children = set()
         parent.children.add(name_of(path))
-        parent.answer = None
-        if node.owner != NOBODY:
+        parent.cached_read = None
+        if node.owner != NO_OWNER:
             self.ephemerals.setdefault(node.owner, set()).add(path)
 
     def remove(self, path: str, node: TreeNode) -> None:
-        """Take a node out of the tree."""
+        """Unlink a node from the tree."""
         parent = self.nodes[parent_of(path)]
         del self.nodes[path]
         assert parent.children is not None
         parent.children.discard(name_of(path))
-        parent.answer = None
-        if node.owner != NOBODY:
+        parent.cached_read = None
+        if node.owner != NO_OWNER:
             owned = self.ephemerals[node.owner]
             owned.discard(path)
             if not owned:
@@ -224,13 +236,13 @@ class Tree:
 
     def _write(self, node: TreeNode, data: bytes | None, version: int, modified: int) -> None:
         node.data, node.version, node.modified = data, version, modified
-        node.answer = None
+        node.cached_read = None
 
     def _undo(self, applied: list[Applied]) -> None:
         for kind, path, node, _, before in reversed(applied):
             if kind is Kind.CREATED:
                 self.remove(path, node)
-                self.nodes[parent_of(path)].births -= 1
+                self.nodes[parent_of(path)].children_created -= 1
             elif kind is Kind.DELETED:
                 self.insert(path, node, self.nodes[parent_of(path)])
             else:

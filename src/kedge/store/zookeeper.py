@@ -1,16 +1,16 @@
 """The store on ZooKeeper, through kazoo.
 
-A batch is sent whole before its first reply is waited for (in bounded chunks, two of them in
-flight), so ten thousand writes cost one round trip and not ten thousand. Nothing is ever sent
-twice: when the connection breaks, the outcome is unknown, and only the caller can tell by looking
-whether to ask again.
+A batch is sent whole before the client waits for its first reply (in bounded chunks, two of them in
+flight), so ten thousand writes cost one round trip and not ten thousand. No request is ever sent
+twice: when the connection breaks, the outcome is unknown, and the caller has to read before it
+sends the request again.
 
-A session that expires stays expired for the caller until `renew_session`, although kazoo opens a
-new one by itself: whoever lost its ephemeral nodes must know it before it writes again.
+An expired session stays expired for the caller until `renew_session`, although kazoo opens a new
+one automatically: a client that lost its ephemeral nodes must know it before it writes again.
 
     store = ZooKeeperStore("zk1:2181,zk2:2181/kafka", session_timeout_ms=18_000)
 
-Options of kazoo's client (TLS, SASL, digest users by `auth_data`) pass through `options`. Secrets
+Options of kazoo's client (TLS, SASL, digest users by `auth_data`) are passed in `options`. Secrets
 among them are neither shown by `repr` nor logged.
 """
 
@@ -32,9 +32,9 @@ from kazoo.retry import KazooRetry
 from kazoo.security import OPEN_ACL_UNSAFE
 
 from kedge.errors import InvalidRequest, SessionExpired, StoreUnavailable
-from kedge.store.border import Border, unknown_outcome
-from kedge.store.bulk import in_bulk, knows_bulk_reads
-from kedge.store.flight import Chunk, Slot
+from kedge.store.in_flight import Chunk, PendingReply
+from kedge.store.kazoo_codec import KazooCodec, unknown_outcome
+from kedge.store.multi_read import group_reads, supports_multi_read
 from kedge.store.pipelining import PipeliningHandler
 from kedge.store.port import (
     Answer,
@@ -43,26 +43,26 @@ from kedge.store.port import (
     GetData,
     Listener,
     Multi,
-    Notice,
     Request,
     Session,
     SessionChanged,
+    StoreEvent,
     WatchFired,
     Write,
 )
-from kedge.store.requests import PACKET_BYTES_MAX, check_requests
-from kedge.store.rewatch import (
-    Rewatch,
+from kedge.store.request_checks import PACKET_BYTES_MAX, check_requests
+from kedge.store.watch_recovery import (
     WatchedChildren,
     WatchedData,
     WatchedExists,
     Watcher,
+    WatchRecovery,
     change_of,
 )
 
 IN_FLIGHT = 2_000
 
-_READ_FORMS: dict[type, Any] = {
+_KAZOO_READS: dict[type, Any] = {
     GetData: WatchedData,
     GetChildren: WatchedChildren,
     Exists: WatchedExists,
@@ -70,7 +70,7 @@ _READ_FORMS: dict[type, Any] = {
 
 
 class ZooKeeperStore:
-    """One session with a ZooKeeper ensemble; connected once constructed."""
+    """One session with a ZooKeeper ensemble; the constructor connects it."""
 
     def __init__(
         self,
@@ -87,14 +87,14 @@ class ZooKeeperStore:
         self._bytes_max = bytes_max
         options = dict(options or {})
         acl = options.pop("default_acl", None) or OPEN_ACL_UNSAFE
-        self._border = Border(self._root, acl)
-        self._listener: Listener = _nobody_listens
+        self._codec = KazooCodec(self._root, acl)
+        self._listener: Listener = _ignore_event
         self._expiries = 0
-        self._expiries_known = 0
+        self._expiries_acknowledged = 0
         self._closed = False
         self._restarting = False
-        self._lost: list[Watcher] = []
-        self._last_event: Any = None
+        self._lost_watchers: list[Watcher] = []
+        self._last_kazoo_event: Any = None
         self._client = KazooClient(
             hosts=self._hosts,
             timeout=session_timeout_ms / 1000,
@@ -105,7 +105,7 @@ class ZooKeeperStore:
         )
         self._connect()
         self._client.add_listener(self._on_state)
-        self._bulk_reads = self._ask_for_bulk_reads()
+        self._multi_read = self._server_supports_multi_read()
         self._find_chroot(create=create_chroot)
 
     def __repr__(self) -> str:
@@ -119,9 +119,9 @@ class ZooKeeperStore:
     def batch(self, requests: Sequence[Request]) -> list[Answer]:
         check_requests(requests, bytes_max=self._bytes_max)
         self._check_reachable()
-        forms: Iterable[Any] = map(self._in_kazoo_form, requests)
-        replies = self._replies(in_bulk(forms) if self._bulk_reads else forms)
-        return list(map(self._border.answer, requests, replies))
+        requests: Iterable[Any] = map(self._kazoo_request, requests)
+        replies = self._replies(group_reads(requests) if self._multi_read else requests)
+        return list(map(self._codec.answer, requests, replies))
 
     def renew_session(self) -> None:
         if self._closed:
@@ -131,8 +131,8 @@ class ZooKeeperStore:
             self._await_connection()
         else:
             self._restart()
-        self._expiries_known = expiries
-        self._dispatch(self._begin_anew)
+        self._expiries_acknowledged = expiries
+        self._dispatch(self._on_renewed)
 
     def close(self) -> None:
         if not self._closed:
@@ -143,41 +143,41 @@ class ZooKeeperStore:
 
     @property
     def _expired(self) -> bool:
-        """Whether a session ended that the caller has not replaced yet."""
-        return self._expiries != self._expiries_known
+        """Whether a session ended that the caller has not renewed yet."""
+        return self._expiries != self._expiries_acknowledged
 
     # ---- sending ----
 
-    def _in_kazoo_form(self, request: Request) -> Any:
-        form = _READ_FORMS.get(type(request))
-        if form is None:
-            return self._border.write(cast("Write | Multi", request))
+    def _kazoo_request(self, request: Request) -> Any:
+        request_type = _KAZOO_READS.get(type(request))
+        if request_type is None:
+            return self._codec.write(cast("Write | Multi", request))
         read = cast("GetData | GetChildren | Exists", request)
         watcher = None
         if read.watch:
             watcher = Watcher(read.path, isinstance(read, GetChildren), self._on_watch)
-        return form(self._border.inside(read.path), watcher)
+        return request_type(self._codec.server_path(read.path), watcher)
 
-    def _replies(self, forms: Iterable[Any]) -> list[Any]:
-        """One reply for each request, errors among them; two chunks are in flight at a time."""
+    def _replies(self, requests: Iterable[Any]) -> list[Any]:
+        """Return one reply for each request, errors included; two chunks are in flight."""
         deadline = time.monotonic() + self._request_timeout_s
-        flying: deque[Chunk] = deque()
+        in_flight: deque[Chunk] = deque()
         replies: list[Any] = []
-        rest = iter(forms)
+        rest = iter(requests)
         while some := list(islice(rest, IN_FLIGHT)):
-            flying.append(self._send(some))
-            if len(flying) > 1:
-                replies += flying.popleft().wait(deadline)
-        while flying:
-            replies += flying.popleft().wait(deadline)
+            in_flight.append(self._send(some))
+            if len(in_flight) > 1:
+                replies += in_flight.popleft().wait(deadline)
+        while in_flight:
+            replies += in_flight.popleft().wait(deadline)
         return replies
 
-    def _send(self, forms: list[Any]) -> Chunk:
-        chunk = Chunk(forms)
-        # kazoo's public calls wrap this one in checks and callbacks that cost as much as the rest
+    def _send(self, requests: list[Any]) -> Chunk:
+        chunk = Chunk(requests)
+        # kazoo's public calls add checks and callbacks that double the cost
         call = self._client._call  # pyright: ignore[reportPrivateUsage, reportUnknownVariableType]
-        for index, form in enumerate(forms):
-            call(form, Slot(chunk, index))
+        for index, request_type in enumerate(requests):
+            call(request_type, PendingReply(chunk, index))
         return chunk
 
     def _check_reachable(self) -> None:
@@ -214,11 +214,11 @@ class ZooKeeperStore:
         finally:
             self._restarting = False
 
-    def _ask_for_bulk_reads(self) -> bool:
+    def _server_supports_multi_read(self) -> bool:
         try:
-            return knows_bulk_reads(cast("str", self._client.command(b"srvr")))
+            return supports_multi_read(cast("str", self._client.command(b"srvr")))
         except (OSError, KazooException, self._client.handler.timeout_exception):
-            return False  # reads one by one are slower, not worse
+            return False  # single reads are slower, but equivalent
 
     def _find_chroot(self, *, create: bool) -> None:
         if not self._root:
@@ -238,53 +238,55 @@ class ZooKeeperStore:
                 f"{self._hosts} has no node {self._root}", hint="check the path after the hosts"
             )
 
-    # ---- what kazoo tells; watches and what follows from them on its one callback thread ----
+    # ---- kazoo's callbacks; watch events come on its one callback thread ----
 
     def _on_state(self, state: str) -> None:
         if self._restarting or self._closed:
             return
         if state == KazooState.LOST:
             self._expiries += 1
-            self._dispatch(lambda: self._tell(SessionChanged(Session.EXPIRED)))
+            self._dispatch(lambda: self._notify(SessionChanged(Session.EXPIRED)))
         elif not self._expired:
-            self._dispatch(self._suspended if state == KazooState.SUSPENDED else self._resumed)
+            self._dispatch(
+                self._on_suspended if state == KazooState.SUSPENDED else self._on_resumed
+            )
 
-    def _suspended(self) -> None:
-        self._tell(SessionChanged(Session.SUSPENDED))
+    def _on_suspended(self) -> None:
+        self._notify(SessionChanged(Session.SUSPENDED))
 
-    def _resumed(self) -> None:
-        self._tell(SessionChanged(Session.CONNECTED))
-        lost, self._lost = self._lost, []
+    def _on_resumed(self) -> None:
+        self._notify(SessionChanged(Session.CONNECTED))
+        lost, self._lost_watchers = self._lost_watchers, []
         for watcher in lost:
-            rewatch = Rewatch(watcher, self._tell_later, self._keep_for_later)
-            form = rewatch.request(self._border.inside(watcher.path))
-            self._client._call(form, rewatch)  # pyright: ignore[reportPrivateUsage]
+            recovery = WatchRecovery(watcher, self._notify_later, self._recover_later)
+            request_type = recovery.request(self._codec.server_path(watcher.path))
+            self._client._call(request_type, recovery)  # pyright: ignore[reportPrivateUsage]
 
-    def _begin_anew(self) -> None:
-        self._lost.clear()
-        self._tell(SessionChanged(Session.CONNECTED))
+    def _on_renewed(self) -> None:
+        self._lost_watchers.clear()
+        self._notify(SessionChanged(Session.CONNECTED))
 
-    def _tell_later(self, notice: Notice) -> None:
-        self._dispatch(lambda: self._tell(notice))
+    def _notify_later(self, event: StoreEvent) -> None:
+        self._dispatch(lambda: self._notify(event))
 
-    def _keep_for_later(self, watcher: Watcher) -> None:
-        self._dispatch(lambda: self._lost.append(watcher))
+    def _recover_later(self, watcher: Watcher) -> None:
+        self._dispatch(lambda: self._lost_watchers.append(watcher))
 
     def _on_watch(self, watcher: Watcher, event: Any) -> None:
         change = change_of(event)
         if change is None:
-            self._lost.append(watcher)
-        elif event is not self._last_event:
+            self._lost_watchers.append(watcher)
+        elif event is not self._last_kazoo_event:
             # kazoo calls both watchers of a deleted node, with one event
-            self._last_event = event
-            self._tell(WatchFired(watcher.path, change))
+            self._last_kazoo_event = event
+            self._notify(WatchFired(watcher.path, change))
 
-    def _tell(self, notice: Notice) -> None:
+    def _notify(self, event: StoreEvent) -> None:
         if not self._closed:
-            self._listener(notice)
+            self._listener(event)
 
     def _dispatch(self, function: Any) -> None:
-        """Run on kazoo's one thread for callbacks, so that notices keep their order."""
+        """Run on kazoo's callback thread, so that events keep their sequence."""
         self._client.handler.dispatch_callback(Callback("session", function, ()))
 
 
@@ -297,14 +299,14 @@ def _split_chroot(hosts: str) -> tuple[str, str]:
 
 
 def _quiet_logger() -> logging.Logger:
-    """kazoo prints whole requests when debugging, credentials among them: not on our account.
+    """Return a logger that drops kazoo's debug lines, which contain requests with credentials.
 
-    Its warnings of lost connections are our notices already.
+    Its warnings about lost connections repeat the store's session events.
     """
     logger = logging.getLogger("kedge.store.kazoo")
     logger.setLevel(logging.ERROR)
     return logger
 
 
-def _nobody_listens(_notice: Notice) -> None:
-    """The listener until there is one."""
+def _ignore_event(_event: StoreEvent) -> None:
+    """The listener until `listen` sets one."""

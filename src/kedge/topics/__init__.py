@@ -1,25 +1,25 @@
-"""Topics: judging what people want to do with them.
+"""Rules for topics: validates what clients request, and returns what is to be written.
 
-Goal. A request comes in, a view of the cluster lies beside it, and the answer is a value: what is
-to be written, or why not. Nothing is written here, nothing is read, no luck is drawn but from the
-`draw` that is handed in. Whoever holds the store carries the answer out.
+A request and a view of the cluster go in, a value comes out: what is to be written, or why not.
+Nothing is read or written here, and random numbers come only from the `draw` that is passed in. The
+writing is in `kedge.topic_changes`.
 
-    create       a new topic: counts or replica lists, configs       → NewTopic
-    expand       more partitions for a topic                         → NewPartitions
-    delete       a topic, by name or id                              → Marked
-    configure    configs set, deleted, appended to, subtracted from  → NewConfigs
-    auto_create  a topic that came up by being asked for             → CreateRequest
+    create        a new topic: counts or replica lists, configs       → NewTopic
+    expand        more partitions for a topic                         → NewPartitions
+    delete        a topic, by name or id                              → Marked
+    alter_configs configs set, deleted, appended to, subtracted from  → NewConfigs
+    auto_create   an unknown topic that a client named                → CreateRequest
 
 Rules.
 
-- The order of checks is Kafka's and is part of the answer: of two faults the caller is told the
-  one that Kafka would tell. Each file says its order at the top.
+- The sequence of checks is Kafka's and is part of the answer: of two faults the caller gets the one
+  that Kafka would report. Each module gives its sequence at the top.
 - `judge_…` raises the first refusal. `judge_…s` takes a batch and puts refusals beside successes.
-- Values are read as Kafka's brokers read them, letter by letter (`config_types`): a text that one
-  side takes and the other refuses would leave a cluster with a topic that no broker can load.
-- Names with '.' and '_' in the same places collide, for both become '_' in metric names. That
-  relation is an equivalence; identity is told first, as TopicExists.
-- An operator's policy is asked last, when nothing but its no stands in the way (`policy`).
+- Values are parsed exactly as Kafka's brokers parse them (`config_types`): a text that one side
+  accepts and the other refuses would leave a cluster with a topic that no broker can load.
+- Names with '.' and '_' in the same places collide, because both become '_' in metric names. That
+  relation is an equivalence; an equal name is reported first, as TopicExists.
+- An operator's policy is checked last (`policy`).
 
 Worked example. Three brokers, and a topic `orders_eu` exists:
 
@@ -30,24 +30,24 @@ Worked example. Three brokers, and a topic `orders_eu` exists:
     payments, rf 2, min.cleanable.dirty.ratio=1d  NewTopic: as a double `1d` is 1
     payments twice in one batch                 DuplicateInRequest for both
 
-Configs. `config_table` has every config of Kafka 3.9 and 4.1, `configs` judges a map of them,
-`effective` says which value counts in the end and where it came from.
+Configs. `config_table` has every config of Kafka 3.9 and 4.1, `configs` validates a map of them,
+`effective` returns the value that applies and its source.
 """
 
-from kedge.topics.alteration import (
+from kedge.topics.alter_configs import NewConfigs, describe_topic, judge_alter, judge_replace
+from kedge.topics.auto_create import AutoCreate, InternalTopic, automatic_request, judge_auto_create
+from kedge.topics.config_keys import ConfigKey, Release, Synonym
+from kedge.topics.config_steps import (
     Alteration,
     Op,
     apply_alterations,
     refuse_absent_keys,
     refuse_repeated_keys,
 )
-from kedge.topics.auto_create import AutoCreate, InternalTopic, automatic_request, judge_auto_create
-from kedge.topics.config_keys import ConfigKey, Release, Synonym
 from kedge.topics.config_table import V3_9, V4_1
 from kedge.topics.config_text import parse_add_config, parse_delete_config, parse_topic_configs
 from kedge.topics.config_types import ConfigType, Value
 from kedge.topics.configs import normalize, parse_value, validate_configs
-from kedge.topics.configure import NewConfigs, describe_topic, judge_alter, judge_replace
 from kedge.topics.create import (
     CreateBatch,
     CreateRequest,
@@ -67,6 +67,7 @@ from kedge.topics.effective import (
 )
 from kedge.topics.expand import ExpandRequest, NewPartitions, judge_expand, judge_expands
 from kedge.topics.ids import TopicId, decode_id, encode_id, is_reserved, new_topic_id, topic_id
+from kedge.topics.layout import Flavour, judge_shape, judge_shape_kraft, validate_create
 from kedge.topics.names import (
     collides,
     colliding,
@@ -87,7 +88,6 @@ from kedge.topics.policy import (
     allow,
 )
 from kedge.topics.tiered import TieredRules, judge_tiered
-from kedge.topics.validation import Flavour, judge_shape, judge_shape_kraft, validate_create
 from kedge.topics.view import BY_DEFAULT, ClusterView, Defaults, at_rest
 
 __all__ = [

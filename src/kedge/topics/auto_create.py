@@ -1,8 +1,8 @@
-"""Topics that nobody created: when one may come into being by being asked for, and how it looks.
+"""Automatic creation of topics: when it is allowed, and with which partitions and configs.
 
-A client that asks for the metadata of an unknown topic may thereby create it, if the brokers and
-the client both agree. Kafka's own topics are created when a coordinator is looked for, whatever
-the brokers say about the rest, and they have configs of their own.
+A Metadata request for an unknown topic creates it, if the brokers' settings and the client both
+allow that. Kafka's internal topics are created when a client looks for a coordinator, whatever the
+brokers' settings are, and they have configs of their own.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kedge.topics.view import ClusterView, Defaults
 
 @dataclass(frozen=True, slots=True)
 class InternalTopic:
-    """How one of Kafka's own topics is made (`offsets.topic.*`, `transaction.state.log.*`)."""
+    """Settings of an internal topic (`offsets.topic.*`, `transaction.state.log.*`)."""
 
     partitions: int = 50
     replication_factor: int = 3
@@ -28,7 +28,7 @@ class InternalTopic:
 
 @dataclass(frozen=True, slots=True)
 class AutoCreate:
-    """What the brokers are set to: whether unknown topics are made, and how the internal are."""
+    """The brokers' settings: whether unknown topics are created, and the internal topics' own."""
 
     enabled: bool = True
     offsets: InternalTopic = InternalTopic()
@@ -38,7 +38,7 @@ class AutoCreate:
 def automatic_request(
     topic: str, settings: AutoCreate, defaults: Defaults | None = None
 ) -> CreateRequest:
-    """The request that a broker makes for a topic nobody created."""
+    """The request that a broker makes for an unknown topic."""
     if topic == CONSUMER_OFFSETS:
         return _internal(topic, settings.offsets, compression="producer")
     if topic == TRANSACTION_STATE:
@@ -57,7 +57,7 @@ def judge_auto_create(
     for_coordinator: bool = False,
     in_flight: Collection[str] = (),
 ) -> CreateRequest | None:
-    """The request to pass on, None for a topic that is there, or the client's answer, raised.
+    """The request to carry out, None for a topic that exists, or the client's error, raised.
 
     A metadata request needs the consent of both sides, and one for all topics creates none; a
     coordinator's own topic (`for_coordinator`) needs nobody's. `in_flight` are topics that this
@@ -71,7 +71,7 @@ def judge_auto_create(
             f"Topic {topic!r} not found", hint="automatic creation of topics is off"
         )
     if topic in in_flight:
-        raise UnknownTopicOrPartition(f"topic {topic} is being created", hint="ask again")
+        raise UnknownTopicOrPartition(f"topic {topic} is being created", hint="try again")
     return automatic_request(topic, settings, view.defaults)
 
 

@@ -1,4 +1,4 @@
-"""What is known of a topic config, and of all that one Kafka release has."""
+"""The description of a topic config, and the set of configs of one Kafka release."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from kedge.errors import InvalidConfiguration, MalformedInput
 from kedge.topics.config_types import ConfigType, Value, parse_type
-from kedge.topics.validity import Validity
+from kedge.topics.value_rules import Validity
 
 
 @dataclass(frozen=True, slots=True)
 class Synonym:
-    """A broker config that gives a topic config its default, and how many of ours one unit is."""
+    """A broker config that is the default of a topic config, and the factor between their units."""
 
     name: str
     factor: int = 1
@@ -62,7 +62,8 @@ class Release:
         """The config of that name, or InvalidConfiguration."""
         if name not in self.keys:
             raise InvalidConfiguration(
-                f"unknown topic config {name!r}", hint=f"Kafka {self.name} has none by that name"
+                f"unknown topic config {name!r}",
+                hint=f"Kafka {self.name} has no such config",
             )
         return self.keys[name]
 

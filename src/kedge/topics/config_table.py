@@ -1,7 +1,7 @@
-"""The table: every topic config of the releases that Kedge knows.
+"""The table of all topic configs of Kafka 3.9 and 4.1.
 
 `V3_9` is the last release that runs on ZooKeeper. `V4_1` drops what only old clients needed,
-keeps segments from being tiny, and distrusts timestamps from the future.
+bounds the size of segments from below, and limits timestamps in the future.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from types import MappingProxyType
 from kedge.model.java_text import INT64_MAX
 from kedge.topics.config_keys import ConfigKey, Release, Synonym
 from kedge.topics.config_types import ConfigType
-from kedge.topics.validity import (
+from kedge.topics.value_rules import (
     AnyValue,
     EachOneOf,
     OneOf,

@@ -1,4 +1,4 @@
-"""The texts that kafka-topics and kafka-configs take configs in.
+"""Parses the config options of kafka-topics and kafka-configs.
 
     kafka-topics  --config retention.ms=1000 --config cleanup.policy=compact
     kafka-configs --add-config 'retention.ms=1000,cleanup.policy=[compact,delete]'

@@ -1,4 +1,4 @@
-"""Config values as text: how Kafka reads them, to the letter.
+"""Parses and prints config values exactly as Kafka does.
 
 Kafka reads values with Java's own parsers, which differ from Python's in ways that matter when the
 same text must be accepted or refused by both:

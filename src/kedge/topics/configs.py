@@ -1,4 +1,4 @@
-"""Reading and judging the configs of a topic."""
+"""Parses and validates the configs of a topic."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""Judging CreateTopics: every way to make a topic ends here.
+"""Validates CreateTopics, and places the replicas of new topics.
 
-The order, in which the first failure is the answer (KIP-4, KIP-464, KIP-525):
+The checks in sequence, of which the first failure is the answer (KIP-4, KIP-464, KIP-525):
 
-    reserved name · named twice · known already · config without a value · counts and lists both
+    reserved name · repeated · known already · config without a value · counts and lists both
     · placement · name, deletion, existence, collision, replicas, configs · policy
 
-Placement comes before the name is judged, so a bad name with too many replicas is told about the
-replicas.
+Placement precedes the check of the name, so for an invalid name with too many replicas the error is
+about the replicas.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from kedge.errors import DuplicateInRequest, InvalidConfiguration, InvalidPartit
 from kedge.model import BrokerId
 from kedge.placement import Draw, Placement, drawn, place, place_striped
 from kedge.topics.configs import validate_configs
+from kedge.topics.layout import Flavour, judge_shape_kraft, refuse_existing, validate_layout
 from kedge.topics.names import TopicNames, refuse_reserved
 from kedge.topics.policy import CreateProposal, Policy, allow
 from kedge.topics.tiered import judge_tiered
-from kedge.topics.validation import Flavour, judge_shape_kraft, refuse_existing, validate_layout
 from kedge.topics.view import BY_DEFAULT, ClusterView, Replicas
 
 
 @dataclass(frozen=True, slots=True)
 class CreateRequest:
-    """A topic that somebody wants: counts (or -1 for the cluster's), or replica lists."""
+    """A topic to create: counts (or -1 for the cluster's defaults), or replica lists."""
 
     name: str
     partitions: int = BY_DEFAULT
@@ -83,8 +83,8 @@ def judge_creates(
 ) -> list[NewTopic | KedgeError]:
     """One answer for each request, in order; a refusal stands beside the successes.
 
-    A topic accepted earlier in the batch is there for those after it: they may collide with it.
-    Nothing is written when only validating, so then they may not.
+    A topic accepted earlier in the batch exists for those after it: they may collide with it. When
+    only validating nothing is written, so they do not.
     """
     batch = CreateBatch(
         requests, view, draw=draw, policy=policy, flavour=flavour, validate_only=validate_only
@@ -93,10 +93,10 @@ def judge_creates(
 
 
 class CreateBatch:
-    """The judgement of one request for many topics, all at once or piece by piece.
+    """The validation of one request for many topics, all at once or in chunks.
 
-    The cost is linear in the number of topics: names are indexed, and configs are judged once for
-    all topics that have the same.
+    The cost is linear in the number of topics: names are indexed, and configs are validated once
+    for all topics that have the same.
     """
 
     def __init__(
@@ -125,7 +125,7 @@ class CreateBatch:
         for request in requests:
             try:
                 refuse_reserved(request.name)
-                _refuse_twice(request.name, self._times)
+                _refuse_repeated(request.name, self._times)
                 answers.append(self.judge_one(request))
             except KedgeError as refusal:
                 answers.append(refusal)
@@ -175,7 +175,7 @@ class CreateBatch:
         return None
 
 
-def _refuse_twice(name: str, times: Mapping[str, int]) -> None:
+def _refuse_repeated(name: str, times: Mapping[str, int]) -> None:
     if times[name] > 1:
         raise DuplicateInRequest(f"the request creates topic {name!r} more than once")
 

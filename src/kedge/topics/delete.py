@@ -1,4 +1,4 @@
-"""Judging DeleteTopics: a topic is only marked here; the controller does the rest."""
+"""Validates DeleteTopics: accepted topics are marked, and the controller deletes them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ def judge_delete(request: DeleteRequest, view: ClusterView) -> Marked:
 def judge_deletes(
     requests: Sequence[DeleteRequest], view: ClusterView
 ) -> list[Marked | KedgeError]:
-    """One answer for each request, in order. Switched off, or misspoken, means none at all."""
+    """One answer for each request, in order. Disabled deletion, or a request with both a name and
+    an id, is raised for all."""
     _refuse_disabled(view)
     for request in requests:
         _refuse_name_and_id(request)
@@ -52,7 +53,7 @@ def judge_deletes(
     answers: list[Marked | KedgeError] = []
     for request in requests:
         try:
-            _refuse_twice(request, times[_target(request, view)])
+            _refuse_repeated(request, times[_target(request, view)])
             answers.append(judge_delete(request, view))
         except KedgeError as refusal:
             answers.append(refusal)
@@ -73,7 +74,7 @@ def _refuse_name_and_id(request: DeleteRequest) -> None:
         )
 
 
-def _refuse_twice(request: DeleteRequest, times: int) -> None:
+def _refuse_repeated(request: DeleteRequest, times: int) -> None:
     if times > 1:
         named = request.name or request.topic_id
         raise DuplicateInRequest(f"the request deletes topic {named!r} more than once")

@@ -1,4 +1,4 @@
-"""Which value a topic has in the end, where it comes from, and what else was in the running.
+"""The effective value of each topic config, its source, and its synonyms in other layers.
 
 A topic's own override comes first. Below it lie the broker's configs, in four layers: set at run
 time for that broker, set at run time for all brokers, written in `server.properties`, built in.
@@ -11,7 +11,7 @@ wins (`log.retention.ms` over `log.retention.minutes` over `log.retention.hours`
                      → 172800000
 
 `describe` lists synonyms as Kafka's DescribeConfigs does. Kafka drops those that come before the
-first mention of the finest unit; where nobody sets that one, as above, none is listed at all and
+first mention of the finest unit; where that one is not set, as above, none is listed at all and
 the source reads DEFAULT_CONFIG.
 """
 
@@ -28,7 +28,7 @@ from kedge.topics.config_types import ConfigType, parse_type, show
 
 
 class Source(StrEnum):
-    """Where a value comes from, as Kafka names it, strongest first."""
+    """The source of a value, as Kafka names it, strongest first."""
 
     TOPIC = "DYNAMIC_TOPIC_CONFIG"
     BROKER = "DYNAMIC_BROKER_CONFIG"
@@ -39,7 +39,7 @@ class Source(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BrokerConfigs:
-    """What is set on a broker, by the broker's names."""
+    """The configs set on a broker, by the broker's names."""
 
     dynamic: Mapping[str, str] = field(default_factory=dict[str, str])
     dynamic_default: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -60,7 +60,7 @@ class BrokerConfigs:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One name and value, and where it was set."""
+    """One name and value, with its source."""
 
     source: Source
     name: str
@@ -72,7 +72,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """One topic config as a description shows it."""
+    """One topic config in a description."""
 
     name: str
     value: str
@@ -81,7 +81,7 @@ class Described:
 
     @property
     def is_default(self) -> bool:
-        """Whether nobody set it."""
+        """Whether it is not set anywhere."""
         return self.source is Source.BUILT_IN
 
 
@@ -89,7 +89,7 @@ NO_BROKER = BrokerConfigs()
 
 
 def broker_value(key: ConfigKey, broker: BrokerConfigs) -> str | None:
-    """What a topic without an override gets, in the topic's own unit."""
+    """The value of a topic without an override, in the topic's own unit."""
     for synonym in key.synonyms:
         text = broker.find(synonym.name)
         text = synonym.default if text is None else text
@@ -110,7 +110,7 @@ def effective_value(
     broker: BrokerConfigs = NO_BROKER,
     release: Release = V3_9,
 ) -> str | None:
-    """The value that counts, as text in Kafka's spelling; None for an internal config unset."""
+    """The effective value as Kafka prints it; None for an internal config that is unset."""
     key = release.key(name)
     text = overrides.get(name, broker_value(key, broker))
     return None if text is None else show(parse_type(text, key.kind))

@@ -1,7 +1,8 @@
-"""Judging CreatePartitions: more partitions for topics that exist (KIP-195).
+"""Validates CreatePartitions: more partitions for topics that exist (KIP-195).
 
-A topic gets a new total. The new partitions are placed with partition 0 as their model, or by
-hand: the i-th list is that of partition `existing + i`. Existing partitions never change.
+A topic gets a new total. The new partitions are placed after the pattern of partition 0, or as the
+request lists them: the i-th list is that of partition `existing + i`. Existing partitions never
+change.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from kedge.topics.view import ClusterView, Partitions, Replicas
 
 @dataclass(frozen=True, slots=True)
 class ExpandRequest:
-    """A topic, the number of partitions it is to have, and perhaps where the new ones go."""
+    """A topic, its new number of partitions, and optionally the replicas of the new ones."""
 
     topic: str
     total: int
@@ -36,7 +37,7 @@ class ExpandRequest:
 
 @dataclass(frozen=True, slots=True)
 class NewPartitions:
-    """The partitions to add to a topic, and nothing else of it."""
+    """The partitions to add to a topic."""
 
     topic: str
     added: Mapping[int, Replicas]
@@ -59,7 +60,7 @@ def judge_expands(
     answers: list[NewPartitions | KedgeError] = []
     for request in requests:
         try:
-            _refuse_twice(request, times)
+            _refuse_repeated(request, times)
             answers.append(_judge(request, view, brokers))
         except KedgeError as refusal:
             answers.append(refusal)
@@ -75,7 +76,7 @@ def _judge(request: ExpandRequest, view: ClusterView, brokers: Sequence[Broker])
     return NewPartitions(request.topic, placed.as_mapping())
 
 
-def _refuse_twice(request: ExpandRequest, times: Mapping[str, int]) -> None:
+def _refuse_repeated(request: ExpandRequest, times: Mapping[str, int]) -> None:
     if times[request.topic] > 1:
         raise DuplicateInRequest(f"the request expands topic {request.topic!r} more than once")
 

@@ -19,16 +19,16 @@ _VERSION_AT, _VARIANT_AT = 6, 8
 _RESERVED_BELOW = 100
 
 
-def topic_id(luck: bytes) -> TopicId | None:
+def topic_id(drawn: bytes) -> TopicId | None:
     """The id made of sixteen random bytes, or None for bytes that cannot be one: draw again.
 
     As in Kafka the bytes become a random UUID first (six of the bits say so), and that keeps them
     clear of the reserved ids. An id never begins with '-', which a command line would take for
     an option.
     """
-    if len(luck) != ID_BYTES:
-        raise MalformedInput(f"a topic id is made of {ID_BYTES} bytes, not {len(luck)}")
-    made = bytearray(luck)
+    if len(drawn) != ID_BYTES:
+        raise MalformedInput(f"a topic id is made of {ID_BYTES} bytes, not {len(drawn)}")
+    made = bytearray(drawn)
     made[_VERSION_AT] = made[_VERSION_AT] & 0x0F | 0x40
     made[_VARIANT_AT] = made[_VARIANT_AT] & 0x3F | 0x80
     text = encode_id(bytes(made))

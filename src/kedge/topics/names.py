@@ -1,4 +1,4 @@
-"""Topic names: which are legal, which get in each other's way, which are Kafka's own."""
+"""Topic names: which are valid, which collide, and which are internal to Kafka."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TRANSACTION_STATE = "__transaction_state"
 SHARE_GROUP_STATE = "__share_group_state"
 INTERNAL = frozenset({CONSUMER_OFFSETS, TRANSACTION_STATE, SHARE_GROUP_STATE})
 
-# KRaft keeps its own log under this name, so nobody may create it, whatever the cluster runs on.
+# KRaft stores its own log under this name, so it cannot be created on any cluster.
 CLUSTER_METADATA = "__cluster_metadata"
 
 
@@ -41,12 +41,12 @@ def is_valid_name(name: str) -> bool:
 
 
 def is_internal(name: str) -> bool:
-    """Whether the topic is one that Kafka keeps for itself."""
+    """Whether the topic is internal to Kafka."""
     return name in INTERNAL
 
 
 def has_collision_chars(name: str) -> bool:
-    """Whether the name has a sign that metric names cannot tell apart."""
+    """Whether the name has a character that metric names do not distinguish."""
     return "." in name or "_" in name
 
 
@@ -56,7 +56,7 @@ def collides(one: str, other: str) -> bool:
 
 
 class TopicNames(Collection[str]):
-    """A growing set of names that finds those with the same metric name without a search."""
+    """A set of names, indexed by the metric names that they become."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self._by_metric_name: dict[str, set[str]] = {}
@@ -65,7 +65,7 @@ class TopicNames(Collection[str]):
             self.add(name)
 
     def add(self, name: str) -> None:
-        """Take a name in."""
+        """Add a name."""
         alike = self._by_metric_name.setdefault(_metric_name(name), set())
         self._count += name not in alike
         alike.add(name)
@@ -104,7 +104,7 @@ def refuse_collision(name: str, others: Iterable[str]) -> None:
 
 
 def refuse_reserved(name: str) -> None:
-    """Refuse to create the topic that belongs to the cluster itself."""
+    """Refuse to create the topic of the cluster itself."""
     if name == CLUSTER_METADATA:
         raise InvalidRequest(f"topic {name} is internal and cannot be created")
 

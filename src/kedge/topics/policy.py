@@ -1,4 +1,4 @@
-"""The operator's own rules: hooks that see a change before it happens and may refuse it.
+"""Policies of the operator: functions that check a change last and may refuse it.
 
 Kafka has the same hooks as classes that brokers load (KIP-108, KIP-133). A policy here is any
 function that takes a proposal and raises PolicyViolation; `all_of` makes one of several, and
@@ -34,7 +34,7 @@ class CreateProposal:
 
     @property
     def partition_count(self) -> int:
-        """How many partitions, however they were asked for."""
+        """The number of partitions, given by count or by replica lists."""
         return len(self.assignments) if self.assignments is not None else self.partitions or 0
 
     @property
@@ -57,7 +57,7 @@ P = TypeVar("P", contravariant=True)
 
 
 class Policy(Protocol[P]):
-    """Says no to a proposal by raising PolicyViolation."""
+    """Refuses a proposal by raising PolicyViolation."""
 
     def __call__(self, proposal: P, /) -> None: ...
 
@@ -71,11 +71,11 @@ class AlterPolicy(Policy[AlterProposal], Protocol):
 
 
 def allow(proposal: object, /) -> None:
-    """The policy that never says no."""
+    """The policy that refuses nothing."""
 
 
 def all_of(*policies: Policy[P]) -> Policy[P]:
-    """A policy that asks several in turn; the first no counts."""
+    """A policy of several others; the first refusal is raised."""
 
     def ask(proposal: P, /) -> None:
         for policy in policies:
@@ -122,7 +122,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class FrozenConfigs:
-    """Configs that nobody may change or delete."""
+    """A policy that refuses changes of certain configs."""
 
     names: frozenset[str]
 

@@ -1,6 +1,6 @@
-"""What brokers ask of a topic that wants its old segments in remote storage (KIP-405, KIP-950).
+"""Checks of the configs of topics with remote storage (KIP-405, KIP-950).
 
-These checks need to know the cluster, so they are apart from those that judge the texts alone.
+They depend on the cluster, so they are apart from the checks of single values.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from kedge.errors import InvalidConfiguration
 from kedge.topics.config_types import Value
 
-AS_RETENTION = -2  # local.retention.*: whatever the topic keeps in all
+AS_RETENTION = -2  # local.retention.*: the same as the topic's retention
 UNLIMITED = -1
 
 
 @dataclass(frozen=True, slots=True)
 class TieredRules:
-    """What the cluster can do: has it remote storage, and does it run on ZooKeeper."""
+    """Whether the cluster has remote storage, and whether it runs on ZooKeeper."""
 
     remote_storage: bool = False
     zookeeper: bool = True
@@ -68,7 +68,7 @@ def _judge_local_retention(unit: str, total: int, values: Mapping[str, Value]) -
     if values["remote.log.copy.disable"] and local != total:
         raise InvalidConfiguration(
             f"{name}={local}, and retention.{unit}={total} while copying is disabled",
-            hint="nothing leaves for remote storage, so both must be equal",
+            hint="nothing is copied to remote storage, so both must be equal",
         )
 
 

@@ -1,4 +1,4 @@
-"""What a judge needs to know of the cluster. A value: whoever holds the cluster makes one."""
+"""The cluster as requests about topics are validated against it: a plain value."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BY_DEFAULT = -1
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
-    """What a topic gets that does not say (`num.partitions`, `default.replication.factor`)."""
+    """Counts of topics that give none (`num.partitions`, `default.replication.factor`)."""
 
     partitions: int = 1
     replication_factor: int = 1
@@ -31,9 +31,9 @@ class Defaults:
 class ClusterView:
     """The cluster as it is now.
 
-    `topics` is what the store holds, topics on their way out included. `marked` are those that
-    somebody asked to delete. `unseen` are those that clients do not know: nobody has led them
-    yet, or brokers have been told to forget them.
+    `topics` are those in the store, including those being deleted. `marked` are those marked for
+    deletion. `unseen` are those that clients do not see: they never had a leader, or brokers have
+    removed them from their caches.
     """
 
     brokers: tuple[Broker, ...] = ()
@@ -58,10 +58,10 @@ class ClusterView:
         return self.configs.get(topic, {})
 
     def config_defaults(self) -> dict[str, str]:
-        """What lies under a topic's own configs."""
+        """The defaults beneath a topic's own configs."""
         return broker_defaults(self.broker_configs, self.release)
 
 
 def at_rest(assignment: Mapping[int, Iterable[BrokerId]]) -> dict[int, ReplicaAssignment]:
-    """Replica lists as partitions that nothing is moving."""
+    """Replica lists as assignments without a reassignment."""
     return {pid: ReplicaAssignment(tuple(replicas)) for pid, replicas in assignment.items()}

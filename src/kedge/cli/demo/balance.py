@@ -58,7 +58,7 @@ def _told(stage: Stage, snapshot: Path, plan: Path, history: Path, page: Path) -
     """Before and after on the terminal, and all of it on one page."""
     from kedge.balance import goals_from_json, solve
     from kedge.files import read_bytes, read_snapshot, write_atomically
-    from kedge.pipeline.reading import read_findings
+    from kedge.pipeline.findings_reader import read_findings
     from kedge.plan import parse_plan
     from kedge.report.curve import curve_rows
     from kedge.report.heat import heat_lines, heat_rows

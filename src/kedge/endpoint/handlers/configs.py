@@ -1,4 +1,4 @@
-"""DescribeConfigs, AlterConfigs, IncrementalAlterConfigs: topics and brokers, each for itself."""
+"""Handlers of DescribeConfigs, AlterConfigs and IncrementalAlterConfigs, resource by resource."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from kedge.endpoint.backend import ConfigEntry, ConfigSetting, Resource
-from kedge.endpoint.call import Call
-from kedge.endpoint.handlers.config_codes import SOURCES
-from kedge.endpoint.handlers.pauses import yield_now
+from kedge.endpoint.config_values import ConfigEntry, ConfigSetting, Resource
+from kedge.endpoint.handlers.call import Call
+from kedge.endpoint.handlers.encoding import SOURCES, yield_now
 from kedge.errors import DuplicateInRequest, InvalidRequest, KedgeError, PolicyViolation
 from kedge.model.error_codes import ErrorCode
 from kedge.protocol import code_of, message_of
@@ -23,27 +22,27 @@ from kedge.protocol.messages import (
 )
 from kedge.topics import Alteration, Op, refuse_repeated_keys
 
-Asked = DescribeConfigsRequest.DescribeConfigsResource
+NamedResource = DescribeConfigsRequest.DescribeConfigsResource
 Result = DescribeConfigsResponse.DescribeConfigsResult
 Entry = Result.DescribeConfigsResourceResult
 Synonym = Entry.DescribeConfigsSynonym
 
-Answered = TypeVar("Answered")
+ResponseItem = TypeVar("ResponseItem")
 Refusals = dict[Resource, KedgeError | None]
 
-DESCRIBED_MAX = 250_000  # configs in one answer: those of some 7,000 topics
+DESCRIBED_MAX = 250_000  # configs in one response: those of some 7,000 topics
 
 
 # ---- describe ------------------------------------------------------------------------------------
 
 
 async def describe_configs(call: Call, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
-    """Configs of topics and of the node itself, with where they come from; one answer for each
-    resource, however often it is named."""
+    """Configs of topics and of the node itself, with their sources; one result for each resource,
+    however often it is named."""
     chosen = _chosen_names(request.resources)
     resources = list(chosen)
     try:
-        answers = await call.backend.describe_configs(call.node, resources)
+        answers = await call.backend.configs.describe(call.node, resources)
     except KedgeError as refusal:
         answers = [refusal for _ in resources]
     room = DESCRIBED_MAX
@@ -59,10 +58,10 @@ async def describe_configs(call: Call, request: DescribeConfigsRequest) -> Descr
     return DescribeConfigsResponse(results=results)
 
 
-def _chosen_names(asked: Iterable[Asked]) -> dict[Resource, set[str] | None]:
-    """The config names asked for of each resource, None for all of them."""
+def _chosen_names(named: Iterable[NamedResource]) -> dict[Resource, set[str] | None]:
+    """The wanted config names of each resource, None for all of them."""
     chosen: dict[Resource, set[str] | None] = {}
-    for each in asked:
+    for each in named:
         resource = Resource(each.resource_type, each.resource_name)
         before, names = chosen.get(resource, set()), each.configuration_keys
         chosen[resource] = None if before is None or names is None else before | set(names)
@@ -71,13 +70,13 @@ def _chosen_names(asked: Iterable[Asked]) -> dict[Resource, set[str] | None]:
 
 def _too_many() -> KedgeError:
     return PolicyViolation(
-        f"the answer would have more than {DESCRIBED_MAX} configs",
-        hint="ask for fewer resources, or for single configs, at a time",
+        f"the response would have more than {DESCRIBED_MAX} configs",
+        hint="describe fewer resources, or single configs, at a time",
     )
 
 
 class _Entries:
-    """Answers' entries, made once for resources that are described alike."""
+    """Entries of a response, made once for resources with the same description."""
 
     def __init__(self, *, synonyms: bool) -> None:
         self._synonyms = synonyms
@@ -134,14 +133,14 @@ def _synonym(entry: ConfigEntry, setting: ConfigSetting) -> Synonym:
 
 async def alter_configs(call: Call, request: AlterConfigsRequest) -> AlterConfigsResponse:
     """Replace all configs of each resource."""
-    asked = [
+    wanted = [
         (
             Resource(r.resource_type, r.resource_name),
             [Alteration(c.name, Op.SET, c.value) for c in r.configs],
         )
         for r in request.resources
     ]
-    outcome = await _alter(call, asked, replace=True, validate_only=request.validate_only)
+    outcome = await _alter(call, wanted, replace=True, validate_only=request.validate_only)
     response = AlterConfigsResponse.AlterConfigsResourceResponse
     return AlterConfigsResponse(
         responses=[_response(response, resource, error) for resource, error in outcome.items()]
@@ -152,17 +151,17 @@ async def incremental_alter_configs(
     call: Call, request: IncrementalAlterConfigsRequest
 ) -> IncrementalAlterConfigsResponse:
     """Change configs of each resource step by step (KIP-339)."""
-    asked: list[tuple[Resource, list[Alteration]]] = []
-    misspoken: Refusals = {}
+    wanted: list[tuple[Resource, list[Alteration]]] = []
+    malformed: Refusals = {}
     for r in request.resources:
         resource = Resource(r.resource_type, r.resource_name)
         try:
             steps = [Alteration(c.name, _op(c.config_operation), c.value) for c in r.configs]
         except InvalidRequest as refusal:
-            misspoken[resource], steps = refusal, []
-        asked.append((resource, steps))
+            malformed[resource], steps = refusal, []
+        wanted.append((resource, steps))
     outcome = await _alter(
-        call, asked, replace=False, validate_only=request.validate_only, misspoken=misspoken
+        call, wanted, replace=False, validate_only=request.validate_only, malformed=malformed
     )
     response = IncrementalAlterConfigsResponse.AlterConfigsResourceResponse
     return IncrementalAlterConfigsResponse(
@@ -179,29 +178,29 @@ def _op(number: int) -> Op:
 
 async def _alter(
     call: Call,
-    asked: Sequence[tuple[Resource, Sequence[Alteration]]],
+    wanted: Sequence[tuple[Resource, Sequence[Alteration]]],
     *,
     replace: bool,
     validate_only: bool,
-    misspoken: Mapping[Resource, KedgeError | None] | None = None,
+    malformed: Mapping[Resource, KedgeError | None] | None = None,
 ) -> Refusals:
-    refusals = _refuse_twice(asked) | dict(misspoken or {})
-    changes = {resource: steps for resource, steps in asked if resource not in refusals}
+    refusals = _refuse_repeated(wanted) | dict(malformed or {})
+    changes = {resource: steps for resource, steps in wanted if resource not in refusals}
     try:
-        done = await call.backend.alter_configs(
+        done = await call.backend.configs.alter(
             call.node, changes, replace=replace, validate_only=validate_only
         )
     except KedgeError as refusal:
         done = dict.fromkeys(changes, refusal)
     every = {**refusals, **done}
-    return {resource: every[resource] for resource, _ in asked}
+    return {resource: every[resource] for resource, _ in wanted}
 
 
-def _refuse_twice(asked: Iterable[tuple[Resource, Sequence[Alteration]]]) -> Refusals:
-    """Refuse resources that come twice, and configs that come twice in one."""
+def _refuse_repeated(wanted: Iterable[tuple[Resource, Sequence[Alteration]]]) -> Refusals:
+    """Refuse repeated resources, and repeated configs of one resource."""
     refusals: Refusals = {}
-    times = Counter(resource for resource, _ in asked)
-    for resource, steps in asked:
+    times = Counter(resource for resource, _ in wanted)
+    for resource, steps in wanted:
         try:
             if times[resource] > 1:
                 raise DuplicateInRequest(f"{resource} is named more than once")
@@ -212,8 +211,8 @@ def _refuse_twice(asked: Iterable[tuple[Resource, Sequence[Alteration]]]) -> Ref
 
 
 def _response(
-    response: Callable[..., Answered], resource: Resource, error: KedgeError | None
-) -> Answered:
+    response: Callable[..., ResponseItem], resource: Resource, error: KedgeError | None
+) -> ResponseItem:
     return response(
         error_code=ErrorCode.NONE if error is None else code_of(error),
         error_message=None if error is None else message_of(error),

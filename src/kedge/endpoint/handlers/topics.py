@@ -1,13 +1,14 @@
-"""CreateTopics, CreatePartitions, DeleteTopics: the controller's alone, each topic for itself."""
+"""Handlers of CreateTopics, CreatePartitions and DeleteTopics, answered by the controller alone."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kedge.endpoint.backend import ConfigEntry, CreatedTopic, DeletedTopic
-from kedge.endpoint.call import Call
-from kedge.endpoint.handlers.config_codes import SOURCES
-from kedge.endpoint.handlers.ids import text_id, wire_id
+from kedge.endpoint.config_requests import TopicEntries
+from kedge.endpoint.config_values import ConfigEntry
+from kedge.endpoint.handlers.call import Call
+from kedge.endpoint.handlers.encoding import SOURCES, text_id, wire_id
+from kedge.endpoint.topic_requests import DeletedTopic
 from kedge.errors import KedgeError, TopicDeletionDisabled
 from kedge.model import BrokerId
 from kedge.model.error_codes import ErrorCode
@@ -20,6 +21,8 @@ from kedge.protocol.messages import (
     DeleteTopicsRequest,
     DeleteTopicsResponse,
 )
+from kedge.store.znodes import TopicAssignment
+from kedge.topic_changes import WrittenTopic
 from kedge.topics import CreateRequest, DeleteRequest, ExpandRequest
 
 Created = CreateTopicsResponse.CreatableTopicResult
@@ -27,24 +30,24 @@ CreatedConfig = Created.CreatableTopicConfigs
 Expanded = CreatePartitionsResponse.CreatePartitionsTopicResult
 Deleted = DeleteTopicsResponse.DeletableTopicResult
 
-# from these versions on a client understands that it has to slow down (KIP-599)
+# from these versions on a client understands THROTTLING_QUOTA_EXCEEDED (KIP-599)
 _CREATE_STRICT, _EXPAND_STRICT, _DELETE_STRICT = 6, 3, 5
-_DISABLED_SINCE = 3  # before, there was no error for deletion switched off
+_DISABLED_SINCE = 3  # older versions have no error for disabled deletion
 _IDS_SINCE = 6
 
-CONFIGS_TOPICS_MAX = 5_000  # the answer to a request for more topics leaves their configs out
+CONFIGS_TOPICS_MAX = 5_000  # the response to a request for more topics leaves their configs out
 
 
 # ---- create --------------------------------------------------------------------------------------
 
 
 async def create_topics(call: Call, request: CreateTopicsRequest) -> CreateTopicsResponse:
-    """Create topics; a name that comes twice is refused twice."""
+    """Create topics; each occurrence of a repeated name is refused."""
     charge = call.charge(strict_since=_CREATE_STRICT)
     wanted = [_create_request(topic) for topic in request.topics]
     try:
-        call.refuse_other_nodes()
-        answers = await call.backend.create_topics(
+        call.require_controller()
+        created = await call.backend.topics.create(
             call.node,
             wanted,
             timeout_ms=request.timeout_ms,
@@ -52,22 +55,28 @@ async def create_topics(call: Call, request: CreateTopicsRequest) -> CreateTopic
             charge=charge,
         )
     except KedgeError as refusal:
-        answers = [refusal for _ in wanted]
-    configs = _CreatedConfigs(are_shown=len(wanted) <= CONFIGS_TOPICS_MAX)
-    results = [_created(w.name, a, configs) for w, a in zip(wanted, answers, strict=True)]
+        results = [_not_created(w.name, refusal) for w in wanted]
+    else:
+        shown = created.entries if len(wanted) <= CONFIGS_TOPICS_MAX else None
+        configs = _CreatedConfigs(shown)
+        results = [
+            _created(w.name, a, configs) for w, a in zip(wanted, created.answers, strict=True)
+        ]
     return CreateTopicsResponse(throttle_time_ms=charge.throttle_ms, topics=results)
 
 
 class _CreatedConfigs:
-    """The configs in an answer, made once for topics that have the same."""
+    """The configs in a response, made once for topics that have the same; none at all without
+    entries."""
 
-    def __init__(self, *, are_shown: bool) -> None:
-        self._are_shown = are_shown
+    def __init__(self, entries: TopicEntries | None) -> None:
+        self._entries = entries
         self._made: dict[int, list[CreatedConfig]] = {}
 
-    def of(self, entries: Sequence[ConfigEntry]) -> list[CreatedConfig]:
-        if not self._are_shown:
+    def of(self, written: WrittenTopic) -> list[CreatedConfig]:
+        if self._entries is None:
             return []
+        entries = self._entries.of(written.topic.configs)
         found = self._made.get(id(entries))
         if found is None:
             found = self._made[id(entries)] = [_created_config(entry) for entry in entries]
@@ -88,18 +97,22 @@ def _brokers(ids: Sequence[int]) -> tuple[BrokerId, ...]:
     return tuple(map(BrokerId, ids))
 
 
-def _created(name: str, answer: CreatedTopic | KedgeError, configs: _CreatedConfigs) -> Created:
+def _not_created(name: str, refusal: KedgeError) -> Created:
+    code, message = _refusal(refusal)
+    return Created(name=name, error_code=code, error_message=message, configs=[])
+
+
+def _created(name: str, answer: WrittenTopic | KedgeError, configs: _CreatedConfigs) -> Created:
     if isinstance(answer, KedgeError):
-        code, message = _refusal(answer)
-        return Created(name=name, error_code=code, error_message=message, configs=[])
+        return _not_created(name, answer)
     return Created(
         name=name,
         topic_id=wire_id(answer.topic_id),
         error_code=ErrorCode.NONE,
         error_message=None,
-        num_partitions=answer.partitions,
-        replication_factor=answer.replication_factor,
-        configs=configs.of(answer.configs),
+        num_partitions=answer.topic.partitions,
+        replication_factor=answer.topic.replication_factor,
+        configs=configs.of(answer),
     )
 
 
@@ -123,8 +136,8 @@ async def create_partitions(
     charge = call.charge(strict_since=_EXPAND_STRICT)
     wanted = [_expand_request(topic) for topic in request.topics]
     try:
-        call.refuse_other_nodes()
-        answers = await call.backend.create_partitions(
+        call.require_controller()
+        answers = await call.backend.topics.expand(
             call.node,
             wanted,
             timeout_ms=request.timeout_ms,
@@ -145,7 +158,7 @@ def _expand_request(topic: CreatePartitionsRequest.CreatePartitionsTopic) -> Exp
     return ExpandRequest(topic.name, topic.count, assignments)
 
 
-def _expanded(name: str, answer: str | KedgeError) -> Expanded:
+def _expanded(name: str, answer: TopicAssignment | KedgeError) -> Expanded:
     code, message = _refusal(answer) if isinstance(answer, KedgeError) else (ErrorCode.NONE, None)
     return Expanded(name=name, error_code=code, error_message=message)
 
@@ -158,8 +171,8 @@ async def delete_topics(call: Call, request: DeleteTopicsRequest) -> DeleteTopic
     charge = call.charge(strict_since=_DELETE_STRICT)
     wanted = _delete_requests(call, request)
     try:
-        call.refuse_other_nodes()
-        answers = await call.backend.delete_topics(
+        call.require_controller()
+        answers = await call.backend.topics.delete(
             call.node, wanted, timeout_ms=request.timeout_ms, charge=charge
         )
     except KedgeError as refusal:

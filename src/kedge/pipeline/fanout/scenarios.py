@@ -1,19 +1,19 @@
-"""What if: scenarios as values, from a grid or from JSON, and what each means for the planner.
+"""What-if scenarios: each changes the snapshot and the goals of a plan.
 
-A scenario changes the snapshot (traffic and sizes by a factor) and the goals (brokers that go and
-come, factors, tolerances). Everything else of the goals stays as the caller has it.
+A scenario scales traffic and sizes of the snapshot, and changes brokers, replication factors and
+tolerance of the goals. All other goals are those of the caller.
 
-    axis of a grid       values                    means
-    traffic              1.5                       bytes in and out of every partition, times this
-    size                 1.5                       bytes on disk of every partition, times this
-    lose-rack            r0, r0+r1                 the brokers of these racks are to end empty
-    add-brokers          4                         so many more, in the racks that have fewest
-    replication-factor   3, orders.*:3             of all topics, or of those that fit
+    axis of a grid       values                    meaning
+    traffic              1.5                       factor for bytes in and out of every partition
+    size                 1.5                       factor for bytes on disk of every partition
+    lose-rack            r0, r0+r1                 all replicas leave the brokers of these racks
+    add-brokers          4                         new brokers, in the racks with the fewest brokers
+    replication-factor   3, orders.*:3             for all topics, or for those that match
     tolerance            0.05                      as in `kedge plan --tolerance`
     seed                 7                         as in `kedge plan --seed`
 
-`none` leaves an axis as it is. In JSON the same names have `_` for `-`, `lose_racks` is a list,
-`replication_factor` a number or an object, and `goals` may hold whatever a plan's goals may.
+`none` leaves an axis unchanged. In JSON the names have `_` for `-`, `lose_racks` is a list,
+`replication_factor` a number or an object, and `goals` accepts all goals of a plan.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from kedge.errors import InvalidRequest
 from kedge.model import Broker, Snapshot
 
 ALL_TOPICS = ".*"
-LARGEST_FACTOR = 1e6
-MOST_BROKERS = 10_000
+FACTOR_MAX = 1e6
+BROKERS_MAX = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """One question; the defaults change nothing."""
+    """One scenario; the defaults change nothing."""
 
     name: str = ""
     traffic: float = 1.0
@@ -50,14 +50,14 @@ class Scenario:
 
     def __post_init__(self) -> None:
         for name in ("traffic", "size"):
-            if not 0 < getattr(self, name) <= LARGEST_FACTOR:
-                raise InvalidRequest(f"{name} times {getattr(self, name)}", hint="write 1.5")
-        if not 0 <= self.add_brokers <= MOST_BROKERS:
+            if not 0 < getattr(self, name) <= FACTOR_MAX:
+                raise InvalidRequest(f"factor of {name} {getattr(self, name)}", hint="use 1.5")
+        if not 0 <= self.add_brokers <= BROKERS_MAX:
             raise InvalidRequest(f"{self.add_brokers} brokers to add")
 
     @property
     def label(self) -> str:
-        """What people call it: its own name, or what it changes."""
+        """Its name, or a description of its changes."""
         return self.name or ", ".join(self._changes()) or "as it is"
 
     def _changes(self) -> Iterable[str]:
@@ -76,8 +76,8 @@ class Scenario:
         if self.seed:
             yield f"seed {self.seed}"
 
-    def of(self, snapshot: Snapshot, goals: Goals) -> tuple[Snapshot, Goals]:
-        """The snapshot and the goals to hand to the planner."""
+    def apply(self, snapshot: Snapshot, goals: Goals) -> tuple[Snapshot, Goals]:
+        """The changed snapshot and goals."""
         given = goals_from_json({**goals.to_json(), **self.goals})
         lost = self.lost_brokers(snapshot)
         wanted = replace(
@@ -90,12 +90,12 @@ class Scenario:
         return self._scaled(snapshot), wanted
 
     def lost_brokers(self, snapshot: Snapshot) -> frozenset[int]:
-        """The brokers of the racks that are lost."""
-        there = sorted({broker.rack for broker in snapshot.brokers if broker.rack is not None})
+        """The brokers of the lost racks."""
+        racks = sorted({broker.rack for broker in snapshot.brokers if broker.rack is not None})
         for rack in self.lose_racks:
-            if rack not in there:
-                hint = f"there are {', '.join(there[:10])}" if there else "brokers have no racks"
-                raise InvalidRequest(f"{self.label}: there is no rack {rack}", hint=hint)
+            if rack not in racks:
+                hint = f"racks: {', '.join(racks[:10])}" if racks else "the brokers have no racks"
+                raise InvalidRequest(f"{self.label}: unknown rack {rack}", hint=hint)
         return frozenset(int(b.id) for b in snapshot.brokers if b.rack in self.lose_racks)
 
     def _new_brokers(
@@ -105,7 +105,7 @@ class Scenario:
         taken += [broker.id for broker in goals.add_brokers]
         first = max(taken, default=-1) + 1
         stay = [b for b in snapshot.brokers if b.state.stays and b.id not in lost]
-        racks = _emptiest_racks(stay or list(snapshot.brokers), self.add_brokers)
+        racks = _racks_with_fewest_brokers(stay or list(snapshot.brokers), self.add_brokers)
         return [NewBroker(first + place, rack) for place, rack in enumerate(racks)]
 
     def _scaled(self, snapshot: Snapshot) -> Snapshot:
@@ -123,15 +123,15 @@ class Scenario:
         )
 
 
-def without_copy(snapshot: Snapshot, lost: Iterable[int]) -> int:
-    """How many partitions have no replica anywhere else: a plan can move them, a fire cannot."""
+def partitions_without_copy(snapshot: Snapshot, lost: Iterable[int]) -> int:
+    """The number of partitions whose replicas are all on the lost brokers."""
     replicas = snapshot.assignment.replicas
     kept = (replicas >= 0) & ~np.isin(replicas, sorted(lost))
     return int((~kept.any(axis=1)).sum())
 
 
-def _emptiest_racks(brokers: list[Broker], count: int) -> list[str | None]:
-    """A rack for each new broker; none where the others have none."""
+def _racks_with_fewest_brokers(brokers: list[Broker], count: int) -> list[str | None]:
+    """The rack of each new broker; None if the other brokers have no racks."""
     if any(broker.rack is None for broker in brokers) or not brokers:
         return [None] * count
     held = Counter(broker.rack for broker in brokers)

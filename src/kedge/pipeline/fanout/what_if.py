@@ -1,4 +1,4 @@
-"""What if: every scenario through the planner, and what each would come to."""
+"""Plans every what-if scenario in parallel on Spark, and returns the figures of each plan."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ from kedge.errors import Conflict, InvalidRequest, KedgeError
 from kedge.files import read_snapshot
 from kedge.model import Snapshot, sha256_of_snapshot
 from kedge.model.arrow import Table
-from kedge.pipeline.fanout.asking import scenario_from_json, scenario_to_json
-from kedge.pipeline.fanout.scenarios import Scenario, without_copy
-from kedge.pipeline.fanout.spread import MAP, Columns, Row, spread
-from kedge.pipeline.jobs.progress import Progress, Silent
+from kedge.pipeline.fanout.map_rows import Row, map_rows
+from kedge.pipeline.fanout.scenario_parsing import scenario_from_json, scenario_to_json
+from kedge.pipeline.fanout.scenarios import Scenario, partitions_without_copy
+from kedge.pipeline.jobs.context import NoProgress, Progress
+from kedge.pipeline.sinks import MAP, Columns
 
 if TYPE_CHECKING:
-    from kedge.pipeline.jobs.ingest import OpenSession
+    from kedge.pipeline.jobs.context import SessionFactory
 
-ASKED: Columns = {"number": "int", "scenario": "string"}
-ANSWERED: Columns = {
+INPUT_COLUMNS: Columns = {"number": "int", "scenario": "string"}
+OUTPUT_COLUMNS: Columns = {
     "number": "int",
     "name": "string",
     "traffic": "double",
@@ -52,64 +53,70 @@ ANSWERED: Columns = {
 
 
 @dataclass(frozen=True, slots=True)
-class WhatIf:
-    """What to ask, of which cluster; `goals` are those of every scenario that says nothing else."""
+class WhatIfRequest:
+    """The snapshot, the scenarios, and the goals that scenarios may override."""
 
     snapshot: Path
     scenarios: list[Scenario]
     goals: Goals = field(default_factory=Goals)
 
 
-def what_if(asked: WhatIf, session: OpenSession, *, progress: Progress | None = None) -> Table:
-    """One row for each scenario, in their order; everything is checked before Spark is started."""
-    path = os.path.abspath(asked.snapshot)
+def what_if(
+    request: WhatIfRequest, session: SessionFactory, *, progress: Progress | None = None
+) -> Table:
+    """One row per scenario, in their order; all scenarios are validated before Spark starts."""
+    path = os.path.abspath(request.snapshot)
     snapshot = read_snapshot(path)
-    if not asked.scenarios:
-        raise InvalidRequest("no scenario is asked for")
-    for scenario in asked.scenarios:
-        scenario.of(snapshot, asked.goals)
+    if not request.scenarios:
+        raise InvalidRequest("no scenarios given")
+    for scenario in request.scenarios:
+        scenario.apply(snapshot, request.goals)
     rows = [
         {"number": number, "scenario": scenario_to_json(one)}
-        for number, one in enumerate(asked.scenarios)
+        for number, one in enumerate(request.scenarios)
     ]
-    work = partial(_answer, path=path, sha256=sha256_of_snapshot(snapshot), goals=asked.goals)
-    told = progress or Silent()
+    work = partial(
+        _evaluate_row, path=path, sha256=sha256_of_snapshot(snapshot), goals=request.goals
+    )
+    reporter = progress or NoProgress()
     with session() as spark:
-        told.attach(spark)
-        told.stage("scenarios", len(rows))
-        return spread(spark, rows, work, takes=ASKED, gives=ANSWERED)
+        reporter.attach(spark)
+        reporter.stage("scenarios", len(rows))
+        return map_rows(
+            spark, rows, work, input_columns=INPUT_COLUMNS, output_columns=OUTPUT_COLUMNS
+        )
 
 
 # ---- on a worker --------------------------------------------------------------------------------
 
 
-def _answer(row: Row, *, path: str, sha256: str, goals: Goals) -> list[Row]:
+def _evaluate_row(row: Row, *, path: str, sha256: str, goals: Goals) -> list[Row]:
     scenario = scenario_from_json(row["scenario"])
-    return [{"number": row["number"], **answer(_loaded(path, sha256), scenario, goals)}]
+    return [{"number": row["number"], **evaluate(_loaded(path, sha256), scenario, goals)}]
 
 
 @lru_cache(maxsize=1)
 def _loaded(path: str, sha256: str) -> Snapshot:
-    """The snapshot, read once for all rows of a worker; it must be the one that was checked."""
+    """Read the snapshot, cached per worker; it must be the one that the driver validated."""
     snapshot = read_snapshot(path)
     if sha256_of_snapshot(snapshot) != sha256:
-        raise Conflict(f"{path}: the snapshot has changed since the scenarios were checked")
+        raise Conflict(f"{path}: the snapshot has changed since the scenarios were validated")
     return snapshot
 
 
-def answer(snapshot: Snapshot, scenario: Scenario, goals: Goals) -> Row:
-    """What a scenario's plan would come to, or in one sentence why there is none."""
-    told = _question(snapshot, scenario, goals)
+def evaluate(snapshot: Snapshot, scenario: Scenario, goals: Goals) -> Row:
+    """The figures of a scenario's plan, or the reason why there is none."""
+    columns = _scenario_columns(snapshot, scenario, goals)
     try:
-        changed, wanted = scenario.of(snapshot, goals)
+        changed, wanted = scenario.apply(snapshot, goals)
         figures = figures_of(changed, wanted, scenario.seed)
-    except KedgeError as refused:
-        return told | {"feasible": False, "reason": str(refused)}
-    full = fullest(task_of(changed, wanted), figures.imbalance_after)
-    return told | {"feasible": True, "fullest_after": full} | asdict(figures)
+    except KedgeError as error:
+        return columns | {"feasible": False, "reason": str(error)}
+    full = fullest_broker(task_of(changed, wanted), figures.imbalance_after)
+    return columns | {"feasible": True, "fullest_after": full} | asdict(figures)
 
 
-def _question(snapshot: Snapshot, scenario: Scenario, goals: Goals) -> Row:
+def _scenario_columns(snapshot: Snapshot, scenario: Scenario, goals: Goals) -> Row:
     factors = scenario.replication_factor.items()
     return {
         "name": scenario.label,
@@ -120,7 +127,9 @@ def _question(snapshot: Snapshot, scenario: Scenario, goals: Goals) -> Row:
         "replication_factor": ",".join(f"{pattern}:{factor}" for pattern, factor in factors),
         "tolerance": _tolerance(scenario, goals),
         "seed": scenario.seed,
-        "partitions_without_copy": without_copy(snapshot, scenario.lost_brokers(snapshot)),
+        "partitions_without_copy": partitions_without_copy(
+            snapshot, scenario.lost_brokers(snapshot)
+        ),
     }
 
 
@@ -130,13 +139,13 @@ def _tolerance(scenario: Scenario, goals: Goals) -> float:
     return float(scenario.goals.get("tolerance", goals.tolerance))
 
 
-def fullest(task: Task, imbalance: dict[str, float]) -> dict[str, float]:
-    """The share of its capacity that the fullest broker uses, where brokers tell capacities."""
+def fullest_broker(task: Task, imbalance: dict[str, float]) -> dict[str, float]:
+    """The use of the fullest broker as a share of its capacity, for resources with capacities."""
     brokers = [broker for broker in task.snapshot.brokers if broker.state.stays]
-    told = [any(each) for each in zip(*map(capacities_of, brokers), strict=True)]
+    has_capacity = [any(each) for each in zip(*map(capacities_of, brokers), strict=True)]
     mean: dict[str, Any] = dict(zip(task.columns, mean_level(task.problem), strict=True))
     return {
         name: float(mean[name] * imbalance[name])
-        for name, is_told in zip(RESOURCES, told, strict=True)
-        if is_told and name in mean and name in imbalance
+        for name, known in zip(RESOURCES, has_capacity, strict=True)
+        if known and name in mean and name in imbalance
     }

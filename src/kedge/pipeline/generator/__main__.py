@@ -1,4 +1,4 @@
-"""`python -m kedge.pipeline.generator --size S --out DIR`: metrics with known answers."""
+"""`python -m kedge.pipeline.generator --size S --out DIR`: generates metrics files."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from kedge.pipeline.generator import SIZES, generate
 
 
 def main() -> int:
-    """Generate as the command line says."""
+    """Generate metrics with the options of the command line."""
     options = argparse.ArgumentParser(prog="python -m kedge.pipeline.generator")
     options.add_argument("--size", choices=SIZES, default="S")
-    options.add_argument("--out", type=Path, required=True, help="directory, made if not there")
+    options.add_argument("--out", type=Path, required=True, help="directory, created if missing")
     options.add_argument("--seed", type=int, default=7)
     options.add_argument("--formats", default="parquet", help="parquet,jsonl,csv")
-    asked = options.parse_args()
-    formats = asked.formats.split(",")
+    parsed = options.parse_args()
+    formats = parsed.formats.split(",")
     try:
-        expected = generate(asked.out, size=asked.size, seed=asked.seed, formats=formats)
+        expected = generate(parsed.out, size=parsed.size, seed=parsed.seed, formats=formats)
     except KedgeError as error:
         print(f"kedge: {error}", file=sys.stderr)
         return 2
-    print(f"{expected['rows_total']} rows in {expected['files']} files under {asked.out}")
+    print(f"{expected['rows_total']} rows in {expected['files']} files under {parsed.out}")
     return 0
 
 

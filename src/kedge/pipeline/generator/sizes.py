@@ -1,4 +1,4 @@
-"""How large the generated clusters are, and the constants that all of them share."""
+"""Sizes of the generated clusters, and the constants that they share."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ WINDOW_S: Final = 300
 ALLOWED_LATENESS_S: Final = 1800
 FUTURE_TOLERANCE_S: Final = 300
 START_S: Final = int(datetime(2026, 1, 5, tzinfo=UTC).timestamp())
-ARRIVAL_DELAY_S: Final = 5  # from the end of an interval to the arrival of its row
+ARRIVAL_DELAY_S: Final = 5  # between the end of an interval and the arrival of its row
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """Counts of one cluster, how many clusters there are, and how many samples of each replica."""
+    """Number of clusters, counts per cluster, and samples per replica."""
 
     clusters: int
     brokers: int
@@ -36,7 +36,7 @@ class Size:
 
     @property
     def windows(self) -> int:
-        """The windows that the samples fall in."""
+        """The number of windows of the samples."""
         return -(-self.samples * INTERVAL_S // WINDOW_S)
 
 
@@ -51,5 +51,5 @@ SIZES: Final = {
 def size_of(name: str) -> Size:
     """The size by its name."""
     if name not in SIZES:
-        raise InvalidRequest(f"no size {name!r}", hint=f"there are {', '.join(SIZES)}")
+        raise InvalidRequest(f"unknown size {name!r}", hint=f"sizes: {', '.join(SIZES)}")
     return SIZES[name]

@@ -1,1 +1,1 @@
-"""Jobs: each wires one source, the transforms and one sink, and holds no rule of its own."""
+"""Jobs: each connects one source, the transforms and one sink; the rules are in the transforms."""

@@ -1,9 +1,8 @@
-"""Keeping rows as they arrived, and handing them on.
+"""Writes bronze: the rows of a run as they arrived, with their provenance.
 
-Parquet files are copied, with two more columns that say where their rows come from, and nothing
-of theirs changed; Spark need not see them for that, and what follows reads them from their source.
-Texts and records of Kafka are parsed once: bronze has them in columns, and what follows reads
-bronze. `bronze/run_id=…` has the files of a run.
+Parquet files are copied without Spark; two columns with the provenance are added and nothing else
+is changed. Later stages read the source files. JSON lines, CSV and Kafka records are parsed once:
+bronze stores the columns, and later stages read bronze. `bronze/run_id=…` has the files of a run.
 """
 
 from __future__ import annotations
@@ -19,58 +18,60 @@ from kedge.files import parquet
 from kedge.model.arrow import arrow
 from kedge.pipeline import sinks
 from kedge.pipeline.schemas import RAW_TEXT, SAMPLE_COLUMNS
-from kedge.pipeline.sources.files import Format, SampleFile
-from kedge.pipeline.sources.frames import raw_rows
+from kedge.pipeline.sources.file_reader import read_raw_rows
+from kedge.pipeline.sources.sample_files import Format, SampleFile
 
-ROWS_AT_ONCE = 500_000
+ROWS_PER_BATCH = 500_000
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """Rows that bronze has: how many were read, as frames with and without their provenance."""
+class BronzeRows:
+    """The rows of a batch in bronze: their count, and frames with and without provenance."""
 
-    read: int
-    traced: DataFrame
-    bare: DataFrame
-
-
-Keep = Callable[[Path], Kept]
+    count: int
+    with_provenance: DataFrame
+    without_provenance: DataFrame
 
 
-def keep_files(session: SparkSession, files: Sequence[SampleFile]) -> Keep:
-    """Keep Parquet files; their footers tell how many rows there are."""
+WriteBronze = Callable[[Path], BronzeRows]
 
-    def keep(directory: Path) -> Kept:
+
+def copy_parquet_files(session: SparkSession, files: Sequence[SampleFile]) -> WriteBronze:
+    """Copy Parquet files; the row count is that of their footers."""
+
+    def write(directory: Path) -> BronzeRows:
         directory.mkdir(parents=True)
         for file in files:
-            _copy(file, directory / f"{file.content[:32]}.parquet")
-        frames = (raw_rows(session, files, Format.PARQUET, traced=t) for t in (True, False))
-        return Kept(sum(file.rows for file in files), *frames)
+            _copy(file, directory / f"{file.sha256[:32]}.parquet")
+        frames = (
+            read_raw_rows(session, files, Format.PARQUET, provenance=p) for p in (True, False)
+        )
+        return BronzeRows(sum(file.rows for file in files), *frames)
 
-    return keep
+    return write
 
 
 def _copy(file: SampleFile, target: Path) -> None:
     pa, source = arrow(), parquet().ParquetFile(file.path)
-    place = {"source": str(Format.PARQUET), "file": file.path.absolute().as_uri()}
+    provenance = {"source": str(Format.PARQUET), "file": file.path.absolute().as_uri()}
     schema = source.schema_arrow
-    for name in place:
+    for name in provenance:
         schema = schema.append(pa.field(name, pa.string()))
     with parquet().ParquetWriter(target, schema, compression="zstd") as writer:
-        for rows in source.iter_batches(ROWS_AT_ONCE):
-            told = [pa.repeat(pa.scalar(text), len(rows)) for text in place.values()]
-            writer.write_batch(pa.RecordBatch.from_arrays([*rows.columns, *told], schema=schema))
+        for rows in source.iter_batches(ROWS_PER_BATCH):
+            added = [pa.repeat(pa.scalar(text), len(rows)) for text in provenance.values()]
+            writer.write_batch(pa.RecordBatch.from_arrays([*rows.columns, *added], schema=schema))
 
 
-def keep_rows(raw: DataFrame, provenance: Sequence[str]) -> Keep:
-    """Keep parsed rows; they are counted on their way."""
+def write_parsed_rows(raw: DataFrame, provenance: Sequence[str]) -> WriteBronze:
+    """Write parsed rows, and count them while they are written."""
 
-    def keep(directory: Path) -> Kept:
-        seen = Observation("read")
-        sinks.write(raw.observe(seen, F.count(F.lit(1)).alias("rows")), directory)
-        kept = raw.sparkSession.read.schema(raw.schema).parquet(str(directory))
+    def write(directory: Path) -> BronzeRows:
+        counted = Observation("read")
+        sinks.write(raw.observe(counted, F.count(F.lit(1)).alias("rows")), directory)
+        stored = raw.sparkSession.read.schema(raw.schema).parquet(str(directory))
         columns = (*SAMPLE_COLUMNS, RAW_TEXT)
-        bare = kept.select(*columns)
-        return Kept(int(seen.get["rows"]), kept.select(*columns, *provenance), bare)
+        bare = stored.select(*columns)
+        return BronzeRows(int(counted.get["rows"]), stored.select(*columns, *provenance), bare)
 
-    return keep
+    return write

@@ -1,125 +1,125 @@
-"""Gold from silver: roll-up and courses of the days that changed, and the models of all days."""
+"""Writes gold from silver: roll-up and time series of the changed days, and models of all days."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from pathlib import Path
+from collections.abc import Collection
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
-from kedge.pipeline import sinks
-from kedge.pipeline.jobs.progress import Progress, Silent
+from kedge.pipeline import schemas, sinks
+from kedge.pipeline.jobs.context import NoProgress, Progress
+from kedge.pipeline.load_snapshots import write_snapshots
 from kedge.pipeline.manifest import Manifest
-from kedge.pipeline.reference import ASSIGNMENT, BROKERS, REPLICAS, kept_reference
-from kedge.pipeline.schemas import SILVER
-from kedge.pipeline.snapshots import write_snapshots
+from kedge.pipeline.reference import ASSIGNMENT, BROKERS, REPLICAS, stored_reference
 from kedge.pipeline.transforms import day_of, roll_up
-from kedge.pipeline.transforms.assignment import held_by_brokers
-from kedge.pipeline.transforms.detect import Thresholds, findings
-from kedge.pipeline.transforms.model import (
+from kedge.pipeline.transforms.findings import Thresholds, all_findings
+from kedge.pipeline.transforms.load_models import (
     ModelSettings,
     broker_course,
+    broker_disk_use,
     broker_load,
     partition_course,
     partition_load,
-    sample_figures,
+    sample_statistics,
     window_load,
 )
-from kedge.pipeline.warehouse import Staged
+from kedge.pipeline.warehouse import StagedVersion
 
-DAILY = ("rollup", "partition_course", "broker_course")  # kept by day; the rest is made anew
+DAILY = ("rollup", "partition_course", "broker_course")  # by day; all others are recomputed
 
 
 def refresh_gold(
     session: SparkSession,
-    staged: Staged,
+    staged: StagedVersion,
     *,
     manifest: Manifest,
     changed: Collection[str],
     thresholds: Thresholds | None = None,
     progress: Progress | None = None,
 ) -> None:
-    """Write every table of gold; silver is staged already, and changed on the days named."""
-    told, rows = progress or Silent(), manifest.accounts.kept
-    _write_days(session, staged, manifest, changed, told)
+    """Write all tables of gold; silver is staged, and `changed` are the days that differ."""
+    reporter, rows = progress or NoProgress(), manifest.accounts.kept
+    gold = _Gold(session, staged)
+    _write_days(gold, manifest, changed, reporter)
     if not manifest.days:
         return
-    gold = _Gold(session, staged)
-    told.stage("partition_load", rows)
-    samples = session.read.schema(SILVER).parquet(str(staged.path("silver")))
-    figures, settings = sample_figures(samples), ModelSettings()
+    reporter.stage("partition_load", rows)
+    statistics, settings = sample_statistics(gold.silver()), ModelSettings()
     course = gold.table("partition_course")
-    gold.write("partition_load", partition_load(course, figures=figures, settings=settings))
-    told.stage("broker_load", rows)
+    gold.write("partition_load", partition_load(course, statistics=statistics, settings=settings))
+    reporter.stage("broker_load", rows)
     course = gold.table("broker_course")
     gold.write("window_load", window_load(course))
-    held = held_by_brokers(
+    disk_use = broker_disk_use(
         gold.table("partition_load"),
-        replicas=gold.reference(REPLICAS),
-        brokers=gold.reference(BROKERS),
+        replicas=gold.reference(REPLICAS, schemas.REPLICAS),
+        brokers=gold.reference(BROKERS, schemas.BROKERS),
     )
-    gold.write("broker_load", broker_load(course, held=held, settings=settings))
-    told.stage("findings", rows)
-    found = findings(
+    gold.write("broker_load", broker_load(course, disk_use=disk_use, settings=settings))
+    reporter.stage("findings", rows)
+    findings = all_findings(
         partitions=gold.table("partition_load"),
         brokers=gold.table("broker_load"),
-        assignment=gold.reference(ASSIGNMENT),
+        assignment=gold.reference(ASSIGNMENT, schemas.ASSIGNMENT),
         thresholds=thresholds or Thresholds(),
     )
-    gold.write("findings", found)
-    reference = kept_reference(staged.path("reference"))
+    gold.write("findings", findings)
+    reference = stored_reference(staged.path("reference"))
     write_snapshots(staged.path("gold"), reference, interval_s=manifest.settings.interval_s)
 
 
 def _write_days(
-    session: SparkSession,
-    staged: Staged,
-    manifest: Manifest,
-    changed: Collection[str],
-    told: Progress,
+    gold: _Gold, manifest: Manifest, changed: Collection[str], reporter: Progress
 ) -> None:
-    """The tables that are kept by day: carried over where silver is as it was, else made anew."""
+    """Write the tables partitioned by day: linked if silver did not change, else recomputed."""
     for table in DAILY:
         for day in manifest.days:
             if day not in changed:
-                staged.carry("gold", table, f"dt={day}")
+                gold.staged.link_current("gold", table, f"dt={day}")
     days = [day for day in manifest.days if day in changed]
     if not days:
         return
-    told.stage("rollup", sum(manifest.days[day].rows for day in days))
-    silver = [str(staged.path("silver", f"dt={day}")) for day in days]
-    rolled = roll_up(
-        session.read.schema(SILVER).parquet(*silver), window_s=manifest.settings.window_s
-    )
-    write_days(rolled, staged.path("gold", "rollup"), scratch=staged.path("scratch"))
-    paths = [str(staged.path("gold", "rollup", f"dt={day}")) for day in days]
-    courses: dict[str, Callable[[DataFrame], DataFrame]] = {
-        "partition_course": partition_course,
-        "broker_course": broker_course,
-    }
-    for table, course in courses.items():
-        frame = course(session.read.parquet(*paths))
-        write_days(frame, staged.path("gold", table), scratch=staged.path("scratch"))
-
-
-def write_days(frame: DataFrame, path: Path, *, scratch: Path) -> None:
-    """Write the days of a frame with windows beside the days that are there."""
-    sinks.write(frame.withColumn("dt", day_of("window_start")), scratch, by=("dt",))
-    sinks.move_parts(scratch, path)
+    reporter.stage("rollup", sum(manifest.days[day].rows for day in days))
+    gold.write_days("rollup", roll_up(gold.silver(days), window_s=manifest.settings.window_s))
+    gold.write_days("partition_course", partition_course(gold.table("rollup", days)))
+    gold.write_days("broker_course", broker_course(gold.table("rollup", days)))
 
 
 class _Gold:
-    """The tables of gold in the making."""
+    """Reads and writes the staged tables of gold.
 
-    def __init__(self, session: SparkSession, staged: Staged) -> None:
+    It keeps the schema of each table that it writes: to infer it from the files is a Spark job.
+    """
+
+    def __init__(self, session: SparkSession, staged: StagedVersion) -> None:
         self.session = session
         self.staged = staged
+        self._schemas: dict[str, StructType] = {}
 
-    def table(self, name: str) -> DataFrame:
-        return self.session.read.parquet(str(self.staged.path("gold", name)))
+    def silver(self, days: Collection[str] | None = None) -> DataFrame:
+        return self.session.read.schema(schemas.SILVER).parquet(*self._paths(("silver",), days))
 
-    def reference(self, name: str) -> DataFrame:
-        return self.session.read.parquet(str(self.staged.path("reference", name)))
+    def table(self, name: str, days: Collection[str] | None = None) -> DataFrame:
+        schema = self._schemas.get(name)
+        reader = self.session.read if schema is None else self.session.read.schema(schema)
+        return reader.parquet(*self._paths(("gold", name), days))
+
+    def reference(self, name: str, schema: StructType) -> DataFrame:
+        return self.session.read.schema(schema).parquet(str(self.staged.path("reference", name)))
 
     def write(self, name: str, frame: DataFrame) -> None:
+        self._schemas[name] = frame.schema
         sinks.write(frame, self.staged.path("gold", name), files=1)
+
+    def write_days(self, name: str, frame: DataFrame) -> None:
+        """Write a frame partitioned by the day of `window_start`, beside the linked days."""
+        self._schemas[name] = frame.schema
+        scratch = self.staged.path("scratch")
+        sinks.write(frame.withColumn("dt", day_of("window_start")), scratch, by=("dt",))
+        sinks.move_partitions(scratch, self.staged.path("gold", name))
+
+    def _paths(self, table: tuple[str, ...], days: Collection[str] | None) -> list[str]:
+        if days is None:
+            return [str(self.staged.path(*table))]
+        return [str(self.staged.path(*table, f"dt={day}")) for day in days]

@@ -1,44 +1,40 @@
-"""Files of samples into the tables: what `kedge pipeline ingest` runs."""
+"""Ingests files of samples into the tables: the job of `kedge pipeline ingest`."""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kedge.pipeline.jobs.progress import Progress, Silent
+from kedge.pipeline.jobs.context import NoProgress, Progress, SessionFactory
 from kedge.pipeline.manifest import Accounts, Manifest, Settings
-from kedge.pipeline.reference import Reference, kept_reference, read_reference, write_reference
-from kedge.pipeline.sources.files import Format, SampleFile, find_files, new_files
-from kedge.pipeline.warehouse import Staged, Warehouse, check_ours, owned
+from kedge.pipeline.reference import Reference, read_reference, stored_reference, write_reference
+from kedge.pipeline.sources.sample_files import Format, SampleFile, find_files, new_files
+from kedge.pipeline.warehouse import StagedVersion, Warehouse, check_warehouse, open_warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from kedge.pipeline.transforms.detect import Thresholds
-
-OpenSession = Callable[[], "AbstractContextManager[SparkSession]"]
+    from kedge.pipeline.transforms.findings import Thresholds
 
 
 @dataclass(frozen=True, slots=True)
-class IngestOrder:
-    """What to ingest, and where the tables are."""
+class IngestRequest:
+    """The files to ingest, the reference tables, and the directory of tables."""
 
     source: Path
-    form: Format
+    format: Format
     brokers: Path
     assignment: Path
-    output: Path
+    tables: Path
     settings: Settings = field(default_factory=Settings)
 
 
 @dataclass(frozen=True, slots=True)
-class Ingested:
-    """What a run has done: the accounts of all runs, and of this one its files and rows."""
+class IngestResult:
+    """The row counts of all runs, and the files, rows and changed days of this one."""
 
     run_id: str
     accounts: Accounts
@@ -49,36 +45,36 @@ class Ingested:
 
 
 def new_run_id() -> str:
-    """A name for a run, in order of time."""
+    """A unique id; ids sort by time."""
     return f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
 
 
 def ingest(
-    order: IngestOrder,
-    session: OpenSession,
+    request: IngestRequest,
+    session: SessionFactory,
     *,
     progress: Progress | None = None,
     thresholds: Thresholds | None = None,
-) -> Ingested:
-    """Ingest what is new in a directory; everything is checked before anything is written."""
-    check_ours(order.output)
-    paths = find_files(order.source, order.form)
-    reference = read_reference(order.brokers, order.assignment)
-    known = new_files(paths, order.form, ())
-    with owned(order.output, new_run_id()) as warehouse:
+) -> IngestResult:
+    """Ingest the new files of a directory; all input is validated before anything is written."""
+    check_warehouse(request.tables)
+    paths = find_files(request.source, request.format)
+    reference = read_reference(request.brokers, request.assignment)
+    distinct = new_files(paths, request.format, ())
+    with open_warehouse(request.tables, new_run_id()) as warehouse:
         before = warehouse.manifest
         if warehouse.current is not None:
-            order.settings.check_same(before.settings)
-        before = replace(before, settings=order.settings, run_id=warehouse.run_id)
-        files = [file for file in known if file.content not in before.contents]
+            request.settings.check_unchanged(before.settings)
+        before = replace(before, settings=request.settings, run_id=warehouse.run_id)
+        files = [file for file in distinct if file.sha256 not in before.contents]
         after, days = before, list[str]()
         if files or not _same_reference(warehouse, reference):
-            told = progress or Silent()
+            reporter = progress or NoProgress()
             with session() as spark:
-                told.attach(spark)
-                run = _Run(order, warehouse, reference, told, thresholds)
-                after, days = run.carry_out(spark, before, files)
-    return Ingested(
+                reporter.attach(spark)
+                run = _Run(request, warehouse, reference, reporter, thresholds)
+                after, days = run.execute(spark, before, files)
+    return IngestResult(
         run_id=warehouse.run_id,
         accounts=after.accounts,
         files=len(files),
@@ -89,37 +85,37 @@ def ingest(
 
 
 def _same_reference(warehouse: Warehouse, reference: Reference) -> bool:
-    """Whether the tables were made with these very brokers and this assignment."""
+    """Whether the tables were computed with the same brokers and assignment."""
     current = warehouse.current
     if current is None:
         return False
-    kept = kept_reference(current / "reference")
-    pairs = ((kept.brokers, reference.brokers), (kept.assignment, reference.assignment))
+    stored = stored_reference(current / "reference")
+    pairs = ((stored.brokers, reference.brokers), (stored.assignment, reference.assignment))
     return all(bool(before.equals(now)) for before, now in pairs)
 
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    order: IngestOrder
+    request: IngestRequest
     warehouse: Warehouse
     reference: Reference
     progress: Progress
     thresholds: Thresholds | None
 
-    def carry_out(
+    def execute(
         self, spark: SparkSession, before: Manifest, files: list[SampleFile]
     ) -> tuple[Manifest, list[str]]:
-        """Stage and publish; also without new files, for the brokers may be others."""
+        """Stage and publish a version; without new files only the reference tables changed."""
         from kedge.pipeline.jobs.gold import refresh_gold
 
-        with self.warehouse.change() as staged:
+        with self.warehouse.stage() as staged:
             write_reference(self.reference, staged.path("reference"))
             after, days = before, list[str]()
             if files:
                 after, days = self._merge(spark, staged, before, files)
             else:
                 for table in ("bronze", "silver", "quarantine", "late"):
-                    staged.carry(table)
+                    staged.link_current(table)
             refresh_gold(
                 spark,
                 staged,
@@ -132,18 +128,19 @@ class _Run:
         return after, days
 
     def _merge(
-        self, spark: SparkSession, staged: Staged, before: Manifest, files: list[SampleFile]
+        self, spark: SparkSession, staged: StagedVersion, before: Manifest, files: list[SampleFile]
     ) -> tuple[Manifest, list[str]]:
-        from kedge.pipeline.jobs.bronze import keep_files, keep_rows
+        from kedge.pipeline.jobs.bronze import copy_parquet_files, write_parsed_rows
         from kedge.pipeline.jobs.merge import Batch, merge
-        from kedge.pipeline.sources.frames import PROVENANCE, raw_rows
+        from kedge.pipeline.sources.file_reader import PROVENANCE, read_raw_rows
 
-        if self.order.form is Format.PARQUET:
-            keep = keep_files(spark, files)
+        if self.request.format is Format.PARQUET:
+            write_bronze = copy_parquet_files(spark, files)
         else:
-            keep = keep_rows(raw_rows(spark, files, self.order.form), PROVENANCE)
-        rows = sum(file.rows for file in files)
-        batch = Batch(keep, PROVENANCE, rows, self.warehouse.run_id)
+            rows = read_raw_rows(spark, files, self.request.format)
+            write_bronze = write_parsed_rows(rows, PROVENANCE)
+        estimate = sum(file.rows for file in files)
+        batch = Batch(write_bronze, PROVENANCE, estimate, self.warehouse.run_id)
         after, days = merge(spark, staged, batch, manifest=before, progress=self.progress)
-        contents = {file.content: str(file.path) for file in files}
+        contents = {file.sha256: str(file.path) for file in files}
         return replace(after, contents={**before.contents, **contents}), days

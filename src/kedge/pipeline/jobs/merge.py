@@ -1,12 +1,12 @@
-"""One batch of raw rows into bronze, silver, quarantine and late; batch and stream share it.
+"""Merges one batch of raw rows into bronze, silver, quarantine and late; used by batch and stream.
 
     rows ──► bronze, as they arrived
-    rows ── refused ──► quarantine, late
-    rows ── good  +  the days of silver that they touch  ── dedupe ──► those days anew
+    rows ── rejected ──► quarantine, late
+    rows ── valid  +  the days of silver that they overlap  ── dedupe ──► those days, rewritten
 
-How many rows there are is told by the source (the footers of Parquet), or counted on the way where
-it cannot tell; good rows are counted on their way into silver, and every other count is taken from
-the files that were written. So the accounts close only if all agree.
+The number of rows read comes from the source (the Parquet footers) or is counted while bronze is
+written; valid rows are counted on the way into silver, and all other counts come from the files
+that were written. The accounts add up only if these independent counts agree.
 """
 
 from __future__ import annotations
@@ -20,148 +20,154 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from kedge.pipeline import sinks
-from kedge.pipeline.jobs.bronze import Keep, Kept
-from kedge.pipeline.jobs.progress import Progress, Silent
-from kedge.pipeline.manifest import Day, Manifest, Settings
+from kedge.pipeline.jobs.bronze import BronzeRows, WriteBronze
+from kedge.pipeline.jobs.context import NoProgress, Progress
+from kedge.pipeline.manifest import Day, Manifest
 from kedge.pipeline.reference import BROKERS
-from kedge.pipeline.schemas import SAMPLE_COLUMNS, SILVER, SILVER_COLUMNS
+from kedge.pipeline.schemas import BROKERS as BROKERS_SCHEMA
+from kedge.pipeline.schemas import RAW_TEXT, SAMPLE_COLUMNS, SILVER, SILVER_COLUMNS
 from kedge.pipeline.transforms import (
     LATE,
     QUARANTINED,
-    Rules,
+    ValidationRules,
     day_of,
     dedupe,
-    each_copy,
-    good,
-    quarantine,
-    refused,
-    with_known,
-    with_replica,
+    expand_copies,
+    rejected_rows,
+    valid_rows,
+    with_known_broker,
+    with_raw_text,
+    with_replica_hash,
 )
-from kedge.pipeline.warehouse import Staged
+from kedge.pipeline.warehouse import StagedVersion
 
-ROWS_PER_PARTITION = 640_000  # of a shuffle: few files, and sorts that fit into small heaps
-NUMBERED = (*SAMPLE_COLUMNS, "replica")
+ROWS_PER_PARTITION = (
+    640_000  # per shuffle partition: few files, and sorts that fit into small heaps
+)
+HASHED_COLUMNS = (*SAMPLE_COLUMNS, "replica")
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """How its rows are kept, what says where they come from, and about how many they are."""
+    """How to write bronze, the provenance columns, and an estimate of the row count."""
 
-    keep: Keep
+    write_bronze: WriteBronze
     provenance: Sequence[str]
-    rows: int
+    estimated_rows: int
     run_id: str
-
-
-def rules_of(settings: Settings) -> Rules:
-    """How rows are judged in a directory with these settings."""
-    return Rules(settings.allowed_lateness_s, settings.future_tolerance_s)
 
 
 def merge(
     session: SparkSession,
-    staged: Staged,
+    staged: StagedVersion,
     batch: Batch,
     *,
     manifest: Manifest,
     progress: Progress | None = None,
 ) -> tuple[Manifest, list[str]]:
-    """Write the tables up to silver; the manifest with this batch, and the days that changed.
+    """Write bronze to silver; return the manifest with this batch and the days that changed.
 
-    The reference tables are staged already. The caller publishes, or does not.
+    The reference tables are staged already. The caller publishes the version.
     """
-    told = progress or Silent()
+    reporter = progress or NoProgress()
     for table in ("bronze", "quarantine", "late"):
-        staged.carry(table)
-    told.stage("bronze", batch.rows)
-    merging = _Merging(session, staged, batch, manifest)
+        staged.link_current(table)
+    reporter.stage("bronze", batch.estimated_rows)
+    writer = _BatchMerge(session, staged, batch, manifest)
     bronze = staged.path("bronze", f"run_id={batch.run_id}")
-    kept = batch.keep(bronze)
-    told.stage("quarantine, late", kept.read)
-    late, by_reason = merging.write_refused(kept)
-    told.stage("silver", kept.read)
-    superseded, days = merging.write_silver(kept, sinks.range_of(bronze, "ts"))
-    counted = manifest.plus(
-        rows_read=kept.read, superseded=superseded, late=late, by_reason=by_reason, days=days
+    stored = batch.write_bronze(bronze)
+    reporter.stage("quarantine, late", stored.count)
+    late, by_reason = writer.write_rejected(stored)
+    reporter.stage("silver", stored.count)
+    superseded, days = writer.write_silver(stored, sinks.time_range(bronze, "ts"))
+    after = manifest.with_batch(
+        rows_read=stored.count, superseded=superseded, late=late, by_reason=by_reason, days=days
     )
-    counted.accounts.check()
-    return counted, sorted(days)
+    after.accounts.check()
+    return after, sorted(days)
 
 
 Span = tuple[datetime, datetime] | None
 
 
 @dataclass(frozen=True, slots=True)
-class _Merging:
+class _BatchMerge:
     session: SparkSession
-    staged: Staged
+    staged: StagedVersion
     batch: Batch
-    before: Manifest
+    before: Manifest  # without this batch
 
-    def write_refused(self, kept: Kept) -> tuple[int, dict[str, int]]:
-        """The rows that are late, and those in quarantine by their reason."""
-        rows = refused(self._known(kept.traced), rules=rules_of(self.before.settings))
+    @property
+    def _rules(self) -> ValidationRules:
+        settings = self.before.settings
+        return ValidationRules(settings.allowed_lateness_s, settings.future_tolerance_s)
+
+    def write_rejected(self, stored: BronzeRows) -> tuple[int, dict[str, int]]:
+        """Write late and quarantine; return the late rows and the quarantined rows by reason."""
+        rows = rejected_rows(self._with_broker_check(stored.with_provenance), rules=self._rules)
+        late_columns = (*SAMPLE_COLUMNS, *self.batch.provenance)
+        quarantine_columns = ("reason", RAW_TEXT, *self.batch.provenance)
+        frame = with_raw_text(rows).select(*late_columns, "reason", RAW_TEXT, "verdict")
         scratch = self.staged.path("scratch")
-        sinks.write(rows.drop("replica", "known"), scratch, by=("verdict",))
-        quarantined = self.session.read.schema(rows.schema).parquet(str(scratch))
-        behind = quarantined.where(F.col("verdict") == LATE)
-        behind = behind.select(*SAMPLE_COLUMNS, *self.batch.provenance)
-        quarantined = quarantined.where(F.col("verdict") == QUARANTINED)
-        tables = {"late": behind, "quarantine": quarantine(quarantined, *self.batch.provenance)}
-        paths = {name: self.staged.path(name, f"run_id={self.batch.run_id}") for name in tables}
-        for name, frame in tables.items():
-            sinks.write(frame, paths[name], files=1)
+        sinks.write(frame, scratch, by=("verdict",))
+        # Rejected rows are few: to split their files with pyarrow costs less than two Spark jobs.
+        types, run = dict(frame.dtypes), f"run_id={self.batch.run_id}"
+        late, quarantine = self.staged.path("late", run), self.staged.path("quarantine", run)
+        for verdict, table, columns in (
+            (LATE, late, late_columns),
+            (QUARANTINED, quarantine, quarantine_columns),
+        ):
+            source = scratch / f"verdict={verdict}"
+            sinks.merge_columns(source, table, {name: types[name] for name in columns})
         shutil.rmtree(scratch)
-        return sinks.rows_in(paths["late"]), sinks.counts_by(paths["quarantine"], "reason")
+        return sinks.count_rows(late), sinks.count_by_value(quarantine, "reason")
 
-    def write_silver(self, kept: Kept, span: Span) -> tuple[int, dict[str, Day]]:
-        """The days that the rows may fall on, anew; how many rows of theirs were superseded."""
-        touched = _touched(self.before, span)
+    def write_silver(self, stored: BronzeRows, span: Span) -> tuple[int, dict[str, Day]]:
+        """Rewrite the overlapping days; return the superseded rows and the counts of the days."""
+        overlapping = _overlapping_days(self.before, span)
         for day in self.before.days:
-            if day not in touched:
-                self.staged.carry("silver", f"dt={day}")
-        seen = Observation("good")
-        fresh = good(self._known(kept.bare), rules=rules_of(self.before.settings))
-        fresh = fresh.select(*NUMBERED).observe(seen, F.count(F.lit(1)).alias("rows"))
-        there, count = self._there(touched), kept.read
-        if there is not None:
-            fresh = there.unionByName(fresh)
-            count += sum(self.before.days[day].copies for day in touched)
-        unique = dedupe(fresh, partitions=shuffle_width(count))
-        days = self._write_days(unique)
-        entered = int(seen.get["rows"]) + sum(self.before.days[day].copies for day in touched)
-        return entered - sum(day.copies for day in days.values()), days
+            if day not in overlapping:
+                self.staged.link_current("silver", f"dt={day}")
+        counted = Observation("valid")
+        fresh = valid_rows(self._with_broker_check(stored.without_provenance), rules=self._rules)
+        fresh = fresh.select(*HASHED_COLUMNS).observe(counted, F.count(F.lit(1)).alias("rows"))
+        existing = self._existing_rows(overlapping)
+        copies = sum(self.before.days[day].copies for day in overlapping)
+        rows = fresh if existing is None else existing.unionByName(fresh)
+        days = self._write_days(dedupe(rows, partitions=shuffle_partitions(stored.count + copies)))
+        merged = int(counted.get["rows"]) + copies
+        return merged - sum(day.copies for day in days.values()), days
 
     def _write_days(self, unique: DataFrame) -> dict[str, Day]:
         scratch = self.staged.path("scratch")
         sinks.write(unique.select(*SILVER_COLUMNS, day_of().alias("dt")), scratch, by=("dt",))
-        days = sinks.days_in(scratch)
-        sinks.move_parts(scratch, self.staged.path("silver"))
+        days = sinks.count_by_day(scratch)
+        sinks.move_partitions(scratch, self.staged.path("silver"))
         return days
 
-    def _there(self, touched: Sequence[str]) -> DataFrame | None:
-        """The rows that silver has of these days, each as often as it was seen."""
-        paths = [self.staged.before("silver", f"dt={day}") for day in touched]
+    def _existing_rows(self, overlapping: Sequence[str]) -> DataFrame | None:
+        """The rows of these days in silver, each repeated by its `copies`."""
+        paths = [self.staged.current_path("silver", f"dt={day}") for day in overlapping]
         found = [str(path) for path in paths if path is not None]
         if not found:
             return None
-        old = self.session.read.schema(SILVER).parquet(*found).transform(each_copy)
-        return with_replica(old).select(*NUMBERED)
+        rows = self.session.read.schema(SILVER).parquet(*found).transform(expand_copies)
+        return with_replica_hash(rows).select(*HASHED_COLUMNS)
 
-    def _known(self, rows: DataFrame) -> DataFrame:
-        brokers = self.session.read.parquet(str(self.staged.path("reference", BROKERS)))
-        return with_known(with_replica(rows), brokers=brokers)
+    def _with_broker_check(self, rows: DataFrame) -> DataFrame:
+        path = str(self.staged.path("reference", BROKERS))
+        brokers = self.session.read.schema(BROKERS_SCHEMA).parquet(path)
+        return with_known_broker(with_replica_hash(rows), brokers=brokers)
 
 
-def _touched(before: Manifest, span: Span) -> list[str]:
-    """The days of silver from the first to the last row; all of them where nobody knows."""
+def _overlapping_days(before: Manifest, span: Span) -> list[str]:
+    """The days of silver between the first and the last row; all days if the range is unknown."""
     if span is None:
         return sorted(before.days)
     first, last = (time.date().isoformat() for time in span)
     return sorted(day for day in before.days if first <= day <= last)
 
 
-def shuffle_width(rows: int) -> int:
-    """In how many parts to shuffle so many rows."""
+def shuffle_partitions(rows: int) -> int:
+    """The number of shuffle partitions for this many rows."""
     return max(2, -(-rows // ROWS_PER_PARTITION))

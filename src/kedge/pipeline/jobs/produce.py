@@ -1,7 +1,7 @@
-"""Samples into a topic: what `kedge pipeline produce` runs.
+"""Produces samples to a topic: the jobs of `kedge pipeline produce`.
 
-`replay` sends the rows of a file of metrics; `sample_on` asks a live cluster at each interval. Both
-hand rows to a `Send`; `producing` has the one for Kafka.
+`replay` sends the rows of metrics files; `sample_periodically` samples a live cluster. Both call a
+`SendRow`; `kafka_producer` has the implementation for Kafka.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ import orjson
 from kedge.errors import InvalidRequest, MalformedInput
 from kedge.files import open_regular, parquet, said_of
 from kedge.model.arrow import arrow
-from kedge.pipeline.jobs.producing import Send, as_value
-from kedge.pipeline.jobs.sampling import Sampler
+from kedge.pipeline.jobs.cluster_sampler import Sampler
+from kedge.pipeline.jobs.kafka_producer import SendRow, encode_row
 
-ROWS_AT_ONCE = 10_000
-LINE_BYTES_MAX = 1 << 20  # a longer one is cut: no row is that long
+ROWS_PER_BATCH = 10_000
+LINE_BYTES_MAX = 1 << 20  # a longer line is truncated: no row is that long
 
 
-def replay(path: Path, send: Send) -> int:
-    """Send the rows of a Parquet, CSV or JSON lines file as they are; how many they were.
+def replay(path: Path, send: SendRow) -> int:
+    """Send the rows of a Parquet, CSV or JSON lines file unchanged; return their number.
 
-    Lines of JSON go out as they stand, broken ones too: what becomes of them is the stream's to
-    say. A directory stands for the files in it, in order of their names.
+    JSON lines are sent without parsing, malformed ones too: the stream quarantines them. For a
+    directory, send all files in it, in the order of their names.
     """
     count = 0
     for file in _files(path):
@@ -39,52 +39,54 @@ def replay(path: Path, send: Send) -> int:
     return count
 
 
-def sample_on(
+def sample_periodically(
     sampler: Sampler,
-    send: Send,
+    send: SendRow,
     *,
     interval_s: float,
     count: int | None,
     wait: Callable[[float], bool],
     sampled: Callable[[int], None] = lambda rows: None,
 ) -> int:
-    """Sample and send at each interval, `count` times or until `wait` is told to stop."""
+    """Sample and send at each interval, `count` times or until `wait` returns True."""
     if interval_s <= 0 or (count is not None and count < 1):
-        raise InvalidRequest("sampling needs an interval and a count above 0")
+        raise InvalidRequest("the sampling interval and the count must be above 0")
     rows = taken = 0
     while count is None or taken < count:
         if taken and wait(interval_s):
             break
-        told = sampler.sample(datetime.now(UTC))
-        for row in told:
-            send(*as_value(row))
-        rows, taken = rows + len(told), taken + 1
-        sampled(len(told))
+        sampled_rows = sampler.sample(datetime.now(UTC))
+        for row in sampled_rows:
+            send(*encode_row(row))
+        rows, taken = rows + len(sampled_rows), taken + 1
+        sampled(len(sampled_rows))
     return rows
 
 
 def _files(path: Path) -> list[Path]:
     if not path.exists():
-        raise InvalidRequest(f"{path}: there is no such file", hint="--from names metrics")
+        raise InvalidRequest(
+            f"{path}: no such file", hint="--from is a file or directory of metrics"
+        )
     if not path.is_dir():
         return [path]
     found = [file for file in path.rglob("*") if file.suffix in (".parquet", ".jsonl", ".csv")]
     if not found:
-        raise InvalidRequest(f"{path}: there are no metrics in it")
+        raise InvalidRequest(f"{path}: has no metrics files")
     return sorted(found, key=lambda file: (file.name, str(file)))
 
 
 def _values(file: Path) -> Iterator[tuple[bytes, bytes]]:
     if file.suffix in (".jsonl", ".ndjson", ".json"):
         return _lines(file)
-    return map(_as_value, _rows(file))
+    return map(_encode_checked, _rows(file))
 
 
-def _as_value(row: dict[str, Any]) -> tuple[bytes, bytes]:
+def _encode_checked(row: dict[str, Any]) -> tuple[bytes, bytes]:
     try:
-        return as_value(row)
+        return encode_row(row)
     except TypeError as error:
-        raise MalformedInput(f"a value is no number, text or time ({error})") from error
+        raise MalformedInput(f"a value is not a number, text or time ({error})") from error
 
 
 def _lines(file: Path) -> Iterator[tuple[bytes, bytes]]:
@@ -96,25 +98,25 @@ def _lines(file: Path) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _key(text: bytes) -> bytes:
-    """The key of a line's replica; the same one for all lines that are no rows."""
+    """The key of the replica of a line; empty for lines that cannot be parsed."""
     try:
         row: Any = orjson.loads(text)
-        return as_value(row)[1]
+        return encode_row(row)[1]
     except (orjson.JSONDecodeError, AttributeError, TypeError):
         return b""
 
 
 def _rows(file: Path) -> Iterator[dict[str, Any]]:
-    open_regular(file).close()  # Arrow would wait for the writer of a pipe
+    open_regular(file).close()  # refuses a named pipe: Arrow would block until it has a writer
     try:
         for batch in _batches(file):
             yield from batch.to_pylist()
-    # Arrow says OSError of damaged pages, and text that is none fails where rows are made of it.
+    # Arrow raises OSError for damaged pages, and invalid UTF-8 fails in the conversion to rows.
     except (arrow().ArrowException, OSError, ValueError) as error:
-        raise MalformedInput("does not read as a table of metrics") from error
+        raise MalformedInput("cannot be read as a table of metrics") from error
 
 
 def _batches(file: Path) -> Iterable[Any]:
     if file.suffix == ".csv":
         return import_module("pyarrow.csv").open_csv(file)
-    return parquet().ParquetFile(file).iter_batches(ROWS_AT_ONCE)
+    return parquet().ParquetFile(file).iter_batches(ROWS_PER_BATCH)

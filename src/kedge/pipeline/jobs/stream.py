@@ -1,15 +1,14 @@
-"""A topic of samples into the tables, batch by batch: what `kedge pipeline stream` runs.
+"""Streams a topic of samples into the tables: the job of `kedge pipeline stream`.
 
-Each batch is what a run of `ingest` is: the same transforms, a new version of the tables that is
-published as a whole. With it the manifest learns the number of the batch, in the same step, so a
-batch that comes again after a crash is known and passed over: exactly once, whenever the process
-dies.
+Each micro-batch is processed like a run of `ingest`: the same transforms, and a new version of the
+tables that is published atomically. The manifest of that version has the number of the batch, so a
+batch that Spark repeats after a crash is recognised and skipped: each row is merged exactly once.
 
-| killed                              | what is there                 | after the restart       |
-|-------------------------------------|-------------------------------|-------------------------|
-| before or while the batch is merged | the version before, leavings  | swept, the batch is run |
-| after it was published              | the batch, in the tables      | passed over             |
-| after Spark noted that it is done   | the batch                     | the next one is run     |
+| killed                              | state                            | after the restart     |
+|-------------------------------------|----------------------------------|-----------------------|
+| before or during the merge          | the previous version, leftovers  | removed, batch is run |
+| after the version was published     | the batch is in the tables       | batch is skipped      |
+| after Spark committed the batch     | the batch is in the tables       | next batch is run     |
 """
 
 from __future__ import annotations
@@ -22,40 +21,40 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from kedge.errors import InvalidRequest, KedgeError, SparkUnavailable, UnknownTopicOrPartition
-from kedge.pipeline.jobs.ingest import OpenSession
+from kedge.pipeline.jobs.context import SessionFactory
 from kedge.pipeline.manifest import Accounts, Settings
 from kedge.pipeline.reference import Reference, read_reference, write_reference
 from kedge.pipeline.sources.checkpoint import (
     Checkpoint,
     TopicIdentity,
     check_checkpoint,
-    check_tables,
-    claimed,
+    check_tables_match,
+    open_checkpoint,
 )
-from kedge.pipeline.warehouse import Warehouse, check_ours, owned
+from kedge.pipeline.warehouse import Warehouse, check_warehouse, open_warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from kedge.pipeline.sources.kafka import KafkaSource
+    from kedge.pipeline.sources.kafka_reader import KafkaSource
 
-LOOK_EVERY_S = 1
+POLL_S = 1
 
 
 @dataclass(frozen=True, slots=True)
-class StreamOrder:
-    """What to read, and where the tables and the checkpoint are.
+class StreamRequest:
+    """The topic, the reference tables, and the directories of tables and checkpoint.
 
-    With `once`, what the topic holds now and no more; otherwise on and on, a batch at most every
-    `interval_s` seconds.
+    With `once`, the stream ends after the rows that are in the topic now; otherwise it runs until
+    it is stopped, with one batch at most every `interval_s` seconds.
     """
 
     source: KafkaSource
     identity: TopicIdentity
     brokers: Path
     assignment: Path
-    output: Path
+    tables: Path
     checkpoint: Path
     once: bool = True
     interval_s: int = 60
@@ -63,134 +62,136 @@ class StreamOrder:
 
 
 @dataclass(frozen=True, slots=True)
-class StreamedBatch:
-    """A batch that has reached the tables; `again` if it had before and was passed over."""
+class BatchResult:
+    """A batch that is in the tables; `skipped` if an earlier run had merged it."""
 
     number: int
     rows: int
     accounts: Accounts
-    again: bool = False
+    skipped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Streamed:
-    """What a run of a stream has done, and the accounts of all runs."""
+class StreamResult:
+    """Batches and rows of this run, and the row counts of all runs."""
 
     batches: int
     rows: int
     accounts: Accounts
 
 
-class Told(Protocol):
-    """Is told of each batch."""
+class OnBatch(Protocol):
+    """Receives each batch after it is in the tables."""
 
-    def __call__(self, batch: StreamedBatch, /) -> None: ...
+    def __call__(self, batch: BatchResult, /) -> None: ...
 
 
-def nobody(batch: StreamedBatch) -> None:
-    """Tells nobody."""
+def ignore_batch(batch: BatchResult) -> None:
+    """Do nothing."""
 
 
 def stream(
-    order: StreamOrder,
-    session: OpenSession,
+    request: StreamRequest,
+    session: SessionFactory,
     *,
-    told: Told = nobody,
+    on_batch: OnBatch = ignore_batch,
     stopped: Callable[[], bool] = lambda: False,
-) -> Streamed:
-    """Run the stream until the topic is read up (`once`) or `stopped` says so.
+) -> StreamResult:
+    """Run the stream to the end of the topic (`once`) or until `stopped` returns True.
 
-    Everything is checked before anything is written.
+    All input is validated before anything is written.
     """
-    check_ours(order.output)
-    if not order.once and order.interval_s < 0:
-        raise InvalidRequest(f"a batch every {order.interval_s} s", hint="ask for 0 or more")
-    check_checkpoint(order.checkpoint, order.identity, order.output)
-    reference = read_reference(order.brokers, order.assignment)
-    with owned(order.output, f"stream-{order.identity.topic_id or 'x'}") as warehouse:
+    check_warehouse(request.tables)
+    if not request.once and request.interval_s < 0:
+        raise InvalidRequest(f"batch interval of {request.interval_s} s", hint="use 0 or more")
+    check_checkpoint(request.checkpoint, request.identity, request.tables)
+    reference = read_reference(request.brokers, request.assignment)
+    with open_warehouse(request.tables, f"stream-{request.identity.topic_id or 'x'}") as warehouse:
         if warehouse.current is not None:
-            order.settings.check_same(warehouse.manifest.settings)
-        checkpoint = claimed(order.checkpoint, order.identity, order.output)
-        check_tables(checkpoint, warehouse.manifest.streams)
-        sink = _Sink(order, warehouse, checkpoint, reference, told)
+            request.settings.check_unchanged(warehouse.manifest.settings)
+        checkpoint = open_checkpoint(request.checkpoint, request.identity, request.tables)
+        check_tables_match(checkpoint, warehouse.manifest.streams)
+        sink = _BatchSink(request, warehouse, checkpoint, reference, on_batch)
         with session() as spark:
-            _run(order, spark, sink, stopped)
-        return Streamed(sink.batches, sink.rows, warehouse.manifest.accounts)
+            _run(request, spark, sink, stopped)
+        return StreamResult(sink.batches, sink.rows, warehouse.manifest.accounts)
 
 
-class _Sink:
-    """Carries batches into the tables, one at a time; keeps the first fault."""
+class _BatchSink:
+    """Merges batches into the tables, one at a time; keeps the first error."""
 
     def __init__(
         self,
-        order: StreamOrder,
+        request: StreamRequest,
         warehouse: Warehouse,
         checkpoint: Checkpoint,
         reference: Reference,
-        told: Told,
+        on_batch: OnBatch,
     ) -> None:
-        self.order = order
+        self.request = request
         self.warehouse = warehouse
         self.checkpoint = checkpoint
         self.reference = reference
-        self.told = told
+        self.on_batch = on_batch
         self.batches = self.rows = 0
-        self.fault: KedgeError | None = None
+        self.error: KedgeError | None = None
         self.closed = False
         self._busy = threading.Lock()
 
-    def take(self, rows: DataFrame, number: int) -> None:
-        """What Spark calls for each batch."""
+    def merge(self, rows: DataFrame, number: int) -> None:
+        """The function that Spark calls for each batch."""
         with self._busy:
             if self.closed:
                 raise InvalidRequest("the stream is being stopped")
             try:
-                self.told(self._into_tables(rows, number))
+                self.on_batch(self._merge_batch(rows, number))
             except KedgeError as error:
-                self.fault = self.fault or error
+                self.error = self.error or error
                 raise
 
     def close(self) -> None:
-        """Take no more batches; returns when the one under way is in the tables."""
+        """Refuse further batches; return when the running one is in the tables."""
         with self._busy:
             self.closed = True
 
-    def _into_tables(self, rows: DataFrame, number: int) -> StreamedBatch:
-        from kedge.pipeline.jobs.bronze import keep_rows
+    def _merge_batch(self, rows: DataFrame, number: int) -> BatchResult:
+        from kedge.pipeline.jobs.bronze import write_parsed_rows
         from kedge.pipeline.jobs.gold import refresh_gold
         from kedge.pipeline.jobs.merge import Batch, merge
-        from kedge.pipeline.sources.kafka import PROVENANCE
+        from kedge.pipeline.sources.kafka_reader import PROVENANCE
 
         before, name = self.warehouse.manifest, self.checkpoint.stream
         if number <= before.streams.get(name, -1):
-            return StreamedBatch(number, 0, before.accounts, again=True)
+            return BatchResult(number, 0, before.accounts, skipped=True)
         run_id = f"{name.partition('#')[2]}-{number:06d}"
-        count = self.checkpoint.rows_planned(number)
-        settled = replace(before, run_id=run_id, settings=self.order.settings)
+        count = self.checkpoint.planned_rows(number)
+        manifest = replace(before, run_id=run_id, settings=self.request.settings)
         session = rows.sparkSession
-        with self.warehouse.change() as staged:
+        with self.warehouse.stage() as staged:
             write_reference(self.reference, staged.path("reference"))
-            batch = Batch(keep_rows(rows, PROVENANCE), PROVENANCE, count, run_id)
-            after, days = merge(session, staged, batch, manifest=settled)
+            batch = Batch(write_parsed_rows(rows, PROVENANCE), PROVENANCE, count, run_id)
+            after, days = merge(session, staged, batch, manifest=manifest)
             after = replace(after, streams={**before.streams, name: number})
             refresh_gold(session, staged, manifest=after, changed=days)
             self.warehouse.publish(staged, after)
-        fresh = after.rows_read - before.rows_read
-        self.batches, self.rows = self.batches + 1, self.rows + fresh
-        return StreamedBatch(number, fresh, after.accounts)
+        new_rows = after.rows_read - before.rows_read
+        self.batches, self.rows = self.batches + 1, self.rows + new_rows
+        return BatchResult(number, new_rows, after.accounts)
 
 
-def _run(order: StreamOrder, spark: SparkSession, sink: _Sink, stopped: Callable[[], bool]) -> None:
-    from kedge.pipeline.sources.kafka import kafka_stream
+def _run(
+    request: StreamRequest, spark: SparkSession, sink: _BatchSink, stopped: Callable[[], bool]
+) -> None:
+    from kedge.pipeline.sources.kafka_reader import kafka_stream
 
-    rows = kafka_stream(spark, order.source)
-    writer = rows.writeStream.foreachBatch(sink.take).queryName(f"kedge-{order.identity.topic}")
+    rows = kafka_stream(spark, request.source)
+    writer = rows.writeStream.foreachBatch(sink.merge).queryName(f"kedge-{request.identity.topic}")
     writer = writer.option("checkpointLocation", str(sink.checkpoint.spark.resolve()))
-    if order.once:
+    if request.once:
         writer = writer.trigger(availableNow=True)
     else:
-        writer = writer.trigger(processingTime=f"{order.interval_s} seconds")
-    with _faults(sink, order.identity):
+        writer = writer.trigger(processingTime=f"{request.interval_s} seconds")
+    with _translate_errors(sink, request.identity):
         query = writer.start()
         try:
             _wait(query, stopped)
@@ -200,35 +201,46 @@ def _run(order: StreamOrder, spark: SparkSession, sink: _Sink, stopped: Callable
 
 
 def _wait(query: StreamingQuery, stopped: Callable[[], bool]) -> None:
-    while not query.awaitTermination(LOOK_EVERY_S):
+    while not query.awaitTermination(POLL_S):
         if stopped():
             return
 
 
 @contextlib.contextmanager
-def _faults(sink: _Sink, identity: TopicIdentity) -> Generator[None]:
-    """Why a stream ended, in one sentence: our own reason, or what Spark says of the topic."""
+def _translate_errors(sink: _BatchSink, identity: TopicIdentity) -> Generator[None]:
+    """Raise the first error of the sink, or the Kedge error for Spark's exception."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
     try:
         yield
     except (PySparkException, Py4JError) as error:
-        if sink.fault is not None:
-            raise sink.fault from error
-        raise _said(str(error), identity.topic) from error
+        if sink.error is not None:
+            raise sink.error from error
+        raise _stream_error(str(error), identity.topic) from error
 
 
-GONE = ("UnknownTopicOrPartition", "does not exist", "are gone", "Topic authorization failed")
-MISSED = ("was changed from", "some data may have been missed", "KAFKA_DATA_LOSS", "OffsetOutOf")
+TOPIC_DELETED = (
+    "UnknownTopicOrPartition",
+    "does not exist",
+    "are gone",
+    "Topic authorization failed",
+)
+OFFSETS_DELETED = (
+    "was changed from",
+    "some data may have been missed",
+    "KAFKA_DATA_LOSS",
+    "OffsetOutOf",
+)
 
 
-def _said(text: str, topic: str) -> KedgeError:
-    if any(sign in text for sign in MISSED):
-        hint = "rows were deleted before they were read; a new --checkpoint starts afresh"
-        return InvalidRequest(f"topic {topic} no longer has the offsets to go on from", hint=hint)
-    if any(sign in text for sign in GONE):
-        return UnknownTopicOrPartition(f"topic {topic} is gone", hint="nothing read before is lost")
+def _stream_error(text: str, topic: str) -> KedgeError:
+    if any(part in text for part in OFFSETS_DELETED):
+        hint = "rows were deleted before they were read; start with a new --checkpoint"
+        return InvalidRequest(f"topic {topic} no longer has the next offsets", hint=hint)
+    if any(part in text for part in TOPIC_DELETED):
+        hint = "the tables keep all rows that were read before"
+        return UnknownTopicOrPartition(f"topic {topic} does not exist any more", hint=hint)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     named = [line for line in lines if "Exception" in line or line.startswith("[")]
     return SparkUnavailable(f"the stream failed: {(named or lines or ['no reason'])[0][:300]}")

@@ -1,5 +1,5 @@
-"""Where rows come from: files of samples, Kafka topics, live clusters.
+"""Sources of samples: files, Kafka topics and live clusters.
 
-Every source gives *raw rows*: the columns of a sample, `raw` (the text, where it could not be read
-as a sample), and where the row came from.
+Files and topics are read as *raw rows*: the columns of a sample, `raw` (the text, if it could not
+be parsed), and the provenance of the row.
 """

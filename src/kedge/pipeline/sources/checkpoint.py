@@ -1,12 +1,12 @@
-"""Where a stream has got to: a directory that belongs to one stream from one topic to one output.
+"""The checkpoint directory of a stream: it belongs to one topic and one directory of tables.
 
     checkpoint/
-      kedge-stream.json    whose checkpoint this is
-      spark/               offsets planned and batches done, as Spark keeps them
+      kedge-stream.json    marker: topic, tables and name of the stream
+      spark/               Spark's checkpoint: planned offsets and committed batches
 
-A batch is planned before it is run: its offsets are in `spark/offsets/<batch>` first, and after a
-crash the same batch comes again with the same offsets. What of it is in the tables already is told
-by the tables themselves, in their manifest, under the stream's name.
+Spark writes the offsets of a batch to `spark/offsets/<batch>` before it runs the batch, and repeats
+the batch with the same offsets after a crash. Whether the batch is in the tables already is in
+their manifest, under the name of the stream.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ import orjson
 from kedge.errors import InvalidRequest, KedgeError
 from kedge.files import read_bytes, said_of, write_atomically
 
-MARK = "kedge-stream.json"
+MARKER = "kedge-stream.json"
 FORMAT = "kedge.stream/1"
 
 
 @dataclass(frozen=True, slots=True)
 class TopicIdentity:
-    """A topic that is no other: of which cluster, and of which making (empty where ids are)."""
+    """A topic by cluster, name and topic id (empty if the cluster has no topic ids)."""
 
     cluster_id: str
     topic: str
@@ -37,23 +37,23 @@ class TopicIdentity:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A directory claimed for a stream."""
+    """The checkpoint directory of a stream."""
 
     directory: Path
-    stream: str  # the name under which the tables know this stream
+    stream: str  # its name in the manifest of the tables
 
     @property
     def spark(self) -> Path:
-        """What Spark may call its own."""
+        """Spark's checkpoint location."""
         return self.directory / "spark"
 
     @property
-    def last_done(self) -> int:
-        """The last batch that Spark has seen through; -1 for none."""
-        return max(_numbers(self.spark / "commits"), default=-1)
+    def last_committed_batch(self) -> int:
+        """The last batch that Spark committed; -1 for none."""
+        return max(_batch_numbers(self.spark / "commits"), default=-1)
 
-    def rows_planned(self, batch: int) -> int:
-        """About how many rows a batch has, by its offsets; 0 where that cannot be told."""
+    def planned_rows(self, batch: int) -> int:
+        """The number of offsets of a batch; 0 if it cannot be read."""
         ends, starts = (self._offsets(number) for number in (batch, batch - 1))
         return sum(max(0, end - starts.get(partition, 0)) for partition, end in ends.items())
 
@@ -67,76 +67,75 @@ class Checkpoint:
 
 
 def check_checkpoint(directory: Path, source: TopicIdentity, output: Path) -> None:
-    """Refuse a directory that belongs to another stream or to something else; writes nothing."""
+    """Refuse a directory with another stream or other content; nothing is written."""
     with said_of(directory):
         if directory.exists() and not directory.is_dir():
-            hint = "--checkpoint names a directory"
-            raise InvalidRequest(f"{directory}: this is a file", hint=hint)
+            raise InvalidRequest(f"{directory}: is a file", hint="--checkpoint is a directory")
         if not directory.is_dir() or not any(directory.iterdir()):
             return
-        _check_same(_mark(directory), directory, source, output)
+        _check_same(_read_marker(directory), directory, source, output)
 
 
-def claimed(directory: Path, source: TopicIdentity, output: Path) -> Checkpoint:
-    """The checkpoint for this stream; made if it is not there."""
+def open_checkpoint(directory: Path, source: TopicIdentity, output: Path) -> Checkpoint:
+    """The checkpoint of this stream; created if it does not exist."""
     check_checkpoint(directory, source, output)
     with said_of(directory):
         directory.mkdir(parents=True, exist_ok=True)
-        if not (directory / MARK).exists():
-            made = {"format": FORMAT, "stream": secrets.token_hex(6), "output": _named(output)}
-            write_atomically(directory / MARK, orjson.dumps({**made, **asdict(source)}))
-        told = _mark(directory)
-        name = f"{source.topic}@{source.cluster_id}#{told['stream']}"
+        if not (directory / MARKER).exists():
+            made = {"format": FORMAT, "stream": secrets.token_hex(6), "output": _absolute(output)}
+            write_atomically(directory / MARKER, orjson.dumps({**made, **asdict(source)}))
+        marker = _read_marker(directory)
+        name = f"{source.topic}@{source.cluster_id}#{marker['stream']}"
         return Checkpoint(directory, name)
 
 
-def check_tables(checkpoint: Checkpoint, streams: Mapping[str, int]) -> None:
-    """Refuse tables that this stream would leave with rows missing or rows twice."""
-    done, in_tables = checkpoint.last_done, streams.get(checkpoint.stream, -1)
+def check_tables_match(checkpoint: Checkpoint, streams: Mapping[str, int]) -> None:
+    """Refuse tables in which this stream would lose or duplicate rows."""
+    done, in_tables = checkpoint.last_committed_batch, streams.get(checkpoint.stream, -1)
     if done > in_tables:
-        what = f"{checkpoint.directory}: {done + 1} batches are done, the tables have"
-        hint = "use a new --checkpoint and a new --output"
+        what = f"{checkpoint.directory}: {done + 1} batches are committed, the tables have"
+        hint = "use a new --checkpoint and new --tables"
         raise InvalidRequest(f"{what} {in_tables + 1} of them", hint=hint)
     topic = checkpoint.stream.partition("#")[0]
     others = [s for s in streams if s.startswith(f"{topic}#") and s != checkpoint.stream]
     if others:
-        what = f"the tables hold rows of {topic.partition('@')[0]} by another checkpoint already"
-        hint = "go on with that checkpoint, or name a new --output"
+        what = f"the tables have rows of {topic.partition('@')[0]} from another checkpoint"
+        hint = "continue with that checkpoint, or use new --tables"
         raise InvalidRequest(what, hint=hint)
 
 
-def _mark(directory: Path) -> dict[str, str]:
-    hint = "name a new directory as --checkpoint"
+def _read_marker(directory: Path) -> dict[str, str]:
+    hint = "use a new directory as --checkpoint"
     wanted = ("stream", "output", "cluster_id", "topic", "topic_id")
     try:
-        told: Any = orjson.loads(read_bytes(directory / MARK))
-        if told["format"] == FORMAT:
-            return {name: str(told[name]) for name in wanted}
+        found: Any = orjson.loads(read_bytes(directory / MARKER))
+        if found["format"] == FORMAT:
+            return {name: str(found[name]) for name in wanted}
     except (KedgeError, orjson.JSONDecodeError, KeyError, TypeError):
         pass
-    raise InvalidRequest(f"{directory}: this is no checkpoint of a kedge stream", hint=hint)
+    raise InvalidRequest(f"{directory}: not a checkpoint of a kedge stream", hint=hint)
 
 
 def _check_same(
-    told: Mapping[str, str], directory: Path, source: TopicIdentity, output: Path
+    marker: Mapping[str, str], directory: Path, source: TopicIdentity, output: Path
 ) -> None:
-    hint = "name a new directory as --checkpoint"
-    if (told["cluster_id"], told["topic"]) != (source.cluster_id, source.topic):
-        what = f"this is the checkpoint of topic {told['topic']} of cluster {told['cluster_id']}"
+    hint = "use a new directory as --checkpoint"
+    if (marker["cluster_id"], marker["topic"]) != (source.cluster_id, source.topic):
+        what = f"checkpoint of topic {marker['topic']} of cluster {marker['cluster_id']}"
         raise InvalidRequest(f"{directory}: {what}", hint=hint)
-    if told["topic_id"] and source.topic_id and told["topic_id"] != source.topic_id:
-        what = f"topic {source.topic} was deleted and made anew since this checkpoint"
-        raise InvalidRequest(f"{directory}: {what}", hint=f"{hint}, and a new --output")
-    if told["output"] != _named(output):
-        what = f"this is the checkpoint of a stream into {told['output']}"
+    if marker["topic_id"] and source.topic_id and marker["topic_id"] != source.topic_id:
+        what = f"topic {source.topic} was deleted and created again after this checkpoint"
+        raise InvalidRequest(f"{directory}: {what}", hint=f"{hint}, and new --tables")
+    if marker["output"] != _absolute(output):
+        what = f"checkpoint of a stream into {marker['output']}"
         raise InvalidRequest(f"{directory}: {what}", hint=hint)
 
 
-def _named(output: Path) -> str:
+def _absolute(output: Path) -> str:
     return str(output.resolve())
 
 
-def _numbers(directory: Path) -> list[int]:
+def _batch_numbers(directory: Path) -> list[int]:
     if not directory.is_dir():
         return []
     names = [entry.name for entry in directory.iterdir()]

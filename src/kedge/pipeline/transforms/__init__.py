@@ -1,44 +1,43 @@
-"""From frames to frames: what the pipeline computes, with no reading, writing, action or clock.
+"""Pure functions from DataFrames to DataFrames: no reads, writes, actions or clock.
 
-    raw rows ── with_replica ── with_known ─┬─ good ── dedupe ──► samples ── roll_up ──► rollup
-                                            │                        │                     │
-                                            └─ refused       sample_figures             courses
-                                                 ├──► late           └─ partition_load ────┤
-                                                 └──► quarantine              │       broker_load
-                                                                              └─ findings ─┘
+    raw rows ── with_replica_hash ── with_known_broker
+      ├─ valid_rows ── dedupe ──► samples ── roll_up ──► rollup ──► partition_course, broker_course
+      │                              └─ sample_statistics ── partition_load ── broker_load
+      │                                                             └─ all_findings ─┘
+      └─ rejected_rows ──► late, quarantine
 
-Batch and stream call the same functions, and each takes the frames that it needs by name. Built-in
-functions do all the work: no row passes through Python.
+Batch and stream call the same functions. They use Spark's built-in functions only: no row passes
+through Python.
 """
 
-from kedge.pipeline.transforms.dedupe import day_of, dedupe, each_copy
-from kedge.pipeline.transforms.known import with_known, with_replica
-from kedge.pipeline.transforms.rollup import ROLLED, WINDOW_S, roll_up, window_start
+from kedge.pipeline.transforms.dedupe import day_of, dedupe, expand_copies
+from kedge.pipeline.transforms.replica_hash import with_known_broker, with_replica_hash
+from kedge.pipeline.transforms.rollup import ROLLUP_INPUT, WINDOW_S, roll_up, window_start
 from kedge.pipeline.transforms.validate import (
     LATE,
     QUARANTINED,
     REASONS,
-    Rules,
-    good,
-    quarantine,
-    refused,
+    ValidationRules,
+    rejected_rows,
+    valid_rows,
+    with_raw_text,
 )
 
 __all__ = [
     "LATE",
     "QUARANTINED",
     "REASONS",
-    "ROLLED",
+    "ROLLUP_INPUT",
     "WINDOW_S",
-    "Rules",
+    "ValidationRules",
     "day_of",
     "dedupe",
-    "each_copy",
-    "good",
-    "quarantine",
-    "refused",
+    "expand_copies",
+    "rejected_rows",
     "roll_up",
+    "valid_rows",
     "window_start",
-    "with_known",
-    "with_replica",
+    "with_known_broker",
+    "with_raw_text",
+    "with_replica_hash",
 ]

@@ -1,4 +1,4 @@
-"""Texts as raw rows: a text that is no sample is kept whole, in `raw`."""
+"""Parses JSON lines as raw rows; text that is not a sample is kept in `raw`."""
 
 from __future__ import annotations
 
@@ -13,22 +13,24 @@ WITH_CORRUPT = StructType([*SAMPLE.fields, StructField(CORRUPT, StringType())])
 
 
 def parse_json(lines: DataFrame, *, text: str = "value") -> DataFrame:
-    """Lines of JSON as raw rows, in place of their text; other columns stay.
+    """Replace the text column by the columns of a sample and `raw`; other columns stay.
 
-    A field of the wrong type, a field that no sample has, and a text that is no object at all
-    (null too: Kafka's tombstones) make a line one that is no sample.
+    A line is not a sample if a field has the wrong type, if it has an unknown field, or if it is
+    not a JSON object (null too: Kafka's tombstones).
     """
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
     others = [name for name in lines.columns if name != text]
     parsed = lines.select(*others, text, F.from_json(text, WITH_CORRUPT, options).alias("row"))
-    broken = F.col("row").isNull() | F.col(f"row.{CORRUPT}").isNotNull() | _has_other_fields(text)
-    raw = F.when(broken, F.coalesce(F.col(text), F.lit("")))
-    fields = [F.when(~broken, F.col(f"row.{name}")).alias(name) for name in SAMPLE_COLUMNS]
+    malformed = (
+        F.col("row").isNull() | F.col(f"row.{CORRUPT}").isNotNull() | _has_unknown_fields(text)
+    )
+    raw = F.when(malformed, F.coalesce(F.col(text), F.lit("")))
+    fields = [F.when(~malformed, F.col(f"row.{name}")).alias(name) for name in SAMPLE_COLUMNS]
     return parsed.select(*others, *fields, raw.alias(RAW_TEXT))
 
 
-def _has_other_fields(text: str) -> Column:
-    """Whether an object has a field that no sample has; null where it is no object."""
-    known = F.array(*(F.lit(name) for name in SAMPLE_COLUMNS))
-    others = F.array_except(F.json_object_keys(F.col(text)), known)
-    return F.coalesce(F.size(others) > 0, F.lit(True))
+def _has_unknown_fields(text: str) -> Column:
+    """Whether a JSON object has unknown fields; True if the text is not an object."""
+    expected = F.array(*(F.lit(name) for name in SAMPLE_COLUMNS))
+    unknown = F.array_except(F.json_object_keys(F.col(text)), expected)
+    return F.coalesce(F.size(unknown) > 0, F.lit(True))

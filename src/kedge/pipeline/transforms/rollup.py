@@ -1,7 +1,7 @@
-"""Samples summed by replica and window.
+"""Rolls samples up by replica and window of 300 s.
 
-A window of 300 s holds the samples with `window_start <= ts < window_start + 300 s`. Figures are
-whole numbers, so the sums are exact in whatever order they are added up.
+A window holds the samples with `window_start <= ts < window_start + 300 s`. All values are
+integers, so the sums are exact and do not depend on the order of addition.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from pyspark.sql import functions as F
 from kedge.pipeline.schemas import REPLICA_KEY
 
 WINDOW_S = 300
-ROLLED = ("is_leader", "size_bytes", "bytes_in", "bytes_out", "isr")  # what is summed, by `ts`
+ROLLUP_INPUT = ("is_leader", "size_bytes", "bytes_in", "bytes_out", "isr")  # beside key and `ts`
 
 
 def window_start(ts: str = "ts", window_s: int = WINDOW_S) -> Column:
-    """The start of the window that a time falls in."""
+    """The start of the window of a timestamp."""
     seconds = F.unix_seconds(ts)
     return F.timestamp_seconds(seconds - F.pmod(seconds, F.lit(window_s)))
 
@@ -26,16 +26,16 @@ def window_start(ts: str = "ts", window_s: int = WINDOW_S) -> Column:
 def roll_up(
     samples: DataFrame, *, by: Sequence[str] = REPLICA_KEY, window_s: int = WINDOW_S
 ) -> DataFrame:
-    """One row per replica and window: sums, the last size, and the range of the ISR."""
+    """One row per replica and window: sums, the last size, and the range of the ISR size."""
     windowed = samples.withColumn("window_start", window_start(window_s=window_s))
-    led = F.col("is_leader")
+    is_leader = F.col("is_leader")
     return windowed.groupBy(*by, "window_start").agg(
         F.count(F.lit(1)).alias("rows"),
         F.sum("bytes_in").alias("bytes_in"),
         F.sum("bytes_out").alias("bytes_out"),
-        F.sum(F.when(led, 1).otherwise(0)).alias("leader_rows"),
-        F.sum(F.when(led, F.col("bytes_in")).otherwise(0)).alias("leader_bytes_in"),
-        F.sum(F.when(led, F.col("bytes_out")).otherwise(0)).alias("leader_bytes_out"),
+        F.sum(F.when(is_leader, 1).otherwise(0)).alias("leader_rows"),
+        F.sum(F.when(is_leader, F.col("bytes_in")).otherwise(0)).alias("leader_bytes_in"),
+        F.sum(F.when(is_leader, F.col("bytes_out")).otherwise(0)).alias("leader_bytes_out"),
         F.max("ts").alias("last_ts"),
         F.max_by("size_bytes", "ts").alias("last_size"),
         F.max("size_bytes").alias("max_size_bytes"),

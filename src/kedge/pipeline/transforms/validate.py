@@ -1,13 +1,13 @@
-"""Which rows are samples to count with, which are late, and which are nothing of the kind.
+"""Validates rows one by one: valid, late or quarantined with a reason.
 
-A row is judged alone, so that batches and streams judge alike however the rows are cut up. A row
-with several faults gets the first reason of `REASONS`, in which broken text comes first.
+The verdict depends on the row alone, so batch and stream agree however the rows are split. A row
+with several errors gets the first reason of `REASONS`; `unparsable` comes first.
 
-| verdict     | what becomes of the row                                             |
+| verdict     | meaning                                                             |
 |-------------|---------------------------------------------------------------------|
-| good        | a sample for silver                                                 |
-| late        | `ingest_ts - ts` is over the allowed lateness: to the late table    |
-| quarantined | it has a reason, and goes to quarantine with its raw text           |
+| valid       | goes to silver                                                      |
+| late        | `ingest_ts - ts` exceeds the allowed lateness: to the late table    |
+| quarantined | has a reason, and goes to quarantine with its raw text              |
 """
 
 from __future__ import annotations
@@ -26,56 +26,56 @@ QUARANTINED: Final = "quarantined"
 
 MICROS: Final = 1_000_000
 
-# `topic`, `ts` and `broker` have reasons of their own; without one of these a row says nothing
-NEEDED: Final = tuple(c for c in SAMPLE_COLUMNS if c not in ("topic", "ts", "broker"))
+# null in one of these is `unparsable`; null `topic`, `ts` and `broker` have their own reasons
+REQUIRED: Final = tuple(c for c in SAMPLE_COLUMNS if c not in ("topic", "ts", "broker"))
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
-    """How late a row may be, and how far ahead of its arrival its time may lie."""
+class ValidationRules:
+    """How late a row may arrive, and how far `ts` may be ahead of `ingest_ts`."""
 
     allowed_lateness_s: int = 1800
     future_tolerance_s: int = 300
 
 
-def good(rows: DataFrame, *, rules: Rules) -> DataFrame:
-    """The rows that are samples to count with.
+def valid_rows(rows: DataFrame, *, rules: ValidationRules) -> DataFrame:
+    """The valid rows.
 
-    Raw rows have the columns of a sample, `raw`, `known` (whether their broker is), and any
-    others, which are kept.
+    The input has the columns of a sample, `raw` and `known` (see `with_known_broker`); other
+    columns are kept.
     """
-    return rows.where(is_good(rules))
+    return rows.where(is_valid(rules))
 
 
-def refused(rows: DataFrame, *, rules: Rules) -> DataFrame:
-    """All other rows with their `verdict`, and a `reason` where that is quarantine."""
-    reason = reason_of(rules)
+def rejected_rows(rows: DataFrame, *, rules: ValidationRules) -> DataFrame:
+    """All other rows with their `verdict`, and the `reason` of quarantined ones."""
+    reason = rejection_reason(rules)
     verdict = F.when(F.col("reason").isNotNull(), QUARANTINED).otherwise(LATE)
-    others = rows.where(~F.coalesce(is_good(rules), F.lit(False)))
+    others = rows.where(~F.coalesce(is_valid(rules), F.lit(False)))
     return others.withColumn("reason", reason).withColumn("verdict", verdict)
 
 
-def is_good(rules: Rules) -> Column:
-    """Whether a row has no fault and is not late; null is no.
+def is_valid(rules: ValidationRules) -> Column:
+    """Whether a row is valid; null counts as False.
 
-    It says what `reason_of` says, but in a form that a scan can use: most rows are good.
+    Equivalent to no `rejection_reason` and not late, in a form that Spark can push into the scan.
     """
-    told = [F.col(name).isNotNull() for name in (*NEEDED, "ts", "broker")]
+    present = [F.col(name).isNotNull() for name in (*REQUIRED, "ts", "broker")]
     lag_us = F.unix_micros("ingest_ts") - F.unix_micros("ts")
-    figures = [F.col(name) >= 0 for name in ("size_bytes", "bytes_in", "bytes_out")]
+    amounts = [F.col(name) >= 0 for name in ("size_bytes", "bytes_in", "bytes_out")]
     in_time = [
         lag_us >= -rules.future_tolerance_s * MICROS,
         lag_us <= rules.allowed_lateness_s * MICROS,
     ]
     text = [F.col(RAW_TEXT).isNull(), F.col("topic") != ""]
-    return all_of(*text, *told, *figures, *in_time, F.col("isr") <= F.col("rf"), F.col("known"))
+    return all_of(*text, *present, *amounts, *in_time, F.col("isr") <= F.col("rf"), F.col("known"))
 
 
-def reason_of(rules: Rules) -> Column:
-    """The first fault of a row, null if it has none."""
-    unreadable = F.col(RAW_TEXT).isNotNull() | any_of(*(F.col(c).isNull() for c in NEEDED))
+def rejection_reason(rules: ValidationRules) -> Column:
+    """The first reason to quarantine a row; null if there is none."""
+    unreadable = F.col(RAW_TEXT).isNotNull() | any_of(*(F.col(c).isNull() for c in REQUIRED))
     ahead_us = F.unix_micros("ts") - F.unix_micros("ingest_ts")
-    faults = {
+    reasons = {
         "unparsable": unreadable,
         "null_ts": F.col("ts").isNull(),
         "null_broker": F.col("broker").isNull(),
@@ -86,7 +86,7 @@ def reason_of(rules: Rules) -> Column:
         "future_ts": ahead_us > rules.future_tolerance_s * MICROS,
         "isr_gt_rf": F.col("isr") > F.col("rf"),
     }
-    return F.coalesce(*(F.when(fault, name) for name, fault in faults.items()))
+    return F.coalesce(*(F.when(condition, name) for name, condition in reasons.items()))
 
 
 REASONS: Final = (
@@ -95,18 +95,17 @@ REASONS: Final = (
 )
 
 
-def quarantine(rows: DataFrame, *provenance: str) -> DataFrame:
-    """Refused rows as quarantine keeps them: reason, raw text, and where they came from."""
-    as_json = F.to_json(F.struct(*SAMPLE_COLUMNS))
-    raw = F.coalesce(F.col(RAW_TEXT), as_json).alias(RAW_TEXT)
-    return rows.select("reason", raw, *provenance)
+def with_raw_text(rows: DataFrame) -> DataFrame:
+    """Rejected rows with `raw` set for all quarantined ones: parsed rows are encoded as JSON."""
+    as_json = F.when(F.col("verdict") == QUARANTINED, F.to_json(F.struct(*SAMPLE_COLUMNS)))
+    return rows.withColumn(RAW_TEXT, F.coalesce(F.col(RAW_TEXT), as_json))
 
 
 def all_of(*conditions: Column) -> Column:
-    """Whether all of these hold."""
+    """The conjunction of conditions."""
     return reduce(lambda a, b: a & b, conditions)
 
 
 def any_of(*conditions: Column) -> Column:
-    """Whether one of these holds."""
+    """The disjunction of conditions."""
     return reduce(lambda a, b: a | b, conditions)

@@ -1,27 +1,27 @@
-"""Kafka's nodes: their paths and their JSON, byte for byte as Kafka 3.9 writes them.
+"""Kafka's znodes: their paths and their JSON, byte for byte as Kafka 3.9 writes them.
 
-Goal: a real controller can take over from Kedge and Kedge from it, with nothing to convert. So
-every form is written as Kafka writes it, keys in Kafka's order, and read as liberally as Kafka
-reads it: older versions are understood, unknown fields are ignored. What cannot be understood is
-a MalformedInput that names the node.
+A Kafka controller can take over from Kedge and Kedge from it, without any conversion. So every form
+is written as Kafka writes it, keys in Kafka's sequence, and read as liberally as Kafka reads it:
+older versions are supported, unknown fields are ignored. Content that cannot be decoded is a
+MalformedInput that names the node.
 
-All functions are pure: bytes and model values in, model values and bytes out.
+All functions are pure: they map bytes to model values and model values to bytes.
 
     decode_topic("orders", b'{"partitions":{"0":[2,1]},…}')   → TopicAssignment
     encode_state(Leadership(leader=2, isr=(2, 1), …))          → b'{"controller_epoch":1,…}'
 
 | file          | nodes                                                                  |
 |---------------|------------------------------------------------------------------------|
-| paths         | all paths, and what is created on an empty store                       |
+| paths         | all paths, and the nodes to create on an empty store                   |
 | brokers       | `/brokers/ids/N`                                                       |
 | topics        | `/brokers/topics/T`, `…/partitions/P/state`                            |
 | cluster       | `/controller`, its epoch, `/cluster/id`, `/feature`, producer ids      |
-| orders        | `/admin/…`, ISR and log-directory notices, config changes              |
-| reassignments | `/admin/reassign_partitions`, which Kafka reads in a way of its own    |
+| notifications | elections, ISR changes, log directory failures, config changes         |
+| reassignments | `/admin/reassign_partitions`, which Kafka decodes differently          |
 | configs       | `/config/…`                                                            |
 
-Where a Kafka object has more entries than its library keeps in order (five listeners or more in
-one registration), the order of the entries may differ from Kafka's; nothing reads it.
+Where a Kafka object has more entries than its library keeps in sequence (five listeners or more in
+one registration), the sequence of the entries may differ from Kafka's; no reader depends on it.
 """
 
 from kedge.store.znodes.brokers import (
@@ -46,7 +46,7 @@ from kedge.store.znodes.cluster import (
     encode_producer_id_block,
 )
 from kedge.store.znodes.configs import decode_config, encode_config
-from kedge.store.znodes.orders import (
+from kedge.store.znodes.notifications import (
     decode_config_change,
     decode_log_dir_event,
     decode_partitions,

@@ -1,4 +1,4 @@
-"""What the cluster has one of: its controller, its id, its features, its block of producer ids."""
+"""Encodes and decodes cluster-wide nodes: controller, epoch, cluster id, features, producer ids."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from kedge.errors import MalformedNumber
 from kedge.model import BrokerId
-from kedge.store.znodes.fields import dump, load
+from kedge.store.znodes.json_fields import dump, load
 from kedge.store.znodes.paths import (
     CLUSTER_ID,
     CONTROLLER,
@@ -21,7 +21,7 @@ NO_KRAFT_EPOCH = -1
 
 @dataclass(frozen=True, slots=True)
 class ControllerClaim:
-    """Who is the controller, since when (ms)."""
+    """The broker that is the controller, and since when (ms)."""
 
     broker: BrokerId
     timestamp_ms: int
@@ -29,7 +29,7 @@ class ControllerClaim:
 
 
 def encode_controller(claim: ControllerClaim) -> bytes:
-    """`/controller`, in version 2."""
+    """Encode `/controller`, in version 2."""
     return dump(
         {
             "version": 2,
@@ -41,22 +41,22 @@ def encode_controller(claim: ControllerClaim) -> bytes:
 
 
 def decode_controller(data: bytes | None) -> ControllerClaim:
-    """`/controller` of any version."""
+    """Decode `/controller` of any version."""
     fields = load(data, CONTROLLER)
-    broker = BrokerId(fields.whole("brokerid"))
-    timestamp_ms = fields.whole_text("timestamp") if "timestamp" in fields else -1
+    broker = BrokerId(fields.integer("brokerid"))
+    timestamp_ms = fields.integer_text("timestamp") if "timestamp" in fields else -1
     return ControllerClaim(
-        broker, timestamp_ms, fields.whole("kraftControllerEpoch", NO_KRAFT_EPOCH)
+        broker, timestamp_ms, fields.integer("kraftControllerEpoch", NO_KRAFT_EPOCH)
     )
 
 
 def encode_controller_epoch(epoch: int) -> bytes:
-    """`/controller_epoch`: decimal text, no JSON."""
+    """Encode `/controller_epoch`: decimal text, not JSON."""
     return b"%d" % epoch
 
 
 def decode_controller_epoch(data: bytes | None) -> int:
-    """`/controller_epoch`."""
+    """Decode `/controller_epoch`."""
     text = data or b""
     if not text.isdigit():
         raise MalformedNumber(f"{text!r} is not an epoch", place=CONTROLLER_EPOCH)
@@ -64,12 +64,12 @@ def decode_controller_epoch(data: bytes | None) -> int:
 
 
 def encode_cluster_id(cluster_id: str) -> bytes:
-    """`/cluster/id`, whose version is a text."""
+    """Encode `/cluster/id`, whose version is a string."""
     return dump({"version": "1", "id": cluster_id})
 
 
 def decode_cluster_id(data: bytes | None) -> str:
-    """`/cluster/id`."""
+    """Decode `/cluster/id`."""
     return load(data, CLUSTER_ID).text("id")
 
 
@@ -83,7 +83,7 @@ class Features:
 
 
 def encode_features(features: Features) -> bytes:
-    """`/feature`."""
+    """Encode `/feature`."""
     levels = {name: {"max_version_level": level} for name, level in features.levels.items()}
     if features.version == 1:
         levels = {name: {"min_version_level": 1, **each} for name, each in levels.items()}
@@ -91,17 +91,17 @@ def encode_features(features: Features) -> bytes:
 
 
 def decode_features(data: bytes | None) -> Features:
-    """`/feature`, versions 1 and 2."""
+    """Decode `/feature`, versions 1 and 2."""
     fields = load(data, FEATURE)
     version = fields.version(newest=2)
     found = fields.object("features")
-    levels = {name: found.object(name).whole("max_version_level") for name in found}
-    return Features(fields.whole("status") == 1, levels, version)
+    levels = {name: found.object(name).integer("max_version_level") for name in found}
+    return Features(fields.integer("status") == 1, levels, version)
 
 
 @dataclass(frozen=True, slots=True)
 class ProducerIdBlock:
-    """Producer ids from first to last, given to a broker."""
+    """Producer ids from first to last, allocated to a broker."""
 
     broker: BrokerId
     first: int
@@ -109,7 +109,7 @@ class ProducerIdBlock:
 
 
 def encode_producer_id_block(block: ProducerIdBlock) -> bytes:
-    """`/latest_producer_id_block`."""
+    """Encode `/latest_producer_id_block`."""
     return dump(
         {
             "version": 1,
@@ -121,12 +121,12 @@ def encode_producer_id_block(block: ProducerIdBlock) -> bytes:
 
 
 def decode_producer_id_block(data: bytes | None) -> ProducerIdBlock | None:
-    """`/latest_producer_id_block`; None while no block was ever given (the node is empty)."""
+    """Decode `/latest_producer_id_block`; None if no block was ever allocated (empty node)."""
     if not data:
         return None
     fields = load(data, PRODUCER_ID_BLOCK)
     return ProducerIdBlock(
-        BrokerId(fields.whole("broker")),
-        fields.whole_text("block_start"),
-        fields.whole_text("block_end"),
+        BrokerId(fields.integer("broker")),
+        fields.integer_text("block_start"),
+        fields.integer_text("block_end"),
     )

@@ -1,21 +1,21 @@
-"""Settings of topics, brokers, users, clients and addresses: `/config/…`."""
+"""Encodes and decodes configs of topics, brokers, users, clients and IPs: `/config/…`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kedge.store.znodes.fields import dump, load
-from kedge.store.znodes.order import properties_order
+from kedge.model.scala_map_order import properties_order
+from kedge.store.znodes.json_fields import dump, load
 
 
 def encode_config(settings: Mapping[str, str]) -> bytes:
-    """An entity's own settings; values are always texts."""
+    """Encode the configs set on an entity; values are always strings."""
     ordered = {name: settings[name] for name in properties_order(settings)}
     return dump({"version": 1, "config": ordered})
 
 
 def decode_config(data: bytes | None, path: str) -> dict[str, str]:
-    """An entity's own settings; an empty node has none, as an absent one."""
+    """Decode the configs set on an entity; an empty node has none, as an absent one."""
     if not data:
         return {}
     fields = load(data, path)

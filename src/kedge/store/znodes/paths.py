@@ -1,4 +1,4 @@
-"""Where Kafka keeps what."""
+"""The paths of Kafka's znodes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PRODUCER_ID_BLOCK = "/latest_producer_id_block"
 REASSIGN_PARTITIONS = "/admin/reassign_partitions"
 TOPICS = "/brokers/topics"
 
-# sequential nodes are created at these and get ten digits
+# prefixes of sequential nodes, which get ten digits
 NEW_CONFIG_CHANGE = f"{CONFIG_CHANGES}/config_change_"
 NEW_ISR_CHANGE = f"{ISR_CHANGES}/isr_change_"
 NEW_LOG_DIR_EVENT = f"{LOG_DIR_EVENTS}/log_dir_event_"
@@ -33,7 +33,7 @@ NEW_LOG_DIR_EVENT = f"{LOG_DIR_EVENTS}/log_dir_event_"
 DEFAULT_ENTITY = "<default>"
 ENTITY_TYPES = ("topics", "clients", "users", "brokers", "ips")
 
-# what a broker makes sure of when it starts, in its order; data is null in all of them
+# nodes that a broker creates when it starts, in its sequence; all have null data
 PERSISTENT = (
     "/consumers",
     BROKER_IDS,
@@ -49,7 +49,7 @@ PERSISTENT = (
 
 
 def persistent_paths() -> list[str]:
-    """Every node to create on an empty store, parents before children."""
+    """Return every node to create on an empty store, parents before children."""
     every = {prefix: None for path in PERSISTENT for prefix in _prefixes(path)}
     return list(every)
 
@@ -88,32 +88,32 @@ def topic_config_path(topic: str) -> str:
 
 
 def broker_config_path(broker: BrokerId | None) -> str:
-    """A broker's own settings; with None, those of all brokers."""
+    """Return the path of a broker's configs; with None, of the defaults for all brokers."""
     return config_path(f"brokers/{DEFAULT_ENTITY if broker is None else broker}")
 
 
 def config_path(entity: str) -> str:
-    """The node of an entity named as in a change notification: `topics/T`, `users/U/clients/C`."""
+    """Return the path of an entity named as in a notification: `topics/T`, `users/U/clients/C`."""
     return f"/config/{entity}"
 
 
 def sanitized(name: str) -> str:
-    """A user or client id as Kafka names its node: percent-encoded, with `~` and `*` too."""
+    """Return a user or client id as Kafka names its node: percent-encoded, also `~` and `*`."""
     return quote(name, safe="").replace("~", "%7E")
 
 
 def broker_id_of(name: str) -> BrokerId:
-    """The broker that a child of `/brokers/ids` stands for."""
+    """Return the broker id of a child of `/brokers/ids`."""
     return BrokerId(_number(name, BROKER_IDS))
 
 
 def partition_of(name: str, topic: str) -> int:
-    """The partition that a child of `…/partitions` stands for."""
+    """Return the partition number of a child of `…/partitions`."""
     return _number(name, partitions_path(topic))
 
 
 def sequence_of(name: str) -> int:
-    """The number at the end of a sequential node's name."""
+    """Return the number at the end of a sequential node's name."""
     return _number(name[-10:], name)
 
 

@@ -1,17 +1,18 @@
-"""`/admin/reassign_partitions`, read with the leniency and the severity of Kafka's own reader.
+"""Encodes and decodes `/admin/reassign_partitions`, as leniently and as strictly as Kafka.
 
-Kafka binds this one node to a class by Jackson, where it picks others apart by hand. So a number
-may be a text or a fraction, and what is absent or null is zero or empty; but a key that the class
-does not have (`log_dirs`, which its tools write to files) makes the whole plan unreadable.
+Kafka binds this one node to a class with Jackson, where it picks other nodes apart by hand. So a
+number may be a string or a fraction, and an absent or null value is zero or empty; but a key that
+the class does not have (`log_dirs`, which its tools write to files) makes the whole plan
+unreadable.
 
-    version      any number, or absent: it is read and not looked at
-    topic        a text; a number or a boolean as its text; absent is a topic that nobody has
-    partition    a 32-bit number, a text of one, a fraction (cut off); absent, null or "" is 0
-    replicas     a list of 32-bit numbers and of nothing else
-    behind it    anything: the reader stops where the plan ends
+    version      any number, or absent: it is decoded and ignored
+    topic        a string; a number or a boolean as a string; absent is an empty topic name
+    partition    a 32-bit number, a string of one, a fraction (truncated); absent, null or "" is 0
+    replicas     a list of 32-bit numbers only
+    after it     anything: the decoder stops where the plan ends
 
-Replicas of another kind, and entries that are null, pass Kafka's reader and fell its event later.
-Here they are unreadable too.
+Replicas of another type, and entries that are null, pass Kafka's decoder and make its event fail
+later. Here they are unreadable too.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from typing import Any, NoReturn, cast
 from kedge.errors import MalformedJson
 from kedge.model import BrokerId, TopicPartition
 from kedge.model.java_text import INT32_MAX, INT32_MIN, trim, whole_number
-from kedge.store.znodes.fields import dump
+from kedge.store.znodes.json_fields import dump
 from kedge.store.znodes.paths import REASSIGN_PARTITIONS
 
 Reassignments = dict[TopicPartition, tuple[BrokerId, ...]]
@@ -35,7 +36,7 @@ _ZERO_TEXTS = ("", "null")
 
 
 def encode_reassignments(wanted: Mapping[TopicPartition, Iterable[BrokerId]]) -> bytes:
-    """`/admin/reassign_partitions`."""
+    """Encode `/admin/reassign_partitions`."""
     return dump(
         {
             "version": 1,
@@ -48,7 +49,7 @@ def encode_reassignments(wanted: Mapping[TopicPartition, Iterable[BrokerId]]) ->
 
 
 def decode_reassignments(data: bytes | None) -> Reassignments:
-    """`/admin/reassign_partitions`; of two orders for one partition, the later."""
+    """Decode `/admin/reassign_partitions`; of two entries for one partition, the later counts."""
     plan = _object(_parse(data or b""), _PLAN, "the plan")
     _whole(plan.get("version"), "version")
     entries = _list(plan.get("partitions"), "partitions")
@@ -71,7 +72,7 @@ def _entry(value: Any, where: str) -> tuple[TopicPartition, tuple[BrokerId, ...]
 def _parse(data: bytes) -> Any:
     try:
         text = data.decode()
-        # fractions keep their spelling: one may turn out to be a topic's name
+        # fractions keep their spelling: one may be the value of `topic`
         decoder = json.JSONDecoder(parse_float=Decimal, parse_constant=_refuse_constant)
         return decoder.raw_decode(text.lstrip(" \t\r\n"))[0]
     except (ValueError, RecursionError) as error:
@@ -86,10 +87,10 @@ def _object(value: Any, known: frozenset[str], where: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise _wrong(where, "an object")
     found = cast("dict[str, Any]", value)
-    strange = sorted(found.keys() - known)
-    if strange:
-        words = f"{where} has {', '.join(map(repr, strange))}, which no plan has"
-        raise MalformedJson(words, place=REASSIGN_PARTITIONS)
+    unknown = sorted(found.keys() - known)
+    if unknown:
+        what = f"{where} has unknown keys: {', '.join(map(repr, unknown))}"
+        raise MalformedJson(what, place=REASSIGN_PARTITIONS)
     return found
 
 
@@ -127,7 +128,7 @@ def _text(value: Any, where: str) -> str:
 
 
 def _is_unicode(text: str) -> bool:
-    """Whether a text has no half of a surrogate pair: such a text is no path."""
+    """Return whether a string has no unpaired surrogate; such a string cannot be a path."""
     return not any("\ud800" <= character <= "\udfff" for character in text)
 
 

@@ -1,7 +1,8 @@
-"""Topics: their assignment (`/brokers/topics/T`) and the state of each partition.
+"""Encodes and decodes a topic's assignment (`/brokers/topics/T`) and the state of each partition.
 
-The assignment lists all replicas that may hold data now; those coming and going are listed again
-beside it (KIP-455). Version 1 knew only the list, version 2 no topic id (KIP-516); 3 is written.
+The assignment lists all replicas that may hold data now; replicas being added and removed are
+listed again beside it (KIP-455). Version 1 had only the list, version 2 no topic id (KIP-516);
+version 3 is written.
 """
 
 from __future__ import annotations
@@ -12,21 +13,21 @@ from typing import Any
 
 from kedge.errors import MalformedJson
 from kedge.model import BrokerId, Leadership, Recovery, ReplicaAssignment, TopicPartition
-from kedge.store.znodes.fields import Fields, dump, load
-from kedge.store.znodes.order import scala_order
+from kedge.model.scala_map_order import mutable_map_order
+from kedge.store.znodes.json_fields import JsonFields, dump, load
 from kedge.store.znodes.paths import partition_of, state_path, topic_path
 
 
 @dataclass(frozen=True, slots=True)
 class TopicAssignment:
-    """A topic's replicas by partition, and its id where it has one (22 characters of base64)."""
+    """A topic's replicas by partition, and its id if it has one (22 characters of base64)."""
 
     partitions: Mapping[int, ReplicaAssignment]
     topic_id: str | None = None
 
 
 def encode_topic(topic: TopicAssignment) -> bytes:
-    """The node's content, in version 3."""
+    """Encode an assignment, in version 3."""
     partitions = topic.partitions
     value: dict[str, Any] = {"partitions": _lists(partitions, lambda p: p.replicas, every=True)}
     if topic.topic_id is not None:
@@ -44,11 +45,13 @@ def _lists(
     every: bool = False,
 ) -> dict[str, tuple[BrokerId, ...]]:
     lists = {str(number): choose(each) for number, each in partitions.items()}
-    return {key: lists[key] for key in scala_order(k for k, ids in lists.items() if every or ids)}
+    return {
+        key: lists[key] for key in mutable_map_order(k for k, ids in lists.items() if every or ids)
+    }
 
 
 def decode_topic(topic: str, data: bytes | None) -> TopicAssignment:
-    """An assignment of any version (Kafka does not look at it); partitions in ascending order."""
+    """Decode an assignment of any version (Kafka ignores it); partitions in ascending order."""
     fields = load(data, topic_path(topic))
     replicas, adding, removing = (
         fields.object(name) for name in ("partitions", "adding_replicas", "removing_replicas")
@@ -65,12 +68,12 @@ def decode_topic(topic: str, data: bytes | None) -> TopicAssignment:
     return TopicAssignment(partitions, fields.text("topic_id") if "topic_id" in fields else None)
 
 
-def _optional(lists: Fields, name: str) -> tuple[BrokerId, ...]:
+def _optional(lists: JsonFields, name: str) -> tuple[BrokerId, ...]:
     return lists.brokers(name) if name in lists else ()
 
 
 def encode_state(leadership: Leadership) -> bytes:
-    """A partition's state. Its partition epoch is the node's version and not written."""
+    """Encode a partition's state. Its partition epoch is the node's version and not written."""
     value: dict[str, Any] = {
         "controller_epoch": leadership.controller_epoch,
         "leader": leadership.leader,
@@ -84,16 +87,16 @@ def encode_state(leadership: Leadership) -> bytes:
 
 
 def decode_state(tp: TopicPartition, data: bytes | None, version: int) -> Leadership:
-    """A partition's state, with the node's version as its partition epoch."""
+    """Decode a partition's state, with the node's version as its partition epoch."""
     fields = load(data, state_path(tp))
-    recovery = fields.whole("leader_recovery_state", 0)
+    recovery = fields.integer("leader_recovery_state", 0)
     if recovery not in (0, 1):
         raise MalformedJson(f"leader_recovery_state {recovery} is not known", place=fields.place)
     return Leadership(
-        leader=BrokerId(fields.whole("leader")),
+        leader=BrokerId(fields.integer("leader")),
         isr=fields.brokers("isr"),
-        leader_epoch=fields.whole("leader_epoch"),
+        leader_epoch=fields.integer("leader_epoch"),
         partition_epoch=version,
-        controller_epoch=fields.whole("controller_epoch"),
+        controller_epoch=fields.integer("controller_epoch"),
         recovery=Recovery(recovery),
     )

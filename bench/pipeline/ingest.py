@@ -1,0 +1,183 @@
+"""Section `pipeline`: the whole command `kedge pipeline ingest`, in a fresh process.
+
+Kedge's time is that of the command as a user runs it, from the start of Python to its exit:
+Spark's start-up, validation of every row, bronze, silver, quarantine, late, all tables of gold,
+findings and snapshots. Its peers, each in a fresh process and from start to exit too:
+
+- a bare Spark script, which starts, counts, copies and aggregates the same rows once;
+- the roll-up of `bench.pipeline.rollup` on DuckDB and on Polars: validation, deduplication, roll-up
+  and a model of each replica, written as two tables. That is a part of what `ingest` does.
+
+The sums of all tables are checked against those of the generator before a time counts.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.pipeline.engines import (
+    TIMEOUT_S,
+    WrongAnswer,
+    check_rollup,
+    check_sums,
+    rollup_command,
+    title_of,
+)
+from bench.pipeline.processes import CommandCost, run_measured
+from bench.report import BenchRow, BenchSection, Timing
+from kedge.pipeline.generator import generate
+
+SIZES = ("S", "M")
+ROUNDS = 2
+HEAP = "2g"
+
+Check = Callable[[str, Path, Mapping[str, Any]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """A command to measure: its title, its arguments, and the check of what it wrote."""
+
+    title: str
+    command: Callable[[Path, Path], list[str]]
+    check: Check
+
+
+def run(sizes: Sequence[str] = SIZES, rounds: int = ROUNDS) -> BenchSection:
+    """Measure `kedge pipeline ingest` and its peers on each size."""
+    rows, notes = list[BenchRow](), list[str]()
+    load = os.getloadavg()[0]
+    with tempfile.TemporaryDirectory(prefix="kedge-bench-") as scratch:
+        for size in sizes:
+            directory = Path(scratch) / size
+            expected = generate(directory, size=size)
+            costs = _measure(directory, expected, rounds)
+            rows += _rows(size, costs)
+            notes += [_note(size, title, found) for title, found in costs.items()]
+            notes.append(_by_cpu(size, costs))
+            shutil.rmtree(directory)
+    if load > 1:
+        notes.append(f"The load average of the machine was {load:.1f} before the first run.")
+    return BenchSection(
+        "pipeline",
+        "Pipeline: `kedge pipeline ingest`",
+        "The whole command in a fresh process, from start to exit: Spark's start-up, validation, "
+        "bronze, silver, quarantine, late, gold, findings and snapshots. S is 146 thousand rows of "
+        "metrics, M 5.2 million. The peers are fresh processes too. The bare Spark script starts, "
+        "counts the rows, copies them and aggregates them once: the least that any Spark job on "
+        "these rows takes. DuckDB and Polars run the roll-up of the next section, a part of what "
+        f"`ingest` does. Two threads each, Spark with a heap of 2 GiB; best of {rounds} rounds, in "
+        "turns. A ratio of 0.5 means that Kedge takes twice the time.",
+        tuple(rows),
+        tuple(notes),
+    )
+
+
+def _measure(
+    directory: Path, expected: Mapping[str, Any], rounds: int
+) -> dict[str, list[CommandCost]]:
+    """The costs of each contender, one round of all after the other."""
+    costs: dict[str, list[CommandCost]] = {each.title: [] for each in CONTENDERS}
+    for _ in range(rounds):
+        for each in CONTENDERS:
+            output = directory / "out"
+            shutil.rmtree(output, ignore_errors=True)
+            command = each.command(directory, output)
+            printed, cost = run_measured(command, timeout_s=TIMEOUT_S)
+            each.check(printed, output, expected)
+            costs[each.title].append(cost)
+    return costs
+
+
+# ---- the contenders -----------------------------------------------------------------------------
+
+
+def _kedge(directory: Path, output: Path) -> list[str]:
+    options = {
+        "--input": directory / "raw_parquet",
+        "--format": "parquet",
+        "--brokers": directory / "brokers.parquet",
+        "--assignment": directory / "assignment.parquet",
+        "--output": output,
+        "--driver-memory": HEAP,
+    }
+    program = str(Path(sys.executable).with_name("kedge"))
+    return [
+        program,
+        "pipeline",
+        "ingest",
+        *(str(word) for pair in options.items() for word in pair),
+    ]
+
+
+def _check_tables(printed: str, output: Path, expected: Mapping[str, Any]) -> None:
+    check_sums(output / "gold" / "broker_load", expected, "kedge, broker_load")
+
+
+def _bare_spark(directory: Path, output: Path) -> list[str]:
+    source = str(directory / "raw_parquet")
+    return [sys.executable, "-m", "bench.pipeline.bare_spark", source, str(output), HEAP]
+
+
+def _check_count(printed: str, output: Path, expected: Mapping[str, Any]) -> None:
+    if int(printed.split()[-1]) != expected["rows_total"]:
+        raise WrongAnswer(f"bare Spark: {printed.split()[-1]} rows, not {expected['rows_total']}")
+
+
+def _rollup_on(engine: str) -> Contender:
+    def command(directory: Path, output: Path) -> list[str]:
+        return rollup_command(engine, directory, output, rounds=1, heap=HEAP)
+
+    def check(printed: str, output: Path, expected: Mapping[str, Any]) -> None:
+        check_rollup(output, expected, engine)
+
+    return Contender(f"{title_of(engine)}, roll-up alone", command, check)
+
+
+KEDGE = "kedge pipeline ingest"
+CONTENDERS = (
+    Contender(KEDGE, _kedge, _check_tables),
+    Contender("bare Spark script", _bare_spark, _check_count),
+    _rollup_on("duckdb"),
+    _rollup_on("polars"),
+)
+
+
+# ---- what the page says -------------------------------------------------------------------------
+
+
+def _rows(size: str, costs: Mapping[str, list[CommandCost]]) -> list[BenchRow]:
+    ours = _timing(costs[KEDGE])
+    peers = {title: found for title, found in costs.items() if title != KEDGE}
+    return [
+        BenchRow(f"{size}, whole command", ours, title, _timing(found))
+        for title, found in peers.items()
+    ]
+
+
+def _timing(costs: Sequence[CommandCost]) -> Timing:
+    walls = sorted(cost.wall for cost in costs)
+    return Timing(walls[len(walls) // 2], walls[0])
+
+
+def _note(size: str, title: str, costs: Sequence[CommandCost]) -> str:
+    walls = " and ".join(f"{cost.wall:.1f}" for cost in costs)
+    cpus = " and ".join(f"{cost.cpu:.1f}" for cost in costs)
+    peak = max(cost.rss_mb for cost in costs)
+    return f"{size}, {title}: {walls} s, {cpus} CPU s, at most {peak:,.0f} MB."
+
+
+def _by_cpu(size: str, costs: Mapping[str, list[CommandCost]]) -> str:
+    """Other work on the machine stretches times; CPU seconds it stretches less."""
+    least = {title: min(cost.cpu for cost in found) for title, found in costs.items()}
+    ratios = ", ".join(
+        f"{title} {cpu / least[KEDGE]:.2f}" for title, cpu in least.items() if title != KEDGE
+    )
+    return f"{size}, ratios by CPU seconds in place of time: {ratios}."

@@ -1,0 +1,122 @@
+"""CPU seconds and peak memory of processes, read from /proc.
+
+Peak memory is the sum of the largest resident sizes of the processes. They need not be reached at
+the same moment, so the sum is an upper bound.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+TICKS = os.sysconf("SC_CLK_TCK")
+SAMPLE_EVERY_S = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class CommandCost:
+    """Cost of one run of a command: seconds until it exited, CPU seconds and memory of its tree."""
+
+    wall: float
+    cpu: float
+    rss_mb: float
+
+
+def run_measured(
+    command: Sequence[str], *, timeout_s: float, environment: Mapping[str, str] | None = None
+) -> tuple[str, CommandCost]:
+    """Run a command to its end in a new process; return its stdout and its cost.
+
+    The cost includes all descendants, sampled every 0.1 s: a JVM may outlive the process that
+    started it, so the counters that the kernel hands to the parent are incomplete.
+    """
+    ticks, peaks = dict[int, int](), dict[int, int]()
+    began = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+    try:
+        while process.poll() is None:
+            _sample_tree(process.pid, ticks, peaks)
+            if time.perf_counter() - began > timeout_s:
+                raise subprocess.TimeoutExpired(command, timeout_s)
+            time.sleep(SAMPLE_EVERY_S)
+    finally:
+        if process.poll() is None:
+            process.kill()
+    wall = time.perf_counter() - began
+    printed = process.communicate()[0]
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command, printed)
+    return printed, CommandCost(wall, sum(ticks.values()) / TICKS, sum(peaks.values()) / 1024)
+
+
+def _sample_tree(root: int, ticks: dict[int, int], peaks: dict[int, int]) -> None:
+    for pid in _descendants(root):
+        try:
+            ticks[pid], peaks[pid] = _ticks(pid), _peak_kb(pid)
+        except (OSError, StopIteration):  # it has just ended
+            continue
+
+
+def _descendants(root: int) -> list[int]:
+    children: defaultdict[int, list[int]] = defaultdict(list)
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            try:
+                children[int(_stat(int(entry.name))[1])].append(int(entry.name))
+            except OSError:
+                continue
+    found = [root]
+    for pid in found:
+        found.extend(children[pid])
+    return found
+
+
+def cpu_seconds(pids: Iterable[int]) -> float:
+    """User and system time of processes."""
+    return sum(_ticks(pid) for pid in pids) / TICKS
+
+
+def _ticks(pid: int) -> int:
+    fields = _stat(pid)
+    return int(fields[11]) + int(fields[12])
+
+
+def _stat(pid: int) -> list[str]:
+    """The fields of /proc/PID/stat from the process state on."""
+    return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+
+
+def peak_mb(pids: Iterable[int]) -> float:
+    """The largest resident sizes of processes, added up."""
+    return sum(_peak_kb(pid) for pid in pids) / 1024
+
+
+def _peak_kb(pid: int) -> int:
+    if pid == os.getpid():
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
+
+
+def print_rounds(work: Callable[[], None], output: Path, rounds: int, pids: Iterable[int]) -> None:
+    """Run the work `rounds` times, each into an empty directory, and print the cost as JSON."""
+    every = [*pids]
+    walls, cpus = list[float](), list[float]()
+    for _ in range(rounds):
+        shutil.rmtree(output, ignore_errors=True)
+        output.mkdir(parents=True)
+        before, began = cpu_seconds(every), time.perf_counter()
+        work()
+        walls.append(time.perf_counter() - began)
+        cpus.append(cpu_seconds(every) - before)
+    cost = {"walls": walls, "cpus": cpus, "rss_mb": peak_mb(every)}
+    sys.stdout.write(json.dumps(cost) + "\n")

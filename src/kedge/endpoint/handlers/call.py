@@ -1,0 +1,66 @@
+"""The context of a request: node, client, version, and the cluster as the client sees it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kedge.endpoint.backend import ControllerBackend
+from kedge.endpoint.metadata_caches import MetadataCache
+from kedge.endpoint.quota import Charge, MutationQuota
+from kedge.errors import NotController, StoreUnavailable
+from kedge.model import BrokerId
+
+NO_CONTROLLER = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request's node, client and version."""
+
+    node: BrokerId
+    client: str | None
+    version: int
+    backend: ControllerBackend
+    quota: MutationQuota
+    listener: str
+
+    @property
+    def cache(self) -> MetadataCache:
+        """The node's metadata cache as it is now."""
+        return self.backend.cache(self.node)
+
+    def charge(self, *, strict_since: int) -> Charge:
+        """The client's quota; requests of older versions are delayed, never refused."""
+        return self.quota.charge_for(self.client, strict=self.version >= strict_since)
+
+    def require_controller(self) -> None:
+        """Refuse what only the controller does. A store that cannot be written is reported first:
+        controllers resign then, and clients would look for another one in vain."""
+        if fault := self.backend.storage_fault():
+            raise StoreUnavailable(fault, hint="free space on the disk; work resumes by itself")
+        if not self.backend.is_controller(self.node):
+            raise NotController(f"broker {self.node} is not the controller")
+
+    def listener_view(self) -> ListenerView:
+        """The cluster as this client sees it now."""
+        return ListenerView(self.cache, self.listener)
+
+
+class ListenerView:
+    """One metadata cache, with the addresses of one listener. A handler makes one and uses it to
+    the end: the node may have a newer cache a moment later."""
+
+    def __init__(self, cache: MetadataCache, listener: str) -> None:
+        self.cache = cache
+        self.addresses = {
+            broker: endpoint
+            for broker, known in sorted(cache.brokers.items())
+            for endpoint in known.endpoints
+            if endpoint.listener == listener
+        }
+
+    @property
+    def controller(self) -> int:
+        """The controller's id if it has this listener, else -1."""
+        found = self.cache.controller
+        return NO_CONTROLLER if found is None or found not in self.addresses else found

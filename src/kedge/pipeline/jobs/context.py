@@ -1,0 +1,35 @@
+"""What every job gets from its caller: a factory of Spark sessions and a progress reporter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# called only when a job has work for Spark; the session is stopped at the end of the block
+SessionFactory = Callable[[], "AbstractContextManager[SparkSession]"]
+
+
+class Progress(Protocol):
+    """Receives the session once, and each stage when it begins."""
+
+    def attach(self, session: SparkSession) -> None:
+        """Use this session to observe the tasks of the stages."""
+        ...
+
+    def stage(self, name: str, rows: int) -> None:
+        """Begin a stage that processes about this many rows."""
+        ...
+
+
+class NoProgress:
+    """Reports nothing."""
+
+    def attach(self, session: SparkSession) -> None:
+        """Do nothing."""
+
+    def stage(self, name: str, rows: int) -> None:
+        """Do nothing."""
