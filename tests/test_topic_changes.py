@@ -143,7 +143,10 @@ def test_as_many_attempts_are_made_as_promised() -> None:
 
 
 def test_a_topic_that_is_deleted_before_the_write_is_unknown() -> None:
-    store = contested(lambda s: s.batch([Delete(topic_path("t"))]) and None, times=1)
+    def delete(store: MemoryStore) -> None:
+        store.batch([Delete(topic_path("t"))])
+
+    store = contested(delete, times=1)
     (answer,) = expand_in(store, ("t", 2))
     assert isinstance(answer, UnknownTopicOrPartition)
 

@@ -15,9 +15,10 @@ from bench.balance.clusters import Cluster, cluster
 from bench.balance.peers import INSTALL, Generated, has_kafka_tools, kafka_generate, kafka_tools
 from bench.report import BenchRow, BenchSection, Timing, readable
 from kedge.balance.bounds import Bounds, bounds_of
-from kedge.balance.problem import Problem
-from kedge.balance.search import loads_of, search, warm
-from kedge.balance.solution import Solution
+from kedge.balance.goals.problem import Problem, broker_loads
+from kedge.balance.search.solution import Solution
+from kedge.balance.search.solver import search
+from kedge.balance.search.warm_up import warm_up
 
 SEED = 61_409
 CASES = (
@@ -41,7 +42,7 @@ class Measured:
 
 def run(seed: int = SEED, *, sizes: tuple[str, ...] = ("S", "M", "L")) -> BenchSection:
     """Every case of these sizes once, single run, compiled code in the cache."""
-    warm()
+    warm_up()
     cases = [case for case in CASES if case[0] in sizes]
     made = [cluster(size, scenario, seed) for size, scenario, _ in cases]
     theirs = kafka_generate(made)
@@ -106,7 +107,7 @@ def _about_kafka_tools() -> str:
 
 
 def _figures(one: Measured) -> str:
-    beyond = one.found.replica_moves - one.bounds.forced_moves
+    beyond = one.found.replica_moves - one.bounds.mandatory_moves
     ratio = one.found.bytes_moved / one.bounds.bytes_lower_bound
     missed = "" if one.found.balanced else ", tolerance missed"
     return f"{_reached(one.found.reached)}, bytes {ratio:.4f}, {beyond:,} moves{missed}"
@@ -114,9 +115,9 @@ def _figures(one: Measured) -> str:
 
 def _peer_figures(problem: Problem, bounds: Bounds, peer: Generated) -> str:
     """The peer keeps replication factors: where more are wanted, it is measured with fewer."""
-    loads = loads_of(problem, peer.replicas)
+    loads = broker_loads(problem, peer.replicas)
     reached = (loads / (bounds.level * problem.capacity)).max(axis=0)
-    known = (peer.replicas[:, :, None] == problem.home[:, None, :]).any(axis=2)
+    known = (peer.replicas[:, :, None] == problem.initial[:, None, :]).any(axis=2)
     copied = ((peer.replicas >= 0) & ~known).sum(axis=1)
     ratio = (copied * problem.size).sum() / bounds.bytes_lower_bound
     return f"{_reached(reached)}, bytes {ratio:.1f}"

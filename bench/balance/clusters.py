@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kedge.balance.problem import Problem
+from kedge.balance.goals.problem import Problem
 
 SCENARIOS = ("skew", "grow", "drain", "rf", "mixed", "jumbo", "kafka", "jbod")
 CPU = (6e-7, 3e-7, 2e-7)  # percent per byte/s: the leader's in, its out, a follower's in
@@ -65,9 +65,9 @@ class Cluster:
             must_empty=self.leaving.copy(),
             may_receive=~self.leaving,
             may_give=np.ones(brokers, np.bool_),
-            room=np.full(brokers, np.iinfo(np.int32).max, np.int32),
+            max_replicas=np.full(brokers, np.iinfo(np.int32).max, np.int32),
             topic=self.topic.astype(np.int32),
-            home=self.home.astype(np.int32),
+            initial=self.home.astype(np.int32),
             wanted=self.wanted.astype(np.int32),
             movable=np.ones(len(self.topic), np.bool_),
             leader_movable=np.ones(len(self.topic), np.bool_),

@@ -1,4 +1,4 @@
-"""The one place where numba is met.
+"""Compile kernels with numba: the one module that imports it.
 
 A kernel is a plain function on arrays and numbers. `kernel` wraps it so that small inputs run as
 ordinary Python (no import of numba, no compilation, start-up stays short) and large ones run
@@ -7,8 +7,11 @@ compiled; both run the same source. Compiled code is cached on disk beside the m
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
+from types import FunctionType
 from typing import Any, Generic, ParamSpec, TypeVar, cast
 
 P = ParamSpec("P")
@@ -16,35 +19,42 @@ T = TypeVar("T")
 
 # below so many elements, preparing arrays for compiled code costs more than it saves
 WORTH_CALLING = 1_000
+# from so many elements on, compiled code is worth loading; far fewer once numba is imported
+WORTH_COMPILING = 50_000
+WORTH_LOADING = 5_000
 
 FLAGS: dict[str, Any] = {"cache": True, "nogil": True, "boundscheck": False}
 
 
 class Kernel(Generic[P, T]):
-    """A function with a compiled twin that is made when it is first wanted."""
+    """A function with a compiled form that is made at its first use.
 
-    def __init__(self, plain: Callable[P, T]) -> None:
+    `helpers` are the functions of the same module that it calls: they are compiled with it.
+    """
+
+    def __init__(self, plain: Callable[P, T], helpers: Sequence[Callable[..., Any]] = ()) -> None:
         self.plain = plain
+        self._helpers = helpers
         self._compiled: Callable[P, T] | None = None
-        self._asked = 0
+        self._elements = 0
 
     @property
     def compiled(self) -> Callable[P, T]:
         """The machine-code form, compiled (or loaded from the cache) at the first use."""
         if self._compiled is None:
-            import numba
-
-            self._compiled = cast("Callable[P, T]", numba.njit(**FLAGS)(self.plain))
+            self._compiled = cast("Callable[P, T]", _with_helpers(self.plain, self._helpers))
         return self._compiled
 
-    def for_size(self, size: int, *, worth_compiling: int = 50_000) -> Callable[P, T]:
+    def for_size(self, size: int, *, worth_compiling: int = WORTH_COMPILING) -> Callable[P, T]:
         """The form to use for so many elements.
 
-        Calls add up: the compiled form is made once the work asked for, all calls together, would
-        have paid for it. So neither one large call nor many middling ones lose more than twice.
+        Calls add up: the compiled form is made once the elements of all calls together would have
+        paid for it. So neither one large call nor many medium ones lose more than twice.
         """
-        self._asked += size
-        if self._compiled is None and self._asked < worth_compiling:
+        self._elements += size
+        if "numba" in sys.modules:
+            worth_compiling = min(worth_compiling, WORTH_LOADING)
+        if self._compiled is None and self._elements < worth_compiling:
             return self.plain
         return self.compiled if size >= WORTH_CALLING else self.plain
 
@@ -54,7 +64,32 @@ def kernel(plain: Callable[P, T]) -> Kernel[P, T]:
     return Kernel(plain)
 
 
-# no NaN or infinity is promised away: only the order of sums is the compiler's to choose
+def kernel_with(*helpers: Callable[..., Any]) -> Callable[[Callable[P, T]], Kernel[P, T]]:
+    """Mark a function on arrays as a kernel that calls these functions of its module."""
+
+    def mark(plain: Callable[P, T]) -> Kernel[P, T]:
+        return Kernel(plain, helpers)
+
+    return mark
+
+
+def _with_helpers(plain: Callable[..., Any], helpers: Sequence[Callable[..., Any]]) -> Any:
+    """Compile a function, with compiled forms of its helpers in place of their names."""
+    import numba
+
+    made: dict[str, Any] = {}
+    for each in (*helpers, plain):
+        function = cast("FunctionType", each)
+        names = {**function.__globals__, **made}
+        own = FunctionType(
+            function.__code__, names, function.__name__, function.__defaults__, function.__closure__
+        )
+        own.__qualname__, own.__module__ = function.__qualname__, function.__module__
+        made[function.__name__] = numba.njit(**FLAGS)(own)
+    return made[cast("FunctionType", plain).__name__]
+
+
+# NaN and infinity keep their meaning: only the order of sums is left to the compiler
 LOOSE_SUMS = {"reassoc", "contract", "arcp", "nsz"}
 
 
@@ -62,14 +97,14 @@ def compiled(plain: Callable[P, T]) -> Callable[P, T]:
     """Mark a function that only ever runs compiled and may call others of its kind.
 
     Importing its module imports numba, so such modules are imported where they are used. The code
-    is made at the first call and kept on disk; a change of any kernel beside it makes it anew,
-    since what a kernel calls is compiled into it.
+    is made at the first call and kept on disk; a change of any module in its folder makes it anew,
+    since a kernel contains the functions that it calls.
     """
     return _compiled(plain, no_cfunc_wrapper=True)
 
 
 def within_kernels(plain: Callable[P, T]) -> Callable[P, T]:
-    """The same for a function that only compiled ones call: there is no way in from Python."""
+    """The same for a function that only compiled ones call: Python cannot call it."""
     return _compiled(plain, no_cfunc_wrapper=True, no_cpython_wrapper=True)
 
 
@@ -77,12 +112,13 @@ def _compiled(plain: Callable[P, T], **flags: Any) -> Callable[P, T]:
     import numba
 
     made: Any = numba.njit(**FLAGS, **flags, error_model="numpy", fastmath=LOOSE_SUMS)(plain)
-    made._cache._cache_file._source_stamp = _stamp_of_folder(plain.__code__.co_filename)
+    folder = Path(plain.__code__.co_filename).parent
+    made._cache._cache_file._source_stamp = _stamp_of_folder(folder)
     return cast("Callable[P, T]", made)
 
 
-def _stamp_of_folder(file: str) -> tuple[tuple[str, int, int], ...]:
-    """When each module with kernels beside a file was last changed, and its size."""
-    beside = sorted(Path(file).parent.glob("*.py"))
-    stats = [(path.name, path.stat()) for path in beside if "within_kernels" in path.read_text()]
+@cache
+def _stamp_of_folder(folder: Path) -> tuple[tuple[str, int, int], ...]:
+    """Name, time of change and size of each module in a folder."""
+    stats = [(path.name, path.stat()) for path in sorted(folder.glob("*.py"))]
     return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from kedge.balance.problem import Problem
-from kedge.balance.solution import Solution
+from kedge.balance.goals.problem import Problem
+from kedge.balance.search.solution import Solution
 
 
 def broken_goals(problem: Problem, found: Solution) -> list[str]:
@@ -14,11 +14,11 @@ def broken_goals(problem: Problem, found: Solution) -> list[str]:
     held = Counter[int]()
     for p, row in enumerate(found.replicas.tolist()):
         after = [b for b in row if b >= 0]
-        before = [b for b in problem.home[p].tolist() if b >= 0]
+        before = [b for b in problem.initial[p].tolist() if b >= 0]
         held.update(after)
         broken += [f"{p}: {fault}" for fault in _faults(problem, p, before, after)]
     for b, count in held.items():
-        if count > problem.room[b] and not found.over_room:
+        if count > problem.max_replicas[b] and not found.over_max_replicas:
             broken.append(f"broker {b} holds {count}")
     return broken
 

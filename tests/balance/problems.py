@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from kedge.balance.problem import Problem
+from kedge.balance.goals.problem import Problem
 
 
-def problem_of(home: Any, **given: Any) -> Problem:
+def problem_of(initial: Any, **given: Any) -> Problem:
     """A problem with plain defaults: brokers alike, each a rack of its own, nothing excluded."""
-    rows = np.array(home, np.int32)
+    rows = np.array(initial, np.int32)
     brokers = int(given.pop("brokers", rows.max() + 1))
     count = len(rows)
     wanted = np.array(given.pop("wanted", (rows >= 0).sum(axis=1)), np.int32)
@@ -26,9 +26,9 @@ def problem_of(home: Any, **given: Any) -> Problem:
         "must_empty": np.zeros(brokers, bool),
         "may_receive": np.ones(brokers, bool),
         "may_give": np.ones(brokers, bool),
-        "room": np.full(brokers, 1000),
+        "max_replicas": np.full(brokers, 1000),
         "topic": np.zeros(count),
-        "home": rows,
+        "initial": rows,
         "wanted": wanted,
         "movable": np.ones(count, bool),
         "leader_movable": np.ones(count, bool),
@@ -40,7 +40,7 @@ def problem_of(home: Any, **given: Any) -> Problem:
         "hard_limit": np.full((brokers, 4), np.inf),
     }
     values.update(given)
-    whole = ("rack", "room", "topic", "home", "wanted", "rack_limit")
+    whole = ("rack", "max_replicas", "topic", "initial", "wanted", "rack_limit")
     kinds = {name: np.int32 for name in whole}
     arrays = {name: np.array(value, kinds.get(name)) for name, value in values.items()}
     return Problem(**arrays)
@@ -78,7 +78,7 @@ def problems(draw: st.DrawFn) -> Problem:
         rate=luck.lognormal(0, 1.5, count),
         movable=luck.random(count) >= some,
         leader_movable=luck.random(count) >= some,
-        room=np.full(brokers, draw(st.sampled_from([1000, count]))),
+        max_replicas=np.full(brokers, draw(st.sampled_from([1000, count]))),
         tolerance=np.full(4, draw(st.sampled_from([0.0, 0.02, 0.1, 0.5]))),
         weight=np.array(draw(st.sampled_from([(1, 1, 1, 1), (1, 0, 0, 0), (0, 1, 1, 0)])), float),
     )

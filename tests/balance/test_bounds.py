@@ -11,11 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kedge.balance.bounds import bounds_of, bytes_bound
-from kedge.balance.bytes_bound import home_loads, multipliers
-from kedge.balance.joint import joint_bound
-from kedge.balance.levels import best_levels, floors, mean_level
-from kedge.balance.problem import Problem
-from kedge.balance.search import loads_of
+from kedge.balance.bounds.bytes_per_broker import best_multipliers
+from kedge.balance.bounds.joint import joint_bound
+from kedge.balance.bounds.levels import best_levels, floors, mean_level
+from kedge.balance.goals.problem import Problem, broker_loads
 from tests.balance.problems import problem_of
 
 
@@ -40,7 +39,7 @@ def tiny(draw: st.DrawFn) -> Problem:
 def every_placement(problem: Problem) -> np.ndarray:
     """int32[N, P, 2]: all placements that keep the rack limits."""
     pairs = [pair for pair in permutations(range(4), 2) if _spread(problem, pair)]
-    return np.array(list(product(pairs, repeat=len(problem.home))), np.int32)
+    return np.array(list(product(pairs, repeat=len(problem.initial))), np.int32)
 
 
 def _spread(problem: Problem, pair: tuple[int, int]) -> bool:
@@ -53,14 +52,14 @@ def test_no_placement_beats_a_bound(problem: Problem) -> None:
     bounds = bounds_of(problem)
     all_of_them = every_placement(problem)
     assert len(all_of_them)
-    homes = [set(row) for row in problem.home.tolist()]
+    before_of = [set(row) for row in problem.initial.tolist()]
     for replicas in all_of_them[:: max(1, len(all_of_them) // 3000)]:
-        loads = loads_of(problem, replicas)
+        loads = broker_loads(problem, replicas)
         level = (loads / problem.capacity).max(axis=0)
         assert (level >= bounds.best * (1 - 1e-9)).all()
         assert (level / bounds.best).max() >= bounds.joint * (1 - 1e-6)
         if (loads <= bounds.target).all():
-            rows = zip(homes, replicas.tolist(), strict=True)
+            rows = zip(before_of, replicas.tolist(), strict=True)
             copied = np.array([len(set(after) - before) for before, after in rows])
             assert (copied * problem.size).sum() >= bounds.bytes_lower_bound * (1 - 1e-6) - 1e-9
 
@@ -100,7 +99,7 @@ def _exact(problem: Problem, b: int, over: np.ndarray) -> float:
     """The linear program that the multipliers are the dual of, solved by HiGHS."""
     solver = highspy.Highs()
     solver.setOptionValue("output_flag", False)
-    held = [(p, k) for p, k in zip(*np.nonzero(problem.home == b), strict=True)]
+    held = [(p, k) for p, k in zip(*np.nonzero(problem.initial == b), strict=True)]
     leave = [solver.addVariable(0, 1, float(problem.size[p])) for p, _ in held]
     stop = [solver.addVariable(0, 1, 0.0) for _ in held]
     for x, y in zip(leave, stop, strict=True):
@@ -120,17 +119,17 @@ def test_the_bytes_bound_is_the_optimum_of_its_linear_program() -> None:
     luck = np.random.default_rng(3)
     home = np.stack([luck.permutation(8)[:3] for _ in range(400)])
     problem = problem_of(home, size=luck.lognormal(0, 1, 400), rate=luck.lognormal(0, 1, 400))
-    target = np.tile(home_loads(problem).mean(axis=0) * 1.02, (8, 1))
-    unit = home_loads(problem).mean(axis=0)
-    _, value = multipliers(problem, target, unit)
-    over = home_loads(problem) - target
+    target = np.tile(broker_loads(problem, problem.initial).mean(axis=0) * 1.02, (8, 1))
+    unit = broker_loads(problem, problem.initial).mean(axis=0)
+    _, value = best_multipliers(problem, target, unit)
+    over = broker_loads(problem, problem.initial) - target
     for b in range(8):
         exact = _exact(problem, b, over[b]) if (over[b] > 0).any() else 0.0
         assert value[b] <= exact * (1 + 1e-6) + 1e-6
         assert value[b] >= exact * 0.998 - 1e-6
 
 
-def test_what_must_leave_and_what_is_missing_is_counted_once() -> None:
+def test_mandatory_copies_are_counted_once() -> None:
     home = [[0, 1], [1, 2], [2, -1]]
     empty = np.array([True, False, False, False])
     problem = problem_of(
@@ -143,7 +142,7 @@ def test_what_must_leave_and_what_is_missing_is_counted_once() -> None:
         tolerance=np.full(4, 9.0),
     )
     bounds = bounds_of(problem)
-    assert (bounds.forced_moves, bounds.forced_bytes) == (2, 7.0)
+    assert (bounds.mandatory_moves, bounds.mandatory_bytes) == (2, 7.0)
     assert bounds.bytes_lower_bound == pytest.approx(7.0)
 
 
@@ -152,9 +151,9 @@ def test_no_bound_is_below_nothing_where_leaving_costs_nothing() -> None:
     problem = problem_of(
         home, brokers=3, wanted=[1] * 6, size=[4.0, 3.0, 3.0, 2.0, 2.0, 1.0], rack=[0, 0, 1]
     )
-    lam, least = bytes_bound(problem, np.full((3, 4), 1.0), np.ones(4))
+    multipliers, least = bytes_bound(problem, np.full((3, 4), 1.0), np.ones(4))
     assert least == 0.0
-    assert (lam >= 0).all()
+    assert (multipliers >= 0).all()
 
 
 def test_a_wider_target_needs_no_more_bytes() -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kedge.balance import Goals, NewBroker, aimed, check_plan, figures_of, plan_of
+from kedge.balance import Goals, NewBroker, apply_goals, check_plan, figures_of, plan_of
 from kedge.errors import InfeasibleGoals
 from kedge.model import BrokerId, Snapshot, TopicPartition
 from kedge.plan import Plan, parse_execute, parse_plan, plan_to_json, verify_plan
@@ -23,7 +23,7 @@ slow = settings(deadline=None, max_examples=EXAMPLES, suppress_health_check=[Hea
 
 
 def faults(plan: Plan, snapshot: Snapshot, goals: Goals) -> list[str]:
-    found = [*verify_plan(plan, aimed(snapshot, goals)), *check_plan(plan, snapshot)]
+    found = [*verify_plan(plan, apply_goals(snapshot, goals)), *check_plan(plan, snapshot)]
     return [str(finding) for finding in found if finding.fatal]
 
 
@@ -146,10 +146,10 @@ def test_new_replicas_get_a_directory_and_crowded_ones_can_be_evened() -> None:
     named = {path for each in plan.partitions for path in each.log_dirs}
     assert named <= {"any", "/d/0", "/d/1"}
     assert "/d/1" in named
-    evened = made(snapshot, Goals(even_log_dirs=True))
-    inside = [e for e in evened.partitions if plan.before.get(e.tp) != e.replicas]
+    even_out = made(snapshot, Goals(even_log_dirs=True))
+    inside = [e for e in even_out.partitions if plan.before.get(e.tp) != e.replicas]
     assert len(inside) >= 1
-    assert any(evened.before[e.tp] == e.replicas for e in evened.partitions)
+    assert any(even_out.before[e.tp] == e.replicas for e in even_out.partitions)
 
 
 def test_nothing_to_do_is_an_empty_plan() -> None:

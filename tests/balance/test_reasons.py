@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from kedge.balance.reasons import grounds_of, reason
+from kedge.balance.output.reasons import broker_causes, reason
 from tests.balance.snapshots import broker, cluster
 
 
-def grounds() -> object:
+def causes() -> object:
     brokers = [
         *(broker(10), broker(11), broker(12), broker(13, state="draining")),
         *(broker(14, state="dead"), broker(15, state="new")),
@@ -17,11 +17,11 @@ def grounds() -> object:
     loads = np.zeros((6, 6))
     loads[:, 0] = [1, 1, 1, 0, 0, 1]
     loads[:, 2] = [1.18, 0.7, 1.0, 0.5, 0.3, 0.32]
-    return grounds_of(snapshot, loads, np.ones((6, 6)), ["disk", "out"])
+    return broker_causes(snapshot, loads, np.ones((6, 6)), ["disk", "out"])
 
 
 def said(before: list[int], after: list[int], wanted: int = 0, *, crowded: bool = False) -> str:
-    told = grounds()
+    told = causes()
     return reason("orders-3", before, after, told, wanted or len(before), crowded=crowded)  # pyright: ignore[reportArgumentType]
 
 
@@ -37,12 +37,12 @@ def test_leadership_is_never_explained_by_a_load_that_it_does_not_change() -> No
     loads = np.zeros((2, 6))
     loads[:, 0] = [9, 1]  # disk: far off its share
     loads[:, 4] = [3, 1]  # leaders
-    told = grounds_of(snapshot, loads, np.ones((2, 6)), ["disk", "leaders"])
+    told = broker_causes(snapshot, loads, np.ones((2, 6)), ["disk", "leaders"])
     assert reason("orders-3", [0, 1], [1, 0], told, 2, crowded=False) == (
         "broker 10 holds 50 % more than its share of leaders; "
         "moving leadership of orders-3 to 11 costs no data"
     )
-    bare = grounds_of(snapshot, loads, np.ones((2, 6)), ["disk"])
+    bare = broker_causes(snapshot, loads, np.ones((2, 6)), ["disk"])
     assert reason("orders-3", [0, 1], [1, 0], bare, 2, crowded=False) == (
         "evens out leaders of broker 10; moving leadership of orders-3 to 11 costs no data"
     )

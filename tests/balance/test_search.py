@@ -7,9 +7,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from kedge.balance.bounds import bounds_of
-from kedge.balance.problem import Problem
-from kedge.balance.search import search
-from kedge.balance.solution import Progress
+from kedge.balance.goals.problem import Problem
+from kedge.balance.search.solution import Progress
+from kedge.balance.search.solver import search
 from tests.balance.hard_goals import broken_goals
 from tests.balance.problems import problem_of, problems
 
@@ -18,13 +18,13 @@ LOPSIDED = [[0, 1]] * 12 + [[1, 0]] * 12  # two of four brokers hold everything
 
 def copies(problem: Problem, replicas: np.ndarray) -> np.ndarray:
     """Replicas per partition on brokers that did not hold one before."""
-    rows = zip(problem.home.tolist(), replicas.tolist(), strict=True)
+    rows = zip(problem.initial.tolist(), replicas.tolist(), strict=True)
     return np.array([len({b for b in after if b >= 0} - set(before)) for before, after in rows])
 
 
 @settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(problems())
-def test_no_hard_goal_is_broken_and_the_tally_is_right(problem: Problem) -> None:
+def test_no_hard_goal_is_broken_and_totals_are_right(problem: Problem) -> None:
     bounds = bounds_of(problem)
     found = search(problem, bounds)
     new = copies(problem, found.replicas)
@@ -42,15 +42,15 @@ def test_no_hard_goal_is_broken_and_the_tally_is_right(problem: Problem) -> None
 
 @settings(max_examples=60, deadline=None)
 @given(problems())
-def test_budgets_are_kept_beyond_what_is_forced(problem: Problem) -> None:
+def test_budgets_are_kept_beyond_mandatory_moves(problem: Problem) -> None:
     bounds = bounds_of(problem)
     told: list[Progress] = []
     search(problem, bounds, progress=told.append)
-    forced = next(one for one in told if one.phase == "forced")
-    budget = forced.bytes_moved + float(np.median(problem.size)) * 2
-    found = search(problem, bounds, max_bytes=budget, max_moves=forced.replica_moves + 2)
+    mandatory = next(one for one in told if one.phase == "mandatory")
+    budget = mandatory.bytes_moved + float(np.median(problem.size)) * 2
+    found = search(problem, bounds, max_bytes=budget, max_moves=mandatory.replica_moves + 2)
     assert found.bytes_moved <= budget * (1 + 1e-9)
-    assert found.replica_moves <= forced.replica_moves + 2
+    assert found.replica_moves <= mandatory.replica_moves + 2
 
 
 @settings(max_examples=40, deadline=None)
@@ -58,7 +58,7 @@ def test_budgets_are_kept_beyond_what_is_forced(problem: Problem) -> None:
 def test_leaders_only_moves_no_replica(problem: Problem) -> None:
     found = search(problem, bounds_of(problem), leaders_only=True)
     assert found.bytes_moved == found.replica_moves == 0
-    assert (np.sort(found.replicas, axis=1) == np.sort(problem.home, axis=1)).all()
+    assert (np.sort(found.replicas, axis=1) == np.sort(problem.initial, axis=1)).all()
 
 
 def test_a_lopsided_cluster_becomes_even() -> None:
@@ -79,7 +79,7 @@ def test_a_budget_of_moves_is_spent_on_the_worst() -> None:
 def test_moves_per_broker_are_limited() -> None:
     problem = problem_of(LOPSIDED, brokers=4)
     found = search(problem, bounds_of(problem), max_moves_per_broker=3)
-    held = [set(row) for row in problem.home.tolist()]
+    held = [set(row) for row in problem.initial.tolist()]
     left = np.zeros(4, int)
     for before, after in zip(held, found.replicas.tolist(), strict=True):
         for b in before - set(after):
@@ -106,16 +106,16 @@ def test_the_same_seed_gives_the_same_answer() -> None:
     assert (one == other).all()
 
 
-def test_progress_is_told_and_names_the_phases() -> None:
+def test_progress_names_the_phases() -> None:
     told: list[Progress] = []
     problem = problem_of(LOPSIDED, brokers=4)
     search(problem, bounds_of(problem), progress=told.append)
-    assert {one.phase for one in told} >= {"forced", "drain", "home"}
+    assert {one.phase for one in told} >= {"mandatory", "drain", "undo"}
     assert told[-1].over == 0
 
 
-def test_a_broker_with_more_replicas_than_room_sheds_the_rest() -> None:
-    problem = problem_of([[0, 1]] * 6, brokers=4, room=[4, 4, 4, 4])
+def test_a_broker_with_too_many_replicas_gives_the_surplus_away() -> None:
+    problem = problem_of([[0, 1]] * 6, brokers=4, max_replicas=[4, 4, 4, 4])
     found = search(problem, bounds_of(problem))
     assert found.feasible
     assert np.bincount(found.replicas[found.replicas >= 0]).max() <= 4

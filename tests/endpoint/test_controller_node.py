@@ -18,7 +18,7 @@ from kedge.endpoint.broker_requests import BrokerRequests
 from kedge.endpoint.controller_node import ControllerNode
 from kedge.endpoint.controller_stub import NoLogDirs
 from kedge.endpoint.dispatch import Dispatcher
-from kedge.endpoint.quota import MutationQuota
+from kedge.endpoint.limits import MutationQuota
 from kedge.endpoint.relay import Relay, expects_no_answer
 from kedge.errors import MalformedMessage
 from kedge.model import BrokerId, TopicPartition

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kedge.endpoint import QuotaSettings
-from kedge.endpoint.quota import CLIENTS_MAX, MutationQuota
+from kedge.endpoint.limits import CLIENTS_MAX, MutationQuota
 from kedge.errors import QuotaExceeded
 from kedge.model.error_codes import ErrorCode
 from tests.endpoint.client import Client

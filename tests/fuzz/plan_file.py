@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from random import Random
 
-from kedge.balance import findings_of
-from kedge.balance.goals import goals_from_json
+from kedge.balance import verify_against
+from kedge.balance.goals.goals import goals_from_json
 from kedge.cli.plan_show import plan_lines
 from kedge.model import parse_snapshot
-from kedge.plan import adopt, is_plan, parse_execute, parse_plan, plan_to_json
+from kedge.plan import from_kafka_file, is_plan, parse_execute, parse_plan, plan_to_json
 from kedge.report.plans import broker_lines, change_row, grounds, partition_lines, summary_row
 from tests.fuzz.documents import plan_document, snapshot_document
 from tests.fuzz.driver import only_refusals, start
@@ -27,7 +27,7 @@ def fuzz(seed: int) -> None:
     with only_refusals():
         kafkas = not is_plan(data)
         if kafkas:
-            plan = adopt(parse_execute(data.decode(errors="replace")), snapshot)
+            plan = from_kafka_file(parse_execute(data.decode(errors="replace")), snapshot)
         else:
             plan = parse_plan(data)
         assert parse_plan(plan_to_json(plan)).partitions == plan.partitions
@@ -40,7 +40,7 @@ def fuzz(seed: int) -> None:
             broker_lines(plan, change.after[0])
         if plan.goals is not None:
             goals_from_json(plan.goals)
-        findings_of(plan, snapshot)
+        verify_against(plan, snapshot)
 
 
 if __name__ == "__main__":

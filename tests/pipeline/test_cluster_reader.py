@@ -1,4 +1,4 @@
-"""A live cluster as frames."""
+"""The Spark data source of a live cluster."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.endpoint.endpoint_cluster import endpoint_cluster
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
 
 
-def test_a_cluster_tells_its_brokers_its_assignment_and_its_samples() -> None:
+def test_a_cluster_is_read_as_brokers_assignment_and_samples() -> None:
     cluster = MemoryCluster(3)
     cluster.create_topics([TopicOrder("orders", partitions=2, replication_factor=3)])
     name = cluster.describe().cluster_id
@@ -32,7 +32,7 @@ def test_a_cluster_tells_its_brokers_its_assignment_and_its_samples() -> None:
 
 
 @pytest.mark.real
-def test_spark_reads_the_brokers_and_the_assignment_of_a_cluster_it_reaches(
+def test_spark_reads_the_brokers_and_the_assignment_of_a_live_cluster(
     spark: SparkSession,
 ) -> None:
     spark.dataSource.register(KafkaClusterDataSource)

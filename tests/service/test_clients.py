@@ -21,7 +21,7 @@ from kedge.store.port import Create
 from kedge.store.znodes import BrokerRegistration, broker_path, encode_broker
 from tests.brokers.fake_broker import FakeBroker
 from tests.endpoint.client import answer_in, frame_of
-from tests.lab.labs import until
+from tests.service.brokers import until
 
 NODE = BrokerId(1000)
 VERSION = 5

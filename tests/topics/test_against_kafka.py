@@ -1,4 +1,4 @@
-"""Thousands of odd texts, judged by us and by the classes of Kafka 3.9.1."""
+"""Thousands of odd texts, validated by Kedge and by the classes of Kafka 3.9.1."""
 
 from __future__ import annotations
 
@@ -68,14 +68,14 @@ def differences(questions: list[list[str]], ours: list[bool]) -> list[tuple[list
     return [(q, k) for q, k, o in zip(questions, kafkas, ours, strict=True) if k != o]
 
 
-def test_config_values_are_judged_as_kafka_judges_them() -> None:
+def test_config_values_are_validated_as_by_kafka() -> None:
     luck = random.Random(SEED)
     questions = [[name, odd(text, luck)] for name in V3_9.keys for text in TEXTS * 3]
     ours = [is_legal({name: text}) for name, text in questions]
     assert differences(questions, ours) == []
 
 
-def test_configs_together_are_judged_as_kafka_judges_them() -> None:
+def test_configs_together_are_validated_as_by_kafka() -> None:
     luck = random.Random(SEED + 1)
     lags = ["0", "1", "5", "-1", "9223372036854775807"]
     questions = [
@@ -86,7 +86,7 @@ def test_configs_together_are_judged_as_kafka_judges_them() -> None:
     assert differences(questions, ours) == []
 
 
-def test_names_are_judged_as_kafka_judges_them() -> None:
+def test_names_are_validated_as_by_kafka() -> None:
     luck = random.Random(SEED + 2)
     names = ["".join(luck.choices("ab._-A9é\n /٣", k=luck.randrange(1, 5))) for _ in range(500)]
     names += [".", "..", "...", "a" * 249, "a" * 250, "é" * 250, "😀"]

@@ -1,26 +1,24 @@
-"""Even out what brokers carry, at the least movement of data, and prove how near that is.
+"""Balance the load of brokers at the least movement of data, and prove how near that is to best.
 
-Goal. From a snapshot (where replicas are, what they weigh) and goals (what to reach, what to leave
-alone, what it may cost) to a plan. Operators fear bytes moved and moves made; so among assignments
-that are even enough the cheapest wins, and beside its cost stands what no plan could undercut.
+From a snapshot (where replicas are, their sizes and rates) and goals (what to reach, what to leave
+alone, what it may cost) to a plan. Bytes moved and moves made are what operators pay; so among
+assignments that are even enough the cheapest wins, and its cost is shown beside a lower bound.
 
-    goals          what is asked, as a value
-    aim            the snapshot as the goals want it: brokers that leave, factors to reach
-    from_snapshot  both as flat arrays (`problem`); `feasible` refuses what cannot be
-    bounds         the best level of each resource, of all together, and the fewest bytes
-    search         a better assignment, within the tolerance of those levels
-    to_plan        that assignment as a plan: places, order (`waves`), `reasons`, figures
-    certificate    what proves the bounds, inside the plan
-    check          a plan held against its snapshot, sharing no code with bounds and search
+    goals      what is asked, and the arrays of the optimisation problem; refuses what cannot be met
+    bounds     the best level of each resource, of all together, and the fewest bytes
+    search     an assignment within the tolerance of those levels that moves few bytes
+    output     that assignment as a plan: log directories, waves, reasons, figures, certificate
+    check      a plan against its snapshot, sharing no code with bounds and search
+    planner    all of it: snapshot and goals in, plan out
 
 Rules.
 
-- Hard goals are kept or the demand is refused, in a sentence that names the goal in the way and
-  the least change that would help. Nothing is half done.
-- Tolerances count from the best *possible* maximum, not from the mean: a rack that must hold a
+- Hard goals are kept, or the request is refused in a sentence that names the goal that blocks it
+  and the least change that would help. Nothing is half done.
+- Tolerances are relative to the best *possible* maximum, not to the mean: a rack that must hold a
   copy of everything, or one huge partition, is no fault of the plan.
-- Everything follows from the arguments: the same snapshot, goals and seed give the same plan.
-- Putting another replica first moves no data, so leadership evens out what it can first.
+- The result is a function of the arguments: the same snapshot, goals and seed give the same plan.
+- Putting another replica first moves no data, so leadership is balanced first.
 
 Worked example, three equal brokers in three racks, replication factor 1, tolerance 10 %:
 
@@ -33,52 +31,52 @@ Worked example, three equal brokers in three racks, replication factor 1, tolera
                               of broker 1 is between 26 and 50; pigeonhole says 50 is the best level
 
     plan_of(snapshot, Goals(tolerance=0.1), seed=0)     the plan
-    figures_of(snapshot, goals, seed)                   only what it would come to
+    figures_of(snapshot, goals, seed)                   only its figures
 
-Numba is imported when something is solved; goals and checks do without.
+Numba is imported when a problem is solved; goals and checks do without.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from kedge.balance.goals import Goals, NewBroker, goals_from_json
+from kedge.balance.goals.goals import Goals, NewBroker, goals_from_json
 
 if TYPE_CHECKING:
-    from kedge.balance.aim import aimed
     from kedge.balance.bounds import Bounds, bounds_of
-    from kedge.balance.check import check_plan
-    from kedge.balance.from_snapshot import Task, task_of
-    from kedge.balance.holding import findings_of
-    from kedge.balance.missing import missing_text
+    from kedge.balance.check.plan_check import check_plan
+    from kedge.balance.check.verify import verify_against
+    from kedge.balance.goals.apply_goals import apply_goals
+    from kedge.balance.goals.missing_loads import missing_loads_text
+    from kedge.balance.goals.problem import Problem
+    from kedge.balance.goals.task import Task, task_of
     from kedge.balance.planner import PlanFigures, Solved, figures_of, plan_of, solve
-    from kedge.balance.problem import Problem
-    from kedge.balance.solution import CurvePoint, Progress, Solution
+    from kedge.balance.search.solution import CurvePoint, Progress, Solution
 
-_FETCHED_ON_USE = {
-    "aimed": "aim",
+_IMPORTED_ON_USE = {
+    "apply_goals": "goals.apply_goals",
     "Bounds": "bounds",
     "bounds_of": "bounds",
-    "check_plan": "check",
-    "missing_text": "missing",
-    "Task": "from_snapshot",
-    "task_of": "from_snapshot",
+    "check_plan": "check.plan_check",
+    "missing_loads_text": "goals.missing_loads",
+    "Task": "goals.task",
+    "task_of": "goals.task",
     "PlanFigures": "planner",
     "Solved": "planner",
     "figures_of": "planner",
-    "findings_of": "holding",
+    "verify_against": "check.verify",
     "plan_of": "planner",
     "solve": "planner",
-    "Problem": "problem",
-    "CurvePoint": "solution",
-    "Progress": "solution",
-    "Solution": "solution",
+    "Problem": "goals.problem",
+    "CurvePoint": "search.solution",
+    "Progress": "search.solution",
+    "Solution": "search.solution",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _FETCHED_ON_USE:
+    if name not in _IMPORTED_ON_USE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"kedge.balance.{_FETCHED_ON_USE[name]}"), name)
+    value = getattr(import_module(f"kedge.balance.{_IMPORTED_ON_USE[name]}"), name)
     globals()[name] = value
     return value
 
@@ -94,14 +92,14 @@ __all__ = [
     "Solution",
     "Solved",
     "Task",
-    "aimed",
+    "apply_goals",
     "bounds_of",
     "check_plan",
     "figures_of",
-    "findings_of",
     "goals_from_json",
-    "missing_text",
+    "missing_loads_text",
     "plan_of",
     "solve",
     "task_of",
+    "verify_against",
 ]

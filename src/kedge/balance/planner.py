@@ -1,8 +1,8 @@
-"""The whole way: snapshot and goals in, plan out.
+"""The planner: snapshot and goals in, plan out.
 
-`plan_of` makes the plan; `figures_of` tells what it would come to, without reasons, waves and
-lists, for those who compare hundreds of scenarios. Both are functions of their arguments alone:
-time is told by a `clock` that the caller may hand in, luck by a seed.
+`plan_of` makes the plan; `figures_of` only its figures, without reasons, waves and lists, for
+comparing hundreds of scenarios. Both are functions of their arguments alone: time comes from a
+`clock` that the caller may pass in, random numbers from a seed.
 """
 
 from __future__ import annotations
@@ -14,30 +14,30 @@ from math import ceil
 import numpy as np
 
 from kedge.balance.bounds import Bounds, BytesProof, bounds_of, bytes_proof, target_for
-from kedge.balance.certificate import certificate_of
-from kedge.balance.feasible import raised_limit, shown
-from kedge.balance.figures import count_bounds
-from kedge.balance.from_snapshot import Task, task_of
-from kedge.balance.goals import RESOURCES, Goals
-from kedge.balance.places import places_of
-from kedge.balance.problem import Floats, Int32s
-from kedge.balance.search import search
-from kedge.balance.solution import CurvePoint, Progress, Solution
-from kedge.balance.to_plan import (
+from kedge.balance.goals.goals import RESOURCES, Goals
+from kedge.balance.goals.infeasible import amount_text, raise_limit_hint
+from kedge.balance.goals.problem import Floats, Int32s
+from kedge.balance.goals.task import Task, task_of
+from kedge.balance.output.certificate import certificate_of
+from kedge.balance.output.figures import count_bounds
+from kedge.balance.output.log_dirs import log_dirs_of
+from kedge.balance.output.plan_builder import (
     Rows,
-    before_and_after,
     changed_rows,
-    fastest_seconds,
-    final_lists,
-    movers,
+    count_moves,
+    final_assignment,
+    loads_and_imbalance,
+    lower_bound_seconds,
     moves_of,
-    ordered_waves,
     peak_disk,
     plan_of_rows,
+    plan_waves,
     reasons_of,
-    replayed,
+    replay_waves,
 )
-from kedge.balance.waves import over_limit
+from kedge.balance.output.waves import over_limit
+from kedge.balance.search.solution import CurvePoint, Progress, Solution
+from kedge.balance.search.solver import search
 from kedge.errors import InfeasibleGoals
 from kedge.model.snapshot import Snapshot
 from kedge.plan import Plan, Summary
@@ -53,7 +53,7 @@ class Solved:
     task: Task
     bounds: Bounds
     found: Solution
-    after: Int32s  # int32[P, K]: broker indexes, in the order of the plan
+    after: Int32s  # int32[P, K]: broker indexes, in the sequence of the plan
 
     @property
     def curve(self) -> tuple[CurvePoint, ...]:
@@ -63,7 +63,7 @@ class Solved:
 
 @dataclass(frozen=True, slots=True)
 class PlanFigures:
-    """What a plan would come to."""
+    """The figures of a plan."""
 
     replicas_moved: int
     leaders_moved: int
@@ -93,11 +93,11 @@ def plan_of(
 
 
 def figures_of(snapshot: Snapshot, goals: Goals | None = None, seed: int = 0) -> PlanFigures:
-    """What the plan would come to; nothing is written down."""
+    """The figures of the plan that `plan_of` would make."""
     solved = solve(snapshot, goals or Goals(), seed)
     rows = _bare_rows(solved)
-    replicas, leaders = movers(rows)
-    _, before, after = before_and_after(solved.task, solved.after)
+    replicas, leaders = count_moves(rows)
+    _, before, after = loads_and_imbalance(solved.task, solved.after)
     _, proof = proven_bytes(solved)
     return PlanFigures(
         replicas_moved=replicas,
@@ -132,7 +132,7 @@ def solve(
     )
     _refuse_unmet(task, found)
     _refuse_spent(task, found)
-    after = final_lists(task.problem.home, found.replicas)
+    after = final_assignment(task.problem.initial, found.replicas)
     return Solved(task, bounds, found, after)
 
 
@@ -178,7 +178,7 @@ def _refuse_full(task: Task, bounds: Bounds) -> None:
             raise InfeasibleGoals(
                 f"The {name} limit is {100 * share:.0f} % of capacity; the fullest broker needs at "
                 f"least {100 * least:.1f} %",
-                hint=f"add brokers, or {raised_limit(name, least)}",
+                hint=f"add brokers, or {raise_limit_hint(name, least)}",
             )
 
 
@@ -191,16 +191,16 @@ def _refuse_unmet(task: Task, found: Solution) -> None:
     if found.left_behind:
         leaving = [b.id for b in task.snapshot.brokers if not b.state.stays]
         raise InfeasibleGoals(
-            f"No broker has room for {found.left_behind} replicas of the brokers to be emptied "
+            f"No broker has most for {found.left_behind} replicas of the brokers to be emptied "
             f"({', '.join(map(str, leaving[:5]))})",
             hint=f"{least}, or keep one of them",
         )
     if found.unplaced:
-        what = f"No broker in an allowed rack has room for {found.unplaced} new replicas"
+        what = f"No broker in an allowed rack has most for {found.unplaced} new replicas"
         raise InfeasibleGoals(what, hint=f"{least}, or ask for fewer replicas")
     most = goals.max_replicas_per_broker
     raise InfeasibleGoals(
-        f"{found.over_room} brokers cannot come under {most} replicas",
+        f"{found.over_max_replicas} brokers cannot come under {most} replicas",
         hint="raise --max-replicas-per-broker",
     )
 
@@ -213,28 +213,29 @@ def _refuse_spent(task: Task, found: Solution) -> None:
             f"{moves} replicas must move; --max-moves allows {most}",
             hint=f"use --max-moves {moves}",
         )
-    size, room = ceil(found.bytes_moved), task.goals.max_bytes
-    if room is not None and task.columns[0] == "disk" and size > room * (1 + 1e-9):
+    size, most = ceil(found.bytes_moved), task.goals.max_bytes
+    if most is not None and task.columns[0] == "disk" and size > most * (1 + 1e-9):
         raise InfeasibleGoals(
-            f"{shown(size, 'disk')} must move; --max-bytes allows {shown(room, 'disk')}",
+            f"{amount_text(size, 'disk')} must move; "
+            f"--max-bytes allows {amount_text(most, 'disk')}",
             hint=f"use --max-bytes {ceil(size / 1e6)}MB",
         )
 
 
-# ---- from what was found to a plan --------------------------------------------------------------
+# ---- from the solution to a plan ----------------------------------------------------------------
 
 
 def plan_of_solved(solved: Solved) -> Plan:
-    """The plan, with its order, its reasons and its proof."""
+    """The plan with its waves, its reasons and its certificate."""
     task = solved.task
-    places = places_of(task.snapshot, task.goals.limit_of("disk"))
-    rows = changed_rows(task, solved.after, places)
-    loads, before, after = before_and_after(task, solved.after)
-    moves = moves_of(task, rows, places)
-    waves = ordered_waves(task, rows, moves, _excess(task, loads))
-    schedule = replayed(task, moves, waves)
+    dirs = log_dirs_of(task.snapshot, task.goals.limit_of("disk"))
+    rows = changed_rows(task, solved.after, dirs)
+    loads, before, after = loads_and_imbalance(task, solved.after)
+    moves = moves_of(task, rows, dirs)
+    waves = plan_waves(task, rows, moves, _excess(task, loads))
+    schedule = replay_waves(task, moves, waves)
     target, proof = proven_bytes(solved)
-    replicas, leaders = movers(rows)
+    replicas, leaders = count_moves(rows)
     sized = task.columns[0] == "disk"
     summary = Summary(
         replicas_moved=replicas,
@@ -245,8 +246,8 @@ def plan_of_solved(solved: Solved) -> Plan:
         imbalance_after=after,
         imbalance_lower_bound=lower_bounds(solved),
         eta_seconds=round(schedule.seconds, 3) if sized else None,
-        eta_lower_bound_seconds=round(fastest_seconds(task, moves), 3) if sized else None,
-        peak_disk=peak_disk(task, places, moves, schedule) if sized else {},
+        eta_lower_bound_seconds=round(lower_bound_seconds(task, moves), 3) if sized else None,
+        peak_disk=peak_disk(task, dirs, moves, schedule) if sized else {},
     )
     crowded = over_limit(moves, schedule)
     plan = plan_of_rows(
@@ -268,16 +269,16 @@ def proven_bytes(solved: Solved) -> tuple[Floats, BytesProof]:
     """
     task, bounds, found = solved.task, solved.bounds, solved.found
     level, tolerance = bounds.level, task.problem.tolerance
-    asked = (1 + tolerance) * level
+    target = (1 + tolerance) * level
     if found.balanced:
-        return asked, bounds.proof
+        return target, bounds.proof
     reached = np.where(found.within, 1 + tolerance, np.maximum(found.reached, 1 + tolerance))
     target = target_for(task.problem, level, bounds.floor, reached - 1)
     stays = ~task.problem.must_empty
     if bool((found.loads > target * (1 + 1e-9))[stays].any()):  # beyond a hard limit as before
         free = replace(task.problem, hard_limit=np.full_like(target, np.inf))
         target = target_for(free, level, bounds.floor, reached - 1)
-    return reached * level, bytes_proof(task.problem, target, level, bounds.forced_bytes)
+    return reached * level, bytes_proof(task.problem, target, level, bounds.mandatory_bytes)
 
 
 def lower_bounds(solved: Solved) -> dict[str, float]:
@@ -300,15 +301,15 @@ def _excess(task: Task, loads: Floats) -> Floats:
 
 
 def _bare_rows(solved: Solved) -> Rows:
-    home = solved.task.problem.home
+    initial = solved.task.problem.initial
     width = solved.after.shape[1]
-    home = np.pad(home, ((0, 0), (0, width - home.shape[1])), constant_values=-1)
-    row = np.flatnonzero((solved.after != home).any(axis=1))
-    return Rows(row, home[row], solved.after[row], ())
+    initial = np.pad(initial, ((0, 0), (0, width - initial.shape[1])), constant_values=-1)
+    row = np.flatnonzero((solved.after != initial).any(axis=1))
+    return Rows(row, initial[row], solved.after[row], ())
 
 
 def _bytes(task: Task, rows: Rows) -> int | None:
-    """Bytes copied, in whole numbers; None where a size is not told."""
+    """Bytes copied, in whole numbers; None where a size is unknown."""
     new = ~(rows.after[:, :, None] == rows.before[:, None, :]).any(axis=2) & (rows.after >= 0)
     copies = new.sum(axis=1)
     size = task.snapshot.size[rows.row]

@@ -81,7 +81,7 @@ def ingest_command(
     order = IngestRequest(source, Format(form), brokers, assignment, output, settings)
     session = _session(master, driver_memory, jars)
     with shown() as progress:
-        done = ingest(order, lambda: spark_session(session), progress=progress)
+        done = ingest(order, lambda rows: spark_session(session.for_rows(rows)), progress=progress)
     _show_run(done, output, report)
 
 

@@ -134,15 +134,15 @@ def _findings(plan: Plan, cluster: Snapshot | None) -> list[Finding]:
         from kedge.plan import verify_plan
 
         return verify_plan(plan)
-    from kedge.balance import findings_of
+    from kedge.balance import verify_against
 
-    return findings_of(plan, cluster)
+    return verify_against(plan, cluster)
 
 
 def _inputs(file: Path, snapshot: Path | None) -> tuple[Plan, Snapshot | None]:
     """The plan, and the cluster to hold it against."""
     from kedge.files import read_bytes, read_snapshot, said_of
-    from kedge.plan import adopt, is_plan, parse_execute, parse_plan
+    from kedge.plan import from_kafka_file, is_plan, parse_execute, parse_plan
 
     data = read_bytes(file)
     cluster = None if snapshot is None else read_snapshot(snapshot)
@@ -154,7 +154,7 @@ def _inputs(file: Path, snapshot: Path | None) -> tuple[Plan, Snapshot | None]:
                 f"{file}: this is a reassignment file of Kafka's tool, not a plan",
                 hint="add --snapshot FILE to check it against a cluster",
             )
-        return adopt(parse_execute(data.decode(errors="replace")), cluster), cluster
+        return from_kafka_file(parse_execute(data.decode(errors="replace")), cluster), cluster
 
 
 def _show(findings: Sequence[Finding], output: Output) -> None:

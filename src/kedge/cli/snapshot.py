@@ -40,7 +40,7 @@ def snapshot_command(
 
     Example: kedge snapshot --bootstrap-server localhost:9092 --out cluster.json
     """
-    from kedge.balance import missing_text
+    from kedge.balance import missing_loads_text
     from kedge.files import write_snapshot
 
     taken = live_snapshot(bootstrap_server, command_config)
@@ -51,7 +51,7 @@ def snapshot_command(
         echo_json(row | {"file": str(out)})
     else:
         echo(f"{partitions} partitions on {brokers} brokers: {out}")
-    if missing := missing_text(taken):
+    if missing := missing_loads_text(taken):
         say(f"note: {missing}; a live cluster reports sizes and counts only")
     return 0
 

@@ -63,10 +63,10 @@ from kedge.topics import (
     NewTopic,
     Op,
     is_internal,
-    judge_alter,
-    judge_creates,
-    judge_deletes,
-    judge_expands,
+    validate_alter,
+    validate_creates,
+    validate_deletes,
+    validate_expands,
 )
 
 PATIENCE_S = 10.0
@@ -118,7 +118,7 @@ class ZooKeeperCluster:
             CreateRequest(o.name, o.partitions, o.replication_factor, o.assignment, dict(o.configs))
             for o in orders
         ]
-        judged = judge_creates(
+        judged = validate_creates(
             requests, self._read.view(), draw=Random().randrange, validate_only=validate_only
         )
         answers: Answers[str] = {}
@@ -146,7 +146,9 @@ class ZooKeeperCluster:
     ) -> Answers[str]:
         requests = [ExpandRequest(o.topic, o.total, o.added) for o in orders]
         answers: Answers[str] = {}
-        for order, verdict in zip(orders, judge_expands(requests, self._read.view()), strict=True):
+        for order, verdict in zip(
+            orders, validate_expands(requests, self._read.view()), strict=True
+        ):
             if isinstance(verdict, KedgeError):
                 answers[order.topic] = verdict
             else:
@@ -169,7 +171,7 @@ class ZooKeeperCluster:
         return answer if isinstance(answer, Conflict) else DONE
 
     def delete_topics(self, names: Sequence[str]) -> Answers[str]:
-        judged = judge_deletes([DeleteRequest(name) for name in names], self._read.view())
+        judged = validate_deletes([DeleteRequest(name) for name in names], self._read.view())
         answers: Answers[str] = {}
         for name, verdict in zip(names, judged, strict=True):
             answers[name] = verdict if isinstance(verdict, KedgeError) else DONE
@@ -212,7 +214,7 @@ class ZooKeeperCluster:
         entity = _entity(resource)
         if resource.kind is ResourceKind.TOPIC:
             asked = [Alteration(s.name, Op(int(s.op)), s.value) for s in steps]
-            result = dict(judge_alter(resource.name, asked, self._read.view()).configs)
+            result = dict(validate_alter(resource.name, asked, self._read.view()).configs)
         else:
             result = self._read.config(entity)
             for step in steps:

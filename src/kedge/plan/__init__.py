@@ -1,27 +1,26 @@
-"""From one assignment to another: what a move is, how it is written down, and what became of it.
+"""From one assignment to another: reassignments, plans, their files, and their status.
 
-Three things live here, all of them plain functions from values to values.
+All of it is plain functions from values to values, in three parts.
 
-**The arithmetic of a move.** A partition that moves has replicas, some of them *adding*, some of
-them *removing* (KIP-455). `reassign_to` computes all three from the replicas of before the move, so
-that an order given while another runs replaces it, and `cancel` is an order to go back.
+**Reassignment.** Of the replicas of a partition that is reassigned, some are *adding* and some
+*removing* (KIP-455). `reassign_to` computes all three from the replicas before the move, so that a
+later request replaces an earlier one; `cancel` requests the old replicas.
 
-**Kafka's files and words.** Operators have scripts around `kafka-reassign-partitions`: its JSON is
+**Kafka's files and texts.** Operators have scripts around `kafka-reassign-partitions`: its JSON is
 read as Kafka reads it (`parse_reassignment`, `parse_execute`, `parse_topics_to_move`,
 `parse_election`, `parse_broker_list`), written as Kafka writes it (`reassignment_text`), and its
-reports are the same lines (`verification`, `list_lines`). `judge_execute` is the judgement before
-a move, `throttles_of` says which replicas and brokers are slowed down meanwhile (KIP-73), and
+reports are the same lines (`verification`, `list_lines`). `judge_execute` checks a request before
+a move, `throttles_of` lists the replicas and brokers that are throttled meanwhile (KIP-73), and
 `propose` is `--generate`.
 
-**The plan.** A plan is a reassignment file with a memory: what was there before, why each
-partition moves, in which waves, and how large the whole is. `parse_plan` lets in only plans that
-make sense in themselves; `verify_plan` holds one against the cluster as it is now, and `inverse`
-turns it round.
+**The plan.** A plan is a reassignment file with more in it: the replicas before, why each partition
+moves, in which waves, and a summary. `parse_plan` refuses plans that contradict themselves;
+`verify_plan` checks one against the cluster as it is now, and `inverse` makes the plan back.
 
 One partition from file to end, `orders-0` on brokers 1,2,3:
 
     the file          {"partitions":[{"topic":"orders","partition":0,"replicas":[3,4,2]}]}
-    parse_execute     orders-0 → (3, 4, 2), directories left to the brokers
+    parse_execute     orders-0 → (3, 4, 2), log directories chosen by the brokers
     throttles_of      leader 0:1,0:2,0:3   follower 0:4   rates on 1, 2, 3, 4
     reassign_to       replicas 3,4,2,1     adding 4       removing 1
     verification      Reassignment of partition orders-0 is still in progress.
@@ -30,11 +29,10 @@ One partition from file to end, `orders-0` on brokers 1,2,3:
     reassignment_text of what was there before is the way back
 
 Refusals have a class for each of Kafka's: `MalformedInput` (not JSON, or not a supported version),
-`MalformedJson` (JSON of the wrong shape), `MalformedNumber`, and `RefusedCommand` (an order that
-contradicts itself). Those about shape name the exact place, `partitions[3].replicas[1]`.
+`MalformedJson` (JSON of the wrong shape), `MalformedNumber`, and `RefusedCommand` (a request that
+contradicts itself). Errors about shape name the exact place, `partitions[3].replicas[1]`.
 """
 
-from kedge.plan.adopt import adopt
 from kedge.plan.broker_list import parse_broker_list
 from kedge.plan.checks import parse_plan, refuse_errors, verify_plan
 from kedge.plan.differences import Change, Differences, Figures, differences_between, rows_in
@@ -46,6 +44,7 @@ from kedge.plan.execute import (
     throttle_lines,
 )
 from kedge.plan.findings import Finding, Severity
+from kedge.plan.from_kafka_file import from_kafka_file
 from kedge.plan.generate import Place, Proposal, propose, usable_brokers
 from kedge.plan.kafka_json import (
     Reassignment,
@@ -127,7 +126,6 @@ __all__ = [
     "Throttles",
     "Verification",
     "active_moves",
-    "adopt",
     "broker_rates",
     "cancel",
     "cancellable",
@@ -139,6 +137,7 @@ __all__ = [
     "election_text",
     "entries_text",
     "failed_lines",
+    "from_kafka_file",
     "inverse",
     "is_plan",
     "judge_execute",

@@ -1,4 +1,4 @@
-"""What lies between two assignments: replicas added and removed, leaders moved, bytes copied.
+"""Differences between two assignments: replicas added and removed, leaders moved, bytes copied.
 
     before   after     added  removed  leader moved   why
     1,2,3    4,2,3     4      1        no             the new leader is a new copy: counted there

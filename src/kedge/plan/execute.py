@@ -1,4 +1,4 @@
-"""`--execute`, up to the point where the cluster is asked to move.
+"""`--execute` up to the request to the cluster: checks, and the lines that Kafka prints.
 
 Judged in this order, and nothing is changed when one fails: no other move may be active unless
 the order is meant to join it (`additional`); every broker named must be alive; every partition must

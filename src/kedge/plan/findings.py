@@ -1,4 +1,4 @@
-"""What a check has to say: how bad, where, and what."""
+"""The finding of a check: severity, place and text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Severity(StrEnum):
-    """Whether a plan may still be carried out."""
+    """Whether a plan may still be executed."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -15,7 +15,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that a check noticed; `kind` groups equal ones, `place` is in the plan file."""
+    """One finding of a check; `kind` groups similar ones, `place` is in the plan file."""
 
     kind: str
     place: str
@@ -24,7 +24,7 @@ class Finding:
 
     @property
     def fatal(self) -> bool:
-        """Whether the plan must not be carried out."""
+        """Whether the plan must not be executed."""
         return self.severity is Severity.ERROR
 
     def __str__(self) -> str:
@@ -32,5 +32,5 @@ class Finding:
 
 
 def warning(kind: str, place: str, what: str) -> Finding:
-    """A finding that does not stop anybody."""
+    """A finding with which the plan may be executed."""
     return Finding(kind, place, what, Severity.WARNING)

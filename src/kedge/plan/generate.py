@@ -1,4 +1,4 @@
-"""`--generate`: a fresh layout of some topics over some brokers.
+"""`--generate`: a new assignment of some topics over some brokers.
 
 It is not a minimal move. Every topic is placed anew as if it were created now, whatever its
 replicas are; what it has stays only by luck. The rules (those of Kafka's tool):

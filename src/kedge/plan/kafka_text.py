@@ -1,4 +1,4 @@
-"""Kafka's files, written: one exact form, so that equal assignments are equal texts.
+"""Write Kafka's files: one exact form, so that equal assignments are equal texts.
 
 No blanks, keys in Kafka's order, partitions sorted by topic and then by number, `log_dirs` always
 there. Kafka's tool writes "any" for every replica, since it never asks where a replica lies; so do

@@ -1,4 +1,4 @@
-"""Moves between the directories of one broker, judged from what the broker reports.
+"""The status of moves between the log directories of one broker, from what it reports.
 
 A broker that moves a replica to another of its directories keeps both for a while: the current one
 and the future one, which replaces it once it has caught up (KIP-113).

@@ -1,4 +1,4 @@
-"""A large plan file at once: column after column, without a look at each value.
+"""Read a large plan file column by column, which is faster than value by value.
 
 Hundreds of thousands of objects are read by asking for the set of types in a column. Whatever is
 not plainly well formed makes these functions answer None; `plan_reader` then walks through the

@@ -1,4 +1,4 @@
-"""The plan: a change of replicas that people review, as a value.
+"""The plan as a value: a change of replicas that an operator reviews.
 
 A plan is also a Kafka reassignment file: `version` and `partitions` are what Kafka's tool takes.
 Beside them a plan keeps what a review needs: where the replicas were (so that it can be undone),

@@ -1,4 +1,4 @@
-"""Reading a plan: what is malformed is refused with its exact place.
+"""Read a plan file: what is malformed is refused with its exact place.
 
     partitions[3].replicas[1]: should be a whole number in 32 bits, is "4"
 

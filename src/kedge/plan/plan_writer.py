@@ -1,4 +1,4 @@
-"""Writing a plan: one line per partition, so that a plan can be read and compared line by line.
+"""Write a plan file: one line per partition, so that a plan can be read and compared line by line.
 
 Equal plans are equal bytes: keys have a fixed order, lists keep theirs. What is not known is left
 out, but `version` and `partitions` with `log_dirs` are always there: Kafka's tool takes the file.

@@ -1,4 +1,4 @@
-"""The arithmetic of one partition's move (KIP-455).
+"""Replicas, adding and removing of one partition's reassignment (KIP-455).
 
 A move is always computed from the *origin*: the replicas that were there before anything was
 being added. Overriding a move therefore forgets the half-added replicas of the first target, and

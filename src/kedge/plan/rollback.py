@@ -1,4 +1,4 @@
-"""Turning a plan round.
+"""The inverse of a plan: from the assignment after it to the one before.
 
 The inverse lists the same partitions, each with the replicas that it had, in waves that run
 backwards: what moved last returns first. Directories are left to the brokers, since a plan does not

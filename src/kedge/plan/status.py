@@ -1,4 +1,4 @@
-"""What became of the moves that a file asked for, as values and as the lines that Kafka prints.
+"""The status of reassignments that a file requested, as values and as the lines that Kafka prints.
 
 Scripts of operators read these lines, so they are Kafka's to the letter. The judgement:
 

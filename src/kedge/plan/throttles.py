@@ -1,4 +1,4 @@
-"""Who is slowed down while replicas move (KIP-73).
+"""Throttles while replicas move: which replicas and brokers, at which rates (KIP-73).
 
 A throttle has two halves: rates on brokers, and on topics the lists of replicas that the rates
 apply to. The lists of a topic are overwritten as a whole, so they are computed over *all* moves:

@@ -101,9 +101,9 @@ def _table(rows: Sequence[Row]) -> list[str]:
 
 def amount(size: float) -> str:
     """Bytes with their unit."""
-    from kedge.balance.feasible import shown
+    from kedge.balance.goals.infeasible import amount_text
 
-    return shown(size, "disk")
+    return amount_text(size, "disk")
 
 
 def curve_figure(

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from kedge.balance.aim import aimed
-from kedge.balance.figures import NAMES, capacities, loads_of, staying
-from kedge.balance.goals import Goals, goals_from_json
+from kedge.balance.goals.apply_goals import apply_goals
+from kedge.balance.goals.goals import Goals, goals_from_json
+from kedge.balance.output.figures import NAMES, brokers_that_stay, capacities, loads_of
 from kedge.model.columns import widened
 from kedge.model.snapshot import Snapshot
 from kedge.plan import Plan, rows_in
@@ -21,14 +21,14 @@ CELL = "██"
 
 def heat_rows(plan: Plan, snapshot: Snapshot) -> list[Row]:
     """Per broker each load over the mean of the brokers that stay, before and after."""
-    cluster = aimed(snapshot, goals_from_json(plan.goals) if plan.goals else Goals())
+    cluster = apply_goals(snapshot, goals_from_json(plan.goals) if plan.goals else Goals())
     now = cluster.broker_index(cluster.assignment.replicas)
     before, later = plan.assignments
     width = max(now.shape[1], later.replicas.shape[1])
     after = widened(now, width).copy()
     changed = cluster.broker_index(widened(later.replicas, width))
     after[rows_in(cluster.assignment, before)] = changed
-    capacity, stays = capacities(cluster), staying(cluster)
+    capacity, stays = capacities(cluster), brokers_that_stay(cluster)
     leader = cluster.broker_index(cluster.acting_leader)
     told = [loads_of(cluster, now, leader), loads_of(cluster, after, after[:, 0])]
     shares = [_shares(loads, capacity, stays) for loads in told]

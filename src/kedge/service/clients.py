@@ -23,7 +23,7 @@ from kedge.endpoint import (
 )
 from kedge.endpoint.controller_stub import NoLogDirs
 from kedge.endpoint.dispatch import Answer, Dispatcher
-from kedge.endpoint.quota import MutationQuota
+from kedge.endpoint.limits import MutationQuota
 from kedge.endpoint.threads import WorkerLoop
 from kedge.model import BrokerId
 from kedge.protocol import APIS

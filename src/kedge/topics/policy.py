@@ -4,7 +4,7 @@ Kafka has the same hooks as classes that brokers load (KIP-108, KIP-133). A poli
 function that takes a proposal and raises PolicyViolation; `all_of` makes one of several, and
 `Limits` is a ready one.
 
-    judge_create(request, view, draw=draw, policy=all_of(Limits(partitions_max=100), no_compact))
+    validate_create(request, view, draw=draw, policy=all_of(Limits(partitions_max=100), no_compact))
 """
 
 from __future__ import annotations
@@ -101,9 +101,9 @@ class Limits:
             raise PolicyViolation(
                 f"topic {topic} has {count} partitions", hint=f"at most {self.partitions_max}"
             )
-        self._judge_replicas(topic, proposal)
+        self._validate_replicas(topic, proposal)
 
-    def _judge_replicas(self, topic: str, proposal: CreateProposal) -> None:
+    def _validate_replicas(self, topic: str, proposal: CreateProposal) -> None:
         least, low, high = (
             proposal.replicas_least,
             self.replication_factor_min,

@@ -7,8 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from kedge.endpoint.config_values import ConfigEntry, ConfigSetting, Resource
-from kedge.endpoint.handlers.call import Call
-from kedge.endpoint.handlers.encoding import SOURCES, yield_now
+from kedge.endpoint.handlers.shared import SOURCES, Call, yield_now
 from kedge.errors import DuplicateInRequest, InvalidRequest, KedgeError, PolicyViolation
 from kedge.model.error_codes import ErrorCode
 from kedge.protocol import code_of, message_of

@@ -12,14 +12,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kedge.balance import findings_of
+from kedge.balance import verify_against
 from kedge.errors import InvalidRequest, KedgeError
 from kedge.files import path_component, read_bytes, read_snapshot, said_of
 from kedge.model.arrow import Table
 from kedge.pipeline.fanout.map_rows import Row, map_rows
 from kedge.pipeline.jobs.context import NoProgress, Progress
 from kedge.pipeline.sinks import Columns
-from kedge.plan import Finding, adopt, is_plan, parse_execute, parse_plan
+from kedge.plan import Finding, from_kafka_file, is_plan, parse_execute, parse_plan
 
 if TYPE_CHECKING:
     from kedge.pipeline.jobs.context import SessionFactory
@@ -125,6 +125,6 @@ def _findings_of_file(path: Path, snapshots: dict[str, str], columns: Row) -> li
     columns["snapshot"] = Path(snapshots[name]).name
     snapshot = read_snapshot(snapshots[name])
     with said_of(path):
-        plan = plan or adopt(parse_execute(data.decode(errors="replace")), snapshot)
+        plan = plan or from_kafka_file(parse_execute(data.decode(errors="replace")), snapshot)
     columns["partitions"] = len(plan.partitions)
-    return findings_of(plan, snapshot)
+    return verify_against(plan, snapshot)

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kedge.balance import Goals, figures_of
-from kedge.balance.aim import capacities_of
-from kedge.balance.from_snapshot import Task, task_of
-from kedge.balance.goals import RESOURCES
-from kedge.balance.levels import mean_level
+from kedge.balance.bounds.levels import mean_level
+from kedge.balance.goals.capacity import capacities_of
+from kedge.balance.goals.goals import RESOURCES
+from kedge.balance.goals.task import Task, task_of
 from kedge.errors import Conflict, InvalidRequest, KedgeError
 from kedge.files import read_snapshot
 from kedge.model import Snapshot, sha256_of_snapshot

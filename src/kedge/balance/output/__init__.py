@@ -1,0 +1,1 @@
+"""From the assignment that the search found to the plan that an operator reviews."""

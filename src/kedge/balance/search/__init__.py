@@ -1,0 +1,1 @@
+"""Search for an assignment that is even enough and moves few bytes."""
