@@ -121,16 +121,19 @@ class FaultInjector:
         return f"{kind}: {detail}"
 
     def stop(self) -> None:
-        """Repair all faults: crashes, disconnections, slow disks and networks, wrong clocks."""
+        """Repair all faults, and cancel those that are armed and have not happened yet."""
         self.is_over = True
         cluster = self.cluster
         cluster.network.heal_all()
         cluster.network.conditions = Conditions()
         for machine in cluster.machines.values():
             self._repair_broker(machine)
-        for candidate in cluster.controllers.values():
-            candidate.yields_until_crash = candidate.crash_after_effect = None
-            candidate.skew_ms = candidate.cut_off_until_ms = 0
+        for controller in cluster.controllers.values():
+            controller.yields_until_crash = controller.crash_after_effect = None
+            controller.yields_until_pause = None
+            if controller.store is not None:
+                controller.store.disconnect_during_next_batch(after=None)
+            controller.skew_ms = controller.cut_off_until_ms = 0
         self.start_all()
 
     def start_all(self) -> None:
