@@ -60,7 +60,7 @@ def _first_seed(text: str) -> int:
 def _run_one(seed: int, settings: RunSettings, *, trace: bool) -> int:
     print(f"seed {seed}", flush=True)
     outcome = run_seed(seed, settings, print if trace else None)
-    tally = Tally()
+    tally = Tally(settings)
     tally.add(outcome)
     print("\n".join(tally.lines()))
     return 1 if outcome.violation else 0
@@ -69,7 +69,7 @@ def _run_one(seed: int, settings: RunSettings, *, trace: bool) -> int:
 def _run_many(options: argparse.Namespace, settings: RunSettings) -> int:
     first, count = options.first_seed, options.seeds
     print(f"seeds {first} to {first + count - 1}", flush=True)
-    began, tally = time.monotonic(), Tally()
+    began, tally = time.monotonic(), Tally(settings)
     # spawned interpreters: a run depends on no state of this process
     with get_context("spawn").Pool(options.jobs) as pool:
         if not options.no_sweep and not settings.mutation:

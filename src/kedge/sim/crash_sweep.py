@@ -119,10 +119,10 @@ def _converge(cluster: CheckedCluster, within_ms: int) -> None:
 
 
 def _arm(cluster: CheckedCluster, event: str, number: int, *, after_effect: bool) -> None:
-    for candidate in cluster.controllers.values():
-        candidate.crash_in_event = event
-        candidate.yields_until_crash = number
-        candidate.crash_after_effect = after_effect
+    for controller in cluster.controllers.values():
+        controller.crash_in_event = event
+        controller.yields_until_crash = number
+        controller.crash_after_effect = after_effect
 
 
 # ---- operations ----

@@ -140,8 +140,8 @@ class FaultInjector:
         """Start the brokers and controllers that are down."""
         for machine in self.cluster.machines.values():
             machine.start()
-        for candidate in self.cluster.controllers.values():
-            candidate.start()
+        for controller in self.cluster.controllers.values():
+            controller.start()
 
     def _repair_broker(self, machine: BrokerMachine) -> None:
         machine.skew_ms = machine.cut_off_until_ms = 0

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from kedge.sim.coverage import Coverage
 from kedge.sim.crash_sweep import CrashRun
-from kedge.sim.run import Outcome
+from kedge.sim.run import Outcome, RunSettings
 
 YIELDS_SHOWN = 12
 
@@ -15,7 +15,8 @@ YIELDS_SHOWN = 12
 class Tally:
     """The sum of the outcomes of many runs."""
 
-    def __init__(self) -> None:
+    def __init__(self, settings: RunSettings | None = None) -> None:
+        self.settings = settings or RunSettings()
         self.coverage = Coverage()
         self.runs = 0
         self.virtual_ms = 0
@@ -87,7 +88,19 @@ class Tally:
         for outcome in sorted(self.failed, key=lambda outcome: outcome.seed):
             yield ""
             yield f"seed {outcome.seed}: {outcome.violation}"
-            yield f"  replay it: make sim SEED={outcome.seed}"
+            yield f"  replay it: {replay_command(outcome.seed, self.settings)}"
+
+
+def replay_command(seed: int, settings: RunSettings) -> str:
+    """The command that repeats a run, with its trace."""
+    usual, options = RunSettings(), ""
+    if settings.steps != usual.steps:
+        options += f" --steps {settings.steps}"
+    if settings.mutation:
+        options += f" --broken {settings.mutation}"
+    if options:
+        return f"python -m kedge.sim --seed {seed} --trace{options}"
+    return f"make sim SEED={seed}"
 
 
 def _table(title: str, counts: Counter[str]) -> Iterator[str]:
