@@ -134,13 +134,15 @@ class Loop:
         self._queue.wake()
 
     def preempt(self, waiting: list[Waiting]) -> None:
-        """Answer callers whose events will not be processed. Leaders and those who want producer
-        ids get no answer: they ask again by themselves."""
+        """Answer callers whose events will not be processed.
+
+        Kafka does not answer AlterPartition and AllocateProducerIds: the broker waits for
+        `controller.socket.timeout.ms` (30 s), and a leader sends no other ISR change until then.
+        After NOT_CONTROLLER it looks up the controller and sends the request again at once.
+        """
         self.metrics.preempted += len(waiting)
         for event, replied, _ in waiting:
-            silent = isinstance(event, e.IsrChangeRequested | e.ProducerIdsRequested)
-            if not silent:
-                self._once(replied, type(event).__name__)(refusal(event))
+            self._once(replied, type(event).__name__)(refusal(event))
 
     # ---- one step at a time -------------------------------------------------------------------
 

@@ -145,8 +145,7 @@ class SimulatedCluster:
     ) -> None:
         """Send a request to the node that the sender takes for the controller.
 
-        A controller whose session ends drops some requests without a response, as in Kafka; those
-        fail after a timeout. `begun` is called when an active controller begins to process the
+        A request without a response fails after a timeout. `begun` is called when an active controller begins to process the
         request.
         """
         address = None if controller is None else self.controller_address(controller)
