@@ -145,8 +145,8 @@ class SimulatedCluster:
     ) -> None:
         """Send a request to the node that the sender takes for the controller.
 
-        A request without a response fails after a timeout. `begun` is called when an active controller begins to process the
-        request.
+        A request without a response fails after a timeout. `begun` is called when an active
+        controller begins to process the request.
         """
         address = None if controller is None else self.controller_address(controller)
         if address is None:
