@@ -266,10 +266,11 @@ def write_configs(batch: Batch, configs: Mapping[str, Configs]) -> None:
         batch([Create(path, data[path]) for path in missing])
 
 
-def change_configs(batch: Batch, entity: str, configs: Configs) -> None:
-    """Write an entity's configs, then the notification that makes brokers read them."""
-    write_configs(batch, {entity: configs})
-    batch([Create(NEW_CONFIG_CHANGE, encode_config_change(entity), sequential=True)])
+def change_configs(batch: Batch, configs: Mapping[str, Configs]) -> None:
+    """Write the configs of entities, then the notifications that make brokers read them."""
+    write_configs(batch, configs)
+    notifications = map(encode_config_change, configs)
+    batch([Create(NEW_CONFIG_CHANGE, data, sequential=True) for data in notifications])
 
 
 # ---- helpers -------------------------------------------------------------------------------------

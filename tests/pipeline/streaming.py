@@ -18,7 +18,7 @@ from pathlib import Path
 from confluent_kafka import Producer
 
 from jvm.clusters import RealCluster, kraft_cluster
-from kedge.cluster.port import TopicOrder
+from kedge.cluster.port import TopicCreation
 from kedge.wiring import open_cluster
 from tests.pipeline.conftest import SMALL, Metrics
 from tests.pipeline.oracle import accounts, expected_accounts, rows
@@ -41,7 +41,7 @@ def kafka(directory: Path) -> Generator[RealCluster]:
 def create_topic(bootstrap: str, topic: str) -> None:
     """A topic of several partitions."""
     with open_cluster(bootstrap, {}) as cluster:
-        order = TopicOrder(topic, partitions=PARTITIONS, replication_factor=1)
+        order = TopicCreation(topic, partitions=PARTITIONS, replication_factor=1)
         assert cluster.create_topics([order]) == {topic: None}
 
 

@@ -12,7 +12,7 @@ import pytest
 from kedge.cli.pipeline_stream import seconds
 from kedge.cluster.access import access_from
 from kedge.cluster.memory import MemoryCluster
-from kedge.cluster.port import TopicOrder
+from kedge.cluster.port import TopicCreation
 from kedge.errors import InvalidRequest, MalformedInput
 from kedge.model import BrokerId
 from kedge.pipeline.generator import generate
@@ -41,7 +41,7 @@ class Collected:
 
 def small_cluster() -> MemoryCluster:
     cluster = MemoryCluster(3)
-    cluster.create_topics([TopicOrder("orders", partitions=2, replication_factor=2)])
+    cluster.create_topics([TopicCreation("orders", partitions=2, replication_factor=2)])
     return cluster
 
 

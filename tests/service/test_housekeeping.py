@@ -152,7 +152,7 @@ def test_nothing_is_learned_while_no_broker_answers() -> None:
     assert stage.service.clients.adopted == []
 
 
-def test_the_first_broker_that_answers_is_asked(broker: DescribedBroker) -> None:
+def test_settings_are_those_of_the_first_broker_that_answers(broker: DescribedBroker) -> None:
     lab = Lab(2)
     broker.register(lab.ensemble)
     store = MemoryStore(lab.ensemble)

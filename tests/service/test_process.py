@@ -14,7 +14,7 @@ from kedge.brokers.wire_forms import Address
 from kedge.controller.settings import Ibp
 from kedge.errors import InvalidConfiguration
 from kedge.model import BrokerId
-from kedge.runtime import LogEntry, prepare
+from kedge.runtime import LogEntry, create_persistent_nodes
 from kedge.service import ControllerService, Options
 from kedge.service.process import steady_wall_clock
 from kedge.store.memory import MemoryEnsemble, MemoryStore
@@ -31,7 +31,7 @@ INTERNAL = {"__consumer_offsets", "__transaction_state"}
 @pytest.fixture
 def ensemble() -> MemoryEnsemble:
     made = MemoryEnsemble()
-    prepare(MemoryStore(made))
+    create_persistent_nodes(MemoryStore(made))
     return made
 
 

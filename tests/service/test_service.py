@@ -92,7 +92,7 @@ def test_what_is_set_on_brokers_is_heeded_and_what_is_not_is_kafkas_default() ->
     assert not clients.deletion_enabled
 
 
-def test_a_broker_that_does_not_answer_is_told_so() -> None:
+def test_a_broker_that_does_not_answer_is_reported() -> None:
     with pytest.raises(BrokerFailed, match=r"broker 3 at 127\.0\.0\.1:1 does not answer"):
         ask_broker(BrokerId(3), Address("127.0.0.1", 1))
 

@@ -63,10 +63,10 @@ BAD = Alteration("retention.ms", Op.SET, "x")
     ("name", "steps", "error"),
     [
         ("", [BAD, BAD], InvalidRequest),
-        ("nobody", [BAD, BAD], DuplicateInRequest),
-        ("nobody", [Alteration("retention.ms")], InvalidRequest),
-        ("nobody", [Alteration("retention.ms", Op.APPEND, "1")], InvalidConfiguration),
-        ("nobody", [BAD], UnknownTopicOrPartition),
+        ("absent", [BAD, BAD], DuplicateInRequest),
+        ("absent", [Alteration("retention.ms")], InvalidRequest),
+        ("absent", [Alteration("retention.ms", Op.APPEND, "1")], InvalidConfiguration),
+        ("absent", [BAD], UnknownTopicOrPartition),
         ("t", [BAD], InvalidConfiguration),
         ("t", [Alteration("retention.ms", Op.SET, "1")], PolicyViolation),
     ],
@@ -90,7 +90,7 @@ def test_a_policy_sees_the_request_and_not_the_result() -> None:
 def test_replacing_forgets_what_was_stored() -> None:
     assert validate_replace("t", {"flush.ms": "1"}, CLUSTER) == NewConfigs("t", {"flush.ms": "1"})
     with pytest.raises(UnknownTopicOrPartition):
-        validate_replace("nobody", {"flush.ms": "1"}, CLUSTER)
+        validate_replace("absent", {"flush.ms": "1"}, CLUSTER)
 
 
 def test_remote_storage_is_not_turned_off_by_the_way() -> None:
@@ -111,4 +111,4 @@ def test_a_topic_is_described_with_its_overrides() -> None:
     assert (found["retention.ms"].value, found["retention.ms"].source) == ("5", Source.TOPIC)
     assert found["flush.ms"].is_default
     with pytest.raises(UnknownTopicOrPartition):
-        describe_topic("nobody", CLUSTER)
+        describe_topic("absent", CLUSTER)

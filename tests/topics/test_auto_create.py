@@ -48,7 +48,7 @@ def test_the_internal_topics_have_configs_of_their_own() -> None:
 
 
 @pytest.mark.parametrize("name", ["__consumer_offsets", "__transaction_state"])
-def test_what_is_asked_for_can_be_created(name: str) -> None:
+def test_an_unknown_topic_can_be_created(name: str) -> None:
     made = validate_create(automatic_request(name, AutoCreate()), CLUSTER, draw=zero)
     assert (made.partitions, made.replication_factor) == (50, 3)
 
@@ -97,12 +97,12 @@ def test_both_sides_must_agree(
             ask()
 
 
-def test_a_coordinator_asks_nobody() -> None:
+def test_a_coordinators_topic_needs_no_permission() -> None:
     off = AutoCreate(enabled=False)
     assert validate_auto_create("__consumer_offsets", CLUSTER, off, for_coordinator=True)
 
 
-def test_a_bad_name_is_told_before_anything_else() -> None:
+def test_an_invalid_name_is_reported_first() -> None:
     for settings in (AutoCreate(), AutoCreate(enabled=False)):
         with pytest.raises(InvalidTopic):
             validate_auto_create("a b", CLUSTER, settings, in_flight=["a b"])

@@ -33,7 +33,7 @@ from kedge.topics import (
     validate_creates,
     validate_new_topic,
 )
-from tests.topics.clusters import brokers, ids, luck, topic, view, zero
+from tests.topics.clusters import brokers, draws, ids, topic, view, zero
 
 LISTS = {0: ids(0, 1), 1: ids(1, 2)}
 
@@ -44,7 +44,7 @@ def never(proposal: object, /) -> None:
 
 def test_counts_are_placed_and_configs_kept() -> None:
     request = CreateRequest("t", 3, 2, configs={"retention.ms": "1"})
-    made = validate_create(request, view(), draw=luck(1, 0))
+    made = validate_create(request, view(), draw=draws(1, 0))
     assert made == NewTopic("t", {0: ids(1, 2), 1: ids(2, 0), 2: ids(0, 1)}, {"retention.ms": "1"})
     assert (made.partitions, made.replication_factor) == (3, 2)
 
@@ -112,7 +112,7 @@ PRECEDENCE: list[tuple[str, CreateRequest, type[KedgeError]]] = [
 @pytest.mark.parametrize(
     ("request_", "error"), [row[1:] for row in PRECEDENCE], ids=[row[0] for row in PRECEDENCE]
 )
-def test_the_first_fault_in_kafkas_order_is_told(
+def test_the_first_fault_in_kafkas_sequence_is_raised(
     request_: CreateRequest, error: type[KedgeError]
 ) -> None:
     topics = {name: topic([0]) for name in ("known", "going", "unseen", "un_led")}

@@ -32,7 +32,7 @@ def test_a_topic_already_marked_is_marked_again() -> None:
 
 
 def test_what_clients_do_not_see_cannot_be_deleted() -> None:
-    for name in ("nobody", "hidden"):
+    for name in ("absent", "hidden"):
         with pytest.raises(UnknownTopicOrPartition, match=name):
             validate_delete(DeleteRequest(name), CLUSTER)
     with pytest.raises(UnknownTopicId, match=OTHER):
@@ -41,7 +41,7 @@ def test_what_clients_do_not_see_cannot_be_deleted() -> None:
 
 def test_deletion_may_be_switched_off_for_all() -> None:
     off = replace(CLUSTER, deletion_enabled=False)
-    for request in (DeleteRequest("a"), DeleteRequest("nobody")):
+    for request in (DeleteRequest("a"), DeleteRequest("absent")):
         with pytest.raises(TopicDeletionDisabled):
             validate_deletes([request], off)
 
@@ -56,7 +56,7 @@ def test_a_name_or_an_id_and_not_both(request_: DeleteRequest) -> None:
 
 def test_a_batch_answers_each_and_sees_through_ids() -> None:
     requests = [DeleteRequest("a"), DeleteRequest(topic_id=ID), DeleteRequest("b")]
-    answers = validate_deletes([*requests, DeleteRequest("nobody")], CLUSTER)
+    answers = validate_deletes([*requests, DeleteRequest("absent")], CLUSTER)
     assert [type(answer).__name__ for answer in answers] == [
         "DuplicateInRequest",
         "DuplicateInRequest",

@@ -50,7 +50,7 @@ def test_lists_count_from_the_partitions_that_are_there() -> None:
     [
         (ExpandRequest("going", 0), InvalidTopic),
         (ExpandRequest("moving", 0), ReassignmentInProgress),
-        (ExpandRequest("nobody", 0), UnknownTopicOrPartition),
+        (ExpandRequest("absent", 0), UnknownTopicOrPartition),
         (ExpandRequest("t", 2, [ids(9)]), InvalidPartitions),
         (ExpandRequest("t", 3, [ids(9)]), InvalidPartitions),
         (ExpandRequest("gap", 2, [ids(9)]), InvalidReplicaAssignment),
@@ -69,7 +69,7 @@ def test_refusals_in_order(request_: ExpandRequest, error: type[KedgeError]) -> 
     assert type(refusal.value) is error
 
 
-def test_too_few_and_the_same_are_told_apart() -> None:
+def test_fewer_and_equal_counts_have_different_errors() -> None:
     with pytest.raises(InvalidPartitions, match="fewer"):
         validate_expand(ExpandRequest("t", 2), cluster())
     with pytest.raises(InvalidPartitions, match="already"):
@@ -78,7 +78,7 @@ def test_too_few_and_the_same_are_told_apart() -> None:
 
 def test_mixed_racks_refuse_the_whole_batch_even_lists() -> None:
     mixed = replace(cluster(), brokers=brokers("a", None, "b"))
-    requests = [ExpandRequest("t", 4, [ids(0, 1)]), ExpandRequest("nobody", 1)]
+    requests = [ExpandRequest("t", 4, [ids(0, 1)]), ExpandRequest("absent", 1)]
     answers = validate_expands(requests, mixed)
     assert [type(answer) for answer in answers] == [InconsistentRacks] * 2
 

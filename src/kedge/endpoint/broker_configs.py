@@ -42,7 +42,7 @@ class BrokerKey:
 
     @property
     def read_only(self) -> bool:
-        """What responses say; that a quota can be set nevertheless is Kafka's own behaviour."""
+        """Whether responses mark it read-only; a quota can be set nevertheless, as in Kafka."""
         return self.is_quota or not self.dynamic
 
     def validate(self, text: str) -> None:

@@ -162,7 +162,7 @@ class ConfigRequests:
                 entity, configs = self._validate(node, resource, steps, view, replace)
                 _refuse_long(configs)
                 if not validate_only:
-                    change_configs(self._cluster.store.batch, entity, configs)
+                    change_configs(self._cluster.store.batch, {entity: configs})
                 outcome[resource] = None
             except KedgeError as refusal:
                 outcome[resource] = refusal

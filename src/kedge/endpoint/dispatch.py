@@ -120,7 +120,7 @@ def _decoded(payload: bytes) -> tuple[RequestHeader, ApiMessage | None]:
     """Header and body; no body for ApiVersions of an unknown version."""
     reader = Reader(payload)
     header = decode_header(reader)
-    return header, decode_request(header, reader) if header.is_understood else None
+    return header, decode_request(header, reader) if header.is_supported else None
 
 
 # ---- cost ----------------------------------------------------------------------------------------

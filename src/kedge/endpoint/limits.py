@@ -33,8 +33,8 @@ def connections_for(files_max: int, listeners: int) -> int:
     """How many connections fit under a limit on open files, beside the process's own files."""
     if files_max == resource.RLIM_INFINITY:
         return CONNECTIONS_MAX
-    kept = min(_FILES_RESERVED, files_max // 2) + listeners
-    return max(_CONNECTIONS_MIN, min(CONNECTIONS_MAX, files_max - kept))
+    reserved = min(_FILES_RESERVED, files_max // 2) + listeners
+    return max(_CONNECTIONS_MIN, min(CONNECTIONS_MAX, files_max - reserved))
 
 
 def process_files_max() -> int:

@@ -115,7 +115,7 @@ class TopicRequests:
         for_coordinator: bool,
         charge: Charging,
     ) -> Mapping[str, KedgeError]:
-        """Create unknown topics that a client asked for, where that is allowed; the error with
+        """Create unknown topics that a client named, where that is allowed; the error with
         which each is answered."""
         wanted: list[CreateRequest] = []
         refusals: dict[str, KedgeError] = {}

@@ -42,9 +42,9 @@ class CandidateLoop(Loop):
         super().put(event, replied)
         self.schedule()
 
-    def hear(self, notice: StoreEvent) -> None:
-        """Queue a notification of the store."""
-        super().hear(notice)
+    def on_store_event(self, event: StoreEvent) -> None:
+        """Queue an event of the store."""
+        super().on_store_event(event)
         self.schedule()
 
     def schedule(self) -> None:
@@ -109,7 +109,7 @@ class ControllerCandidate:
         if loop is None or store is None:
             return
         loop.is_over = True
-        loop.carrier.leave_role()
+        loop.executor.leave_role()
         self.loop = self.store = None
         store.listen(_ignore)
         if session_ends_ms:

@@ -19,7 +19,7 @@ from kedge.errors import (
     StoreUnavailable,
     UnknownTopicOrPartition,
 )
-from kedge.files import said_of
+from kedge.files import with_path_context
 from kedge.lab.broker_settings import cluster_settings
 from kedge.lab.config_change_gc import delete_old_config_changes
 from kedge.lab.controller_candidates import ControllerCandidate
@@ -42,7 +42,7 @@ from kedge.lab.status import StatusReporter
 from kedge.lab.traffic_generator import MINUTE_MS, TrafficGenerator
 from kedge.model import Broker, BrokerId, Capacity, LogDir, TopicPartition
 from kedge.model import Endpoint as Address
-from kedge.runtime.layout import prepare
+from kedge.runtime.controller_role import create_persistent_nodes
 from kedge.sim.rng import SeededRng
 from kedge.store.memory import MemoryStore
 
@@ -95,7 +95,7 @@ class Lab:
         self._stored_logs = checkpoint
         self._is_restored = False
         self._store = MemoryStore(cluster.ensemble)
-        prepare(self._store)
+        create_persistent_nodes(self._store)
         self.backend = ControllerBackend(
             BackendDeps(
                 self._store,
@@ -292,7 +292,7 @@ class Lab:
     def sample_to(self, out: Path, minutes: int) -> int:
         """Write the rows of the next minutes to a file, and the cluster's tables beside it."""
         count = 0
-        with said_of(out), out.open("wb") as file:
+        with with_path_context(out), out.open("wb") as file:
 
             def take(rows: list[Row]) -> None:
                 nonlocal count

@@ -24,7 +24,7 @@ import orjson
 from kedge.brokers.disks import Disks
 from kedge.brokers.log import Record, ReplicaLog
 from kedge.errors import KedgeError, MalformedInput, MalformedJson
-from kedge.files import read_bytes, said_of
+from kedge.files import read_bytes, with_path_context
 from kedge.lab.lab_cluster import LabCluster
 from kedge.lab.log_dirs import LogDirs
 from kedge.lab.private_files import write_private
@@ -89,13 +89,13 @@ class LogCheckpoint:
         if not path.exists():
             return {}
         data = read_bytes(path)
-        with said_of(path):
+        with with_path_context(path):
             return parse_logs(data)
 
     def load(self, stored: dict[str, Any]) -> None:
         """Restore the logs, pending bytes and moves between directories."""
         if stored:
-            with said_of(self._path):
+            with with_path_context(self._path):
                 restore(self._cluster, stored["logs"])
                 self._traffic.load(stored["pending"])
                 self._log_dirs.load(stored["futures"])

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from kedge.files import parquet, said_of
+from kedge.files import parquet, with_path_context
 from kedge.lab.lab_cluster import LabCluster
 from kedge.lab.traffic_generator import MINUTE_MS, TrafficGenerator
 from kedge.lab.traffic_model import hash_fraction
@@ -133,5 +133,5 @@ def write_tables(directory: Path, brokers: Sequence[Row], partitions: Sequence[R
     ):
         arrow: Any = pa
         table = arrow.Table.from_pylist(list(rows), schema=pa.schema(fields))
-        with said_of(directory / name):
+        with with_path_context(directory / name):
             parquet().write_table(table, directory / name)

@@ -17,7 +17,7 @@ from kedge.endpoint.dispatch import Dispatcher, Node
 from kedge.endpoint.relay import Relay
 from kedge.endpoint.server import Traffic
 from kedge.model import BrokerId
-from kedge.runtime import LogEntry, Loop, LoopThread, Sink, prepare
+from kedge.runtime import LogEntry, Loop, LoopThread, Sink, create_persistent_nodes
 from kedge.service.broker_settings import BrokerSettings
 from kedge.service.clients import Clients
 from kedge.service.housekeeping import Housekeeping, ask_any_broker
@@ -107,7 +107,7 @@ class ControllerService:
     def _start(self) -> None:
         options = self.options
         admin = self._session()
-        prepare(admin)
+        create_persistent_nodes(admin)
         known = ask_any_broker(admin, options.listener, excluding=options.id)
         self.wire = WireBrokers(node=options.id, listener=options.listener)
         self._stack.callback(self.wire.close)

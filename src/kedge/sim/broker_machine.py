@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from kedge.brokers.disks import Disks
 from kedge.brokers.environment import FetchRequest, FetchResponse, IsrChange, IsrDecision
 from kedge.brokers.simulated_broker import SimulatedBroker
-from kedge.controller.events import IsrChangeRequested, ShutdownRequested, WantedIsr
+from kedge.controller.events import IsrChangeRequested, RequestedIsr, ShutdownRequested
 from kedge.controller.isr import IsrAnswer
 from kedge.controller.shutdown import ShutdownAnswer
 from kedge.errors import StaleVersion, Unavailable
@@ -242,7 +242,7 @@ class BrokerEnvironment:
         answered: Callable[[IsrDecision], None],
         failed: Callable[[], None],
     ) -> None:
-        if self.cluster.settings.leaders_ask:
+        if self.cluster.settings.uses_alter_partition:
             self._send_alter_partition(change, answered, failed)
         else:
             self._write_state(change, answered, failed)
@@ -257,7 +257,9 @@ class BrokerEnvironment:
         if process is None:
             return
         by_id = self.cluster.settings.uses_topic_ids
-        wanted = WantedIsr(change.isr, change.leader_epoch, change.partition_epoch, change.recovery)
+        wanted = RequestedIsr(
+            change.isr, change.leader_epoch, change.partition_epoch, change.recovery
+        )
         key = change.topic_id if by_id else change.tp.topic
         event = IsrChangeRequested(
             self.machine.id, process.epoch, {key: {change.tp.partition: wanted}}, 3 if by_id else 1

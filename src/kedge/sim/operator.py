@@ -92,4 +92,4 @@ class Operator:
 
     def configure(self, entity: str, settings: Mapping[str, str]) -> None:
         """Store configs, then create the change notification."""
-        change_configs(self.batch, entity, settings)
+        change_configs(self.batch, {entity: settings})

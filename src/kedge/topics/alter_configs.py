@@ -39,8 +39,8 @@ def validate_alter(
     """The overrides after these steps, or the first refusal, raised."""
     _refuse_no_name(topic)
     configs = apply_alterations(view.overrides(topic), steps, view.release)
-    asked = {step.name: None if step.op is Op.DELETE else step.value for step in steps}
-    return _validate(NewConfigs(topic, configs), AlterProposal(topic, asked), view, policy)
+    wanted = {step.name: None if step.op is Op.DELETE else step.value for step in steps}
+    return _validate(NewConfigs(topic, configs), AlterProposal(topic, wanted), view, policy)
 
 
 def validate_replace(

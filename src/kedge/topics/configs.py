@@ -31,7 +31,7 @@ def validate_configs(
     """Every value of a topic with these overrides, or InvalidConfiguration.
 
     `underneath` is what brokers set in place of the built-in defaults, by the topic's names.
-    All names are validated before any value, and the values before what they say together.
+    All names are validated before any value, and single values before combinations.
     """
     for name in configs:
         release.key(name)

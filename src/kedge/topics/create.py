@@ -220,7 +220,7 @@ def _placed(resolved: CreateRequest, view: ClusterView, draw: Draw, flavour: Fla
             brokers, partitions=partitions, replication_factor=rf, fenced=view.fenced, draw=draw
         )
         if not partitions:
-            raise InvalidPartitions("0 partitions", hint="ask for 1 or more")
+            raise InvalidPartitions("0 partitions", hint="use 1 or more")
         return placed
     start = drawn(draw, len(brokers))
     return place(brokers, partitions=partitions, replication_factor=rf, start=start)

@@ -1,6 +1,6 @@
 """Checks of a new topic's name, existing topics and replicas, before it is written.
 
-The order is Kafka's, and a caller gets the first failure only. What Kafka does not check is not
+The sequence is Kafka's, and a caller gets the first failure only. What Kafka does not check is not
 checked either: on ZooKeeper a replica may be placed on a broker that does not exist, and the check
 of partition ids is a sum, which negative ids can pass and 32 bits can overflow.
 """
@@ -39,7 +39,7 @@ def validate_new_topic(
     underneath: Mapping[str, str] = NOTHING,
     tiered: TieredRules | None = None,
 ) -> None:
-    """Refuse a topic that cannot be written, for the first reason in Kafka's order."""
+    """Refuse a topic that cannot be written, for the first reason in Kafka's sequence of checks."""
     validate_layout(topic, assignment, existing=existing, marked=marked)
     values = validate_configs(configs, release=release, underneath=underneath)
     if tiered:

@@ -23,7 +23,7 @@ class CreateProposal:
     """A topic about to be created.
 
     Counts are as resolved, and `assignments` is None; or replicas were placed by hand, and then
-    the counts are None. `configs` are only those asked for.
+    the counts are None. `configs` are only those of the request.
     """
 
     topic: str
@@ -77,11 +77,11 @@ def allow(proposal: object, /) -> None:
 def all_of(*policies: Policy[P]) -> Policy[P]:
     """A policy of several others; the first refusal is raised."""
 
-    def ask(proposal: P, /) -> None:
+    def check(proposal: P, /) -> None:
         for policy in policies:
             policy(proposal)
 
-    return ask
+    return check
 
 
 @dataclass(frozen=True, slots=True)

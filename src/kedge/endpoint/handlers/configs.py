@@ -82,11 +82,11 @@ class _Entries:
         self._made: dict[int, tuple[Sequence[ConfigEntry], dict[str, Entry]]] = {}
 
     def of(self, described: Sequence[ConfigEntry], names: Collection[str] | None) -> list[Entry]:
-        kept = self._made.get(id(described))
-        if kept is None:
+        known = self._made.get(id(described))
+        if known is None:
             made = {entry.name: _entry(entry, synonyms=self._synonyms) for entry in described}
-            kept = self._made[id(described)] = (described, made)
-        return [entry for name, entry in kept[1].items() if names is None or name in names]
+            known = self._made[id(described)] = (described, made)
+        return [entry for name, entry in known[1].items() if names is None or name in names]
 
 
 def _described(
