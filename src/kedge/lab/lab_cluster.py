@@ -17,6 +17,7 @@ from kedge.lab.settings import LabSettings
 from kedge.model import BrokerId
 from kedge.sim.bandwidth import Hardware
 from kedge.sim.broker_machine import broker_node
+from kedge.sim.clock import Clock
 from kedge.sim.cluster_metadata import FileJournal
 from kedge.sim.network import Conditions
 from kedge.sim.simulated_cluster import ControllerAddress, PutEvent, SimulatedCluster
@@ -33,6 +34,9 @@ class LabCluster(SimulatedCluster):
     """The components of a lab's cluster. Only the lab's thread may access them."""
 
     def __init__(self, settings: LabSettings, journal: Path, *, now_ms: int = 0) -> None:
+        clock = Clock(now_ms)
+        # the ensemble commits the end of earlier sessions when it is created
+        self.thread = ClockThread(clock, settings.speed)
         super().__init__(
             settings.seed,
             FileJournal(journal),
@@ -40,10 +44,9 @@ class LabCluster(SimulatedCluster):
             timings=Timings(lag_ms=LAG_MS, fetch_bytes_max=FETCH_BYTES_MAX),
             conditions=Conditions(delay_ms_min=1, delay_ms_max=1),
             hardware=Hardware(settings.disk_rate, settings.link_rate),
-            now_ms=now_ms,
+            clock=clock,
         )
         self.lab = settings
-        self.thread = ClockThread(self.clock, settings.speed)
         self.candidate_inbox: dict[BrokerId, PutEvent] = {}
         self._is_checking_copies = False
 

@@ -68,11 +68,11 @@ class SimulatedCluster:
         timings: Timings,
         conditions: Conditions,
         hardware: Hardware,
-        now_ms: int = 0,
+        clock: Clock | None = None,
     ) -> None:
         self.settings = settings
         self.timings = timings
-        self.clock = Clock(now_ms)
+        self.clock = Clock() if clock is None else clock
         self.network = Network(self.clock, SeededRng(seed, "network"), conditions)
         self.changed: ChangedPartitions = {}
         self.machines: dict[BrokerId, BrokerMachine] = {}
