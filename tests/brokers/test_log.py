@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kedge.brokers.log import EpochEnd, ReplicaLog, divergence, meeting_point
-from tests.brokers.world import TP
+from kedge.brokers.log import EpochEnd, ReplicaLog, divergence, truncation_offset
+from tests.brokers.small_cluster import TP
 
 
 def log_of(*epochs: int, identities: int = 0) -> ReplicaLog:
@@ -32,7 +32,7 @@ def test_truncation_forgets_records_epochs_and_the_watermark_above_it() -> None:
     log.high_watermark = log.checkpoint = 4
     log.truncate(2)
     assert (log.end_offset, log.last_epoch, log.high_watermark, log.checkpoint) == (2, 0, 2, 2)
-    assert (log.size_bytes, log.lowest_cut) == (2, 2)
+    assert (log.size_bytes, log.lowest_truncation) == (2, 2)
 
 
 def test_a_record_in_another_place_than_its_own_is_found_out() -> None:
@@ -64,7 +64,7 @@ def test_logs_that_parted_meet_again_in_their_common_part(
     follower = log_of(*common, *[top + 2 * e + 2 for e in followers], identities=0)
     rounds = 0
     while (parted := divergence(leader, follower.end_offset, follower.last_epoch)) is not None:
-        follower.truncate(meeting_point(follower, parted))
+        follower.truncate(truncation_offset(follower, parted))
         rounds += 1
         assert rounds <= 10
     assert follower.records == leader.records[: follower.end_offset]

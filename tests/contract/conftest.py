@@ -27,7 +27,7 @@ def zookeeper_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]
 def lab() -> Iterator[Lab]:
     with Lab.running(LabSettings(brokers=3, racks=3, first_id=1, speed=10)) as running:
         yield running
-        assert running.world.engine.failures == []
+        assert running.cluster.thread.failures == []
 
 
 @pytest.fixture(params=["memory", "journal", pytest.param("zookeeper", marks=pytest.mark.real)])

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from kedge.endpoint import Limits
-from kedge.lab.control import ControlServer
+from kedge.lab.control_socket import ControlServer
 from kedge.protocol.messages import ApiVersionsRequest
 from tests.endpoint.client import HOST, frame_of
 from tests.endpoint.endpoint_cluster import endpoint_cluster

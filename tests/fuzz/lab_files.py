@@ -9,10 +9,9 @@ from random import Random
 from typing import Any
 
 from kedge.brokers.disks import Disks
-from kedge.lab.folder import open_folder
-from kedge.lab.keeper import Keeper
-from kedge.lab.keeping import records_of
-from kedge.lab.process_id import read_pid
+from kedge.lab.daemon import read_pid
+from kedge.lab.lab_dir import open_lab_dir
+from kedge.lab.log_checkpoint import LogCheckpoint, records_of
 from kedge.lab.settings import LabSettings
 from tests.fuzz.driver import only_refusals, start
 from tests.fuzz.mutation import mutated_bytes, mutated_json
@@ -27,10 +26,10 @@ def fuzz(seed: int) -> None:
         folder = Path(directory)
         (folder / "lab.json").write_bytes(mutated_json(_lab(), random))
         with only_refusals():
-            open_folder(folder).save()
+            open_lab_dir(folder).save()
         (folder / "logs.json").write_bytes(mutated_json(_logs(), random))
         with only_refusals():
-            for row in Keeper.read(folder / "logs.json").get("logs", []):
+            for row in LogCheckpoint.read(folder / "logs.json").get("logs", []):
                 Disks().create(row.tp, row.topic_id).append(list(records_of(row)))
         pid = random.choice((b"[4194305,77]", b"[1,2]"))
         (folder / "lab.pid").write_bytes(mutated_bytes(pid, random))

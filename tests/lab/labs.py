@@ -23,7 +23,7 @@ from kedge.cluster.port import (
 )
 from kedge.lab import Lab, LabSettings
 from kedge.model import BrokerId, TopicPartition
-from kedge.sim.truth import Observer
+from kedge.sim.cluster_metadata import MetadataObserver
 from kedge.store.znodes import TopicAssignment
 
 PATIENCE_S = 30.0
@@ -40,7 +40,7 @@ def running(path: Path | None = None, **chosen: Any) -> Generator[tuple[Lab, Kaf
             yield lab, admin
         finally:
             admin.close()
-        assert lab.world.engine.failures == []
+        assert lab.cluster.thread.failures == []
 
 
 def create(admin: KafkaAdmin, topic: str, *replicas: Sequence[int], **configs: str) -> None:
@@ -85,17 +85,17 @@ def until(done: Callable[[], Any], what: str = "it", timeout_s: float = PATIENCE
     return found
 
 
-class Times(Observer):
+class Times(MetadataObserver):
     """When each assignment was written, in seconds of lab time: exact, however busy the machine."""
 
     def __init__(self, lab: Lab) -> None:
         self.lab = lab
         self.begun: dict[TopicPartition, float] = {}
         self.ended: dict[TopicPartition, float] = {}
-        lab.world.engine.ask(self._listen)
+        lab.cluster.thread.call(self._listen)
 
     def _listen(self) -> None:
-        self.lab.world.truth.observer = self
+        self.lab.cluster.metadata.observer = self
 
     def topic_written(
         self, topic: str, before: TopicAssignment | None, after: TopicAssignment
@@ -104,9 +104,9 @@ class Times(Observer):
             tp = TopicPartition(topic, number)
             was = None if before is None else before.partitions.get(number)
             if was is not None and was.in_progress and not now.in_progress:
-                self.ended[tp] = self.lab.world.clock.now_ms / 1000
+                self.ended[tp] = self.lab.cluster.clock.now_ms / 1000
             elif now.in_progress and was is not None and not was.in_progress:
-                self.begun[tp] = self.lab.world.clock.now_ms / 1000
+                self.begun[tp] = self.lab.cluster.clock.now_ms / 1000
 
     def took(self, topic: str, partition: int = 0) -> float:
         """How long a move took, once it is over."""
@@ -117,18 +117,18 @@ class Times(Observer):
 
 def replicas(lab: Lab, topic: str, partition: int = 0) -> tuple[int, ...]:
     """Where a partition is, by the store."""
-    now = lab.world.truth.assignment(TopicPartition(topic, partition))
+    now = lab.cluster.metadata.assignment(TopicPartition(topic, partition))
     return () if now is None or now.in_progress else now.replicas
 
 
 def isr(lab: Lab, topic: str, partition: int = 0) -> list[int]:
     """Who is in sync, in order."""
-    return sorted(lab.world.truth.states[TopicPartition(topic, partition)].isr)
+    return sorted(lab.cluster.metadata.states[TopicPartition(topic, partition)].isr)
 
 
 def leader(lab: Lab, topic: str, partition: int = 0) -> int:
     """Who leads."""
-    return lab.world.truth.states[TopicPartition(topic, partition)].leader
+    return lab.cluster.metadata.states[TopicPartition(topic, partition)].leader
 
 
 # ---- labs in another process ---------------------------------------------------------------------

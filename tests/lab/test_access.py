@@ -16,7 +16,7 @@ from kedge.cluster.access import access_from
 from kedge.cluster.kafka_admin import KafkaAdmin
 from kedge.errors import AuthenticationFailed, InvalidRequest, MalformedInput
 from kedge.lab import Lab, LabSettings
-from kedge.lab.users import exposure, read_users
+from kedge.lab.sasl_users import exposure, read_users
 from kedge.protocol.messages import (
     ApiVersionsRequest,
     ApiVersionsResponse,
@@ -42,14 +42,14 @@ def users_file(folder: Path, text: str = USERS) -> Path:
 
 
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+def sasl_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     path = users_file(tmp_path_factory.mktemp("users"))
     with Lab.running(LabSettings(brokers=2, sasl_users=str(path))) as made:
         yield made
 
 
 def port(lab: Lab) -> int:
-    return lab.folder.ports[0]
+    return lab.lab_dir.ports[0]
 
 
 def handshake(client: Client, mechanism: str = "PLAIN", version: int = 1) -> int:
@@ -70,8 +70,8 @@ def metadata(client: Client) -> bool:
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
-def test_a_client_with_the_right_password_is_answered(lab: Lab, version: int) -> None:
-    with Client(port(lab)) as client:
+def test_a_client_with_the_right_password_is_answered(sasl_lab: Lab, version: int) -> None:
+    with Client(port(sasl_lab)) as client:
         assert client.ask(ApiVersionsRequest(), ApiVersionsResponse).error_code == 0
         assert handshake(client) == 0
         assert prove(client, b"\0ada\0" + SECRET.encode(), version).error_code == 0
@@ -79,8 +79,8 @@ def test_a_client_with_the_right_password_is_answered(lab: Lab, version: int) ->
         assert handshake(client) == ILLEGAL_STATE  # nothing is left to prove
 
 
-def test_after_the_oldest_handshake_the_token_comes_alone(lab: Lab) -> None:
-    with Client(port(lab)) as client:
+def test_after_the_oldest_handshake_the_token_comes_alone(sasl_lab: Lab) -> None:
+    with Client(port(sasl_lab)) as client:
         assert handshake(client, version=0) == 0
         token = b"ada\0ada\0" + SECRET.encode()
         client.socket.sendall(len(token).to_bytes(4, "big") + token)
@@ -101,8 +101,8 @@ def test_after_the_oldest_handshake_the_token_comes_alone(lab: Lab) -> None:
         b"\0\xff\0\xff",
     ],
 )
-def test_any_other_client_is_refused_and_its_connection_ends(lab: Lab, token: bytes) -> None:
-    with Client(port(lab)) as client:
+def test_any_other_client_is_refused_and_its_connection_ends(sasl_lab: Lab, token: bytes) -> None:
+    with Client(port(sasl_lab)) as client:
         assert handshake(client) == 0
         answer = prove(client, token)
         assert answer.error_code == FAILED
@@ -110,20 +110,20 @@ def test_any_other_client_is_refused_and_its_connection_ends(lab: Lab, token: by
         assert client.is_closed()
 
 
-def test_requests_before_authentication_end_the_connection(lab: Lab) -> None:
+def test_requests_before_authentication_end_the_connection(sasl_lab: Lab) -> None:
     for greeted in (False, True):
-        with Client(port(lab)) as client:
+        with Client(port(sasl_lab)) as client:
             if greeted:
                 assert handshake(client) == 0
             client.send(MetadataRequest(topics=[]), 9)
             assert client.is_closed()
-    with Client(port(lab)) as client:
+    with Client(port(sasl_lab)) as client:
         client.send(SaslAuthenticateRequest(auth_bytes=b"\0ada\0" + SECRET.encode()), 2)
         assert client.is_closed()
 
 
-def test_another_mechanism_is_refused_and_the_right_one_named(lab: Lab) -> None:
-    with Client(port(lab)) as client:
+def test_another_mechanism_is_refused_and_the_right_one_named(sasl_lab: Lab) -> None:
+    with Client(port(sasl_lab)) as client:
         request = SaslHandshakeRequest(mechanism="SCRAM-SHA-256")
         answer = client.ask(request, SaslHandshakeResponse)
         assert (answer.error_code, answer.mechanisms) == (UNSUPPORTED_MECHANISM, ["PLAIN"])
@@ -153,20 +153,20 @@ def confluent(lab: Lab, password: str) -> AdminClient:
     )
 
 
-def test_confluents_client_authenticates(lab: Lab) -> None:
-    assert set(confluent(lab, SECRET).list_topics(timeout=10).brokers) == {0, 1}
+def test_confluents_client_authenticates(sasl_lab: Lab) -> None:
+    assert set(confluent(sasl_lab, SECRET).list_topics(timeout=10).brokers) == {0, 1}
     with pytest.raises(KafkaException):
-        confluent(lab, "wrong").list_topics(timeout=1)
+        confluent(sasl_lab, "wrong").list_topics(timeout=1)
 
 
-def test_kedges_own_client_authenticates(lab: Lab) -> None:
-    admin = KafkaAdmin(lab.bootstrap_servers, access_from(properties(SECRET)))
+def test_kedges_own_client_authenticates(sasl_lab: Lab) -> None:
+    admin = KafkaAdmin(sasl_lab.bootstrap_servers, access_from(properties(SECRET)))
     try:
         assert len(admin.describe().brokers) == 2
     finally:
         admin.close()
     with pytest.raises(AuthenticationFailed):
-        KafkaAdmin(lab.bootstrap_servers, access_from(properties("wrong"))).describe()
+        KafkaAdmin(sasl_lab.bootstrap_servers, access_from(properties("wrong"))).describe()
 
 
 def properties(password: str) -> dict[str, str]:
@@ -195,7 +195,7 @@ def test_a_damaged_users_file_is_refused_without_being_quoted(tmp_path: Path, te
 def test_a_users_file_that_others_can_read_is_refused(tmp_path: Path) -> None:
     path = users_file(tmp_path)
     path.chmod(0o644)
-    with pytest.raises(InvalidRequest, match="others can read"):
+    with pytest.raises(InvalidRequest, match="other users can read"):
         read_users(path)
 
 
@@ -206,10 +206,10 @@ def test_a_users_file_that_others_can_read_is_refused(tmp_path: Path) -> None:
         ("127.9.9.9", "", ""),
         ("::1", "", ""),
         ("localhost", "", ""),
-        ("0.0.0.0", "", "asks for no password"),
-        ("192.0.2.7", "", "asks for no password"),
+        ("0.0.0.0", "", "without authentication"),
+        ("192.0.2.7", "", "without authentication"),
         ("0.0.0.0", "users", "unencrypted"),
-        ("lab.example", "", "asks for no password"),
+        ("lab.example", "", "without authentication"),
     ],
 )
 def test_a_lab_that_other_machines_reach_is_warned_of(host: str, users: str, warns: str) -> None:

@@ -41,7 +41,7 @@ def test_a_lab_is_started_looked_at_broken_sampled_and_ended(
         with closing(KafkaAdmin(about["bootstrap_servers"])) as admin:
             create(admin, "t", (5, 6, 7))
         assert said("fill", "t", "5MB") == "5.0 MB written to each of 1 partitions\n"
-        assert said("inject", "broker-crash", 6) == "broker 6 is gone\n"
+        assert said("inject", "broker-crash", 6) == "broker 6 has crashed\n"
         until(lambda: status()["under_replicated"] == 1)
         seen = status()
         assert [broker["up"] for broker in seen["brokers"]] == [True, False, True]

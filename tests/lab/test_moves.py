@@ -42,7 +42,7 @@ def test_a_throttled_move_takes_as_long_as_its_bytes_and_rate_say() -> None:
         assert times.took("t") == pytest.approx(100, rel=0.02)
         assert replicas(lab, "t") == (0, 2)
         assert lab.traffic.size_of(BrokerId(2), TopicPartition("t", 0)) == GB
-        until(lambda: not lab.world.machines[BrokerId(1)].disks.held())
+        until(lambda: not lab.cluster.machines[BrokerId(1)].disks.held())
 
 
 def test_a_throttle_can_be_changed_while_data_moves() -> None:
@@ -52,7 +52,7 @@ def test_a_throttle_can_be_changed_while_data_moves() -> None:
         throttle(admin, "t", 1_000, (0, 1))  # would take days
         times = Times(lab)
         move(admin, "t", 0, 1)
-        until(lambda: lab.world.roads.arrivals.arriving)
+        until(lambda: lab.cluster.bandwidth.copies.in_progress)
         throttle(admin, "t", 100 * MB, (0, 1))
         assert times.took("t") < 1_000
 
@@ -102,8 +102,8 @@ def test_a_cancelled_move_leaves_nothing_behind() -> None:
         tp = TopicPartition("t", 0)
         assert admin.alter_reassignments({tp: None}) == {tp: None}
         until(lambda: replicas(lab, "t") == (0,))
-        until(lambda: not lab.world.machines[BrokerId(1)].disks.held())
-        until(lambda: not lab.world.roads.arrivals.arriving)
+        until(lambda: not lab.cluster.machines[BrokerId(1)].disks.held())
+        until(lambda: not lab.cluster.bandwidth.copies.in_progress)
 
 
 # ---- between directories ----
@@ -183,4 +183,4 @@ def test_a_move_between_directories_ends_or_waits_with_its_broker(at: str) -> No
         (stopped,) = lab.status()["log_dir_moves"]
         assert 100 * MB < stopped["copied"] < GB
         lab.inject("broker-start", 0)
-        until(lambda: lab.world.machines[me].disks.directory_of(tp) == target)
+        until(lambda: lab.cluster.machines[me].disks.directory_of(tp) == target)

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import pytest
 
-from kedge.lab.control import order
+from kedge.lab.control_socket import send_command
 from tests.endpoint.endpoint_cluster import EndpointCluster
 from tests.endpoint.load import CLIENTS, PER_ROUND, ROUNDS, work
 from tests.lab.labs import detached, until
@@ -61,7 +61,7 @@ def test_fifty_clients_with_two_hundred_requests_each_leave_nothing_behind(tmp_p
             return sum(done, Counter[int]())
 
         def quiet() -> bool:
-            return order(control, "status")["topics"] == 0
+            return send_command(control, "status")["topics"] == 0
 
         assert asyncio.run(everybody(range(1))) == {0: CLIENTS * PER_ROUND}
         until(quiet)
@@ -72,7 +72,7 @@ def test_fifty_clients_with_two_hundred_requests_each_leave_nothing_behind(tmp_p
         after = seen(about["pid"])
         assert after.threads <= before.threads
         assert after.resident_bytes - before.resident_bytes < 32 << 20
-        assert order(control, "status")["failures"] == 0
+        assert send_command(control, "status")["failures"] == 0
 
 
 def noise(luck: random.Random) -> bytes:
@@ -116,7 +116,7 @@ def test_strangers_on_every_port_change_nothing_and_memory_stays_flat(tmp_path: 
         after = seen(pid)
         assert after.threads <= base.threads
         assert after.resident_bytes - base.resident_bytes < 16 << 20
-        status = order(control, "status")
+        status = send_command(control, "status")
         assert status["failures"] == 0
         assert sum(broker["up"] for broker in status["brokers"]) == 3
 
@@ -142,7 +142,7 @@ def is_socket(path: Path) -> bool:
 def test_a_broken_order_is_answered_and_harms_nobody(line: bytes, tmp_path: Path) -> None:
     import json
 
-    from kedge.lab.control import ControlServer
+    from kedge.lab.control_socket import ControlServer
 
     def handle(order: dict[str, Any]) -> object:
         return {"inject": order["kind"]} if order.get("do") == "inject" else "done"
@@ -155,20 +155,20 @@ def test_a_broken_order_is_answered_and_harms_nobody(line: bytes, tmp_path: Path
             caller.shutdown(socket.SHUT_WR)
             answer = json.loads(caller.makefile("rb").read())
         assert set(answer) in ({"error", "hint", "whose"}, {"ok"})
-        assert order(tmp_path / "sock", "anything") == "done"
+        assert send_command(tmp_path / "sock", "anything") == "done"
     finally:
         server.stop()
     assert not (tmp_path / "sock").exists()
 
 
 def test_the_control_socket_is_its_owners_alone_however_long_its_path(tmp_path: Path) -> None:
-    from kedge.lab.control import ControlServer
+    from kedge.lab.control_socket import ControlServer
 
     folder = tmp_path / ("a" * 60) / ("b" * 60)
     folder.mkdir(parents=True)
     server = ControlServer(folder / "control.sock", lambda order: order["do"])
     try:
         assert (folder / "control.sock").stat().st_mode & 0o777 == 0o600
-        assert order(folder / "control.sock", "hello") == "hello"
+        assert send_command(folder / "control.sock", "hello") == "hello"
     finally:
         server.stop()

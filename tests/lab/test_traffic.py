@@ -14,8 +14,8 @@ from kedge.brokers.log import ReplicaLog
 from kedge.cluster.port import TopicCreation
 from kedge.errors import InvalidRequest
 from kedge.lab import Traffic
-from kedge.lab.shares import bytes_in_minute, shares
-from kedge.lab.traffic import MINUTE_MS
+from kedge.lab.traffic_generator import MINUTE_MS
+from kedge.lab.traffic_model import bytes_in_minute, traffic_shares
 from kedge.model import BrokerId, TopicPartition
 from tests.lab.labs import GB, MB, create, isr, running, until
 
@@ -33,20 +33,20 @@ topologies = st.dictionaries(
 def test_shares_sum_up_to_one_and_the_seed_alone_decides_them(
     topics: dict[str, range], traffic: Traffic, seed: int
 ) -> None:
-    found = shares(topics, traffic, seed)
+    found = traffic_shares(topics, traffic, seed)
     assert len(found) == sum(map(len, topics.values()))
     assert not found or sum(found.values()) == pytest.approx(1)
-    assert found == shares(dict(reversed(topics.items())), traffic, seed)
+    assert found == traffic_shares(dict(reversed(topics.items())), traffic, seed)
 
 
 def test_skewed_shares_follow_zipf_over_topics_and_are_uneven_within() -> None:
-    found = shares({name: range(4) for name in "abcdef"}, Traffic.SKEWED, 5)
+    found = traffic_shares({name: range(4) for name in "abcdef"}, Traffic.SKEWED, 5)
     by_topic = [sum(share for tp, share in found.items() if tp.topic == t) for t in "abcdef"]
     most = sorted(by_topic, reverse=True)
     assert [most[0] / share for share in most] == pytest.approx([1, 2, 3, 4, 5, 6])
     within = [share for tp, share in found.items() if tp.topic == "a"]
     assert max(within) / min(within) == pytest.approx(4**0.6)
-    assert set(shares({"a": range(4), "b": range(2)}, Traffic.EVEN, 5).values()) == {1 / 6}
+    assert set(traffic_shares({"a": range(4), "b": range(2)}, Traffic.EVEN, 5).values()) == {1 / 6}
 
 
 def test_a_minute_is_near_its_share_of_the_rate() -> None:
@@ -128,7 +128,7 @@ def test_retention_by_time_and_by_size_keeps_sizes_bounded() -> None:
             assert an_hour * 0.6 < last["hour", broker] < an_hour * 1.5
             assert GB * 0.9 < last["small", broker] < GB * 5
             assert last["forever", broker] > 400 * 25 * MB
-        logs = lab.world.machines[BrokerId(0)].disks.held()
+        logs = lab.cluster.machines[BrokerId(0)].disks.held()
         assert max(len(log.records) for log in logs.values()) < 400
 
 
@@ -137,12 +137,12 @@ def test_a_replica_that_is_far_behind_begins_where_the_log_begins() -> None:
         create(admin, "t", (0, 1), retention_ms=str(30 * MINUTE_MS))
         lab.inject("broker-crash", 1)
         until(lambda: isr(lab, "t") == [0])
-        lab.rush(200)
+        lab.fast_forward(200)
         lab.inject("broker-start", 1)
         until(lambda: isr(lab, "t") == [0, 1])
         tp = TopicPartition("t", 0)
         logs: list[ReplicaLog | None] = [
-            lab.world.machines[BrokerId(b)].disks.find(tp) for b in (0, 1)
+            lab.cluster.machines[BrokerId(b)].disks.find(tp) for b in (0, 1)
         ]
         assert logs[0] is not None
         assert logs[1] is not None
@@ -156,8 +156,8 @@ def test_traffic_leaves_less_of_a_link_for_moves() -> None:
         admin,
     ):
         create(admin, "t", (0,))
-        lab.rush(2)
-        use = lab.world.roads.transfers
+        lab.fast_forward(2)
+        use = lab.cluster.bandwidth.transfers
         began = use.start(1e12, [("in", BrokerId(0))], lambda: None)
         assert use.rate(began) == pytest.approx(50e6, rel=0.45)
 
@@ -171,12 +171,12 @@ def test_minutes_that_cannot_be_sampled_are_refused(minutes: int) -> None:
 def test_the_tables_beside_the_samples_tell_brokers_and_assignment(tmp_path: Path) -> None:
     import pyarrow.parquet as pq
 
-    from kedge.lab.sampling import write_tables
+    from kedge.lab.metrics_sampler import write_tables
 
     with running(brokers=2, racks=2, disk_bytes=5 * GB) as (lab, admin):
         create(admin, "t", (1, 0))
-        looker = lab.looker
-        write_tables(tmp_path, looker.broker_rows("c"), looker.partition_rows("c"))
+        reporter = lab.reporter
+        write_tables(tmp_path, reporter.broker_rows("c"), reporter.partition_rows("c"))
     brokers = pq.read_table(tmp_path / "brokers.parquet").to_pylist()
     assert brokers == [
         {"cluster": "c", "broker": b, "rack": f"r{b}", "disk_capacity_bytes": 5 * GB}

@@ -17,6 +17,7 @@ from kedge.controller.events import (
     ShutdownRequested,
     TopicsChanged,
 )
+from kedge.controller.isr import IsrAnswer
 from kedge.controller.settings import Settings
 from kedge.controller.states import PartitionState
 from kedge.errors import Unavailable
@@ -275,14 +276,15 @@ def test_a_lost_session_is_followed_by_a_new_election() -> None:
     assert lab.loop.context.partition_state(T0) is PartitionState.ONLINE
 
 
-def test_leaders_whose_requests_are_preempted_get_no_answer() -> None:
+def test_brokers_whose_requests_are_preempted_are_sent_to_the_new_controller() -> None:
     lab = Lab()
     answers: list[object] = []
     lab.loop.put(IsrChangeRequested(BrokerId(1), 0, {}), answers.append)
+    lab.loop.put(ProducerIdsRequested(BrokerId(1), 0), answers.append)
     lab.store.expire()
     lab.settle()
-    assert answers == []
-    assert lab.loop.metrics.preempted == 1
+    assert answers == [IsrAnswer(ErrorCode.NOT_CONTROLLER), ErrorCode.NOT_CONTROLLER]
+    assert lab.loop.metrics.preempted == 2
 
 
 @pytest.mark.parametrize("after", range(12))

@@ -5,8 +5,8 @@ import pytest
 from kedge.errors import InvariantViolated
 from kedge.model import BrokerId, Leadership, ReplicaAssignment, TopicPartition
 from kedge.model.broker_requests import Sender, UpdateMetadata
-from kedge.sim.candidates import controller_node
-from kedge.sim.world import Shape, World
+from kedge.sim.checked_cluster import CheckedCluster, ClusterShape
+from kedge.sim.controller_machine import controller_node
 from kedge.store.port import ANY_VERSION, Create, Delete, Multi, SetData
 from kedge.store.znodes import (
     CONTROLLER,
@@ -32,11 +32,11 @@ def ids(*numbers: int) -> tuple[BrokerId, ...]:
 
 
 class Scene:
-    """A world in which nothing runs, and one partition on brokers 1, 2 and 3."""
+    """A cluster in which nothing runs, and one partition on brokers 1, 2 and 3."""
 
     def __init__(self) -> None:
-        self.world = World(1, Shape(brokers=4, controllers=2))
-        self.store = self.world.new_session("test")
+        self.cluster = CheckedCluster(1, ClusterShape(brokers=4, controllers=2))
+        self.store = self.cluster.new_session()
         self.write(Create(topic_path("t"), self.topic(ReplicaAssignment(ids(1, 2, 3)))))
         self.write(Create(partitions_path("t")))
         self.write(Create(partition_path(TP)))
@@ -47,7 +47,7 @@ class Scene:
         return encode_topic(TopicAssignment({0: now}, topic_id))
 
     def write(self, write: Create | SetData | Delete | Multi, who: str = "test") -> None:
-        self.world.batch(who, self.store, [write])
+        self.cluster.batch(who, self.store, [write])
 
     def write_state(self, state: Leadership) -> None:
         self.write(SetData(state_path(TP), encode_state(state), ANY_VERSION))
@@ -65,7 +65,7 @@ def test_a_good_change_of_leadership_breaks_nothing() -> None:
     scene = Scene()
     scene.write_state(GOOD._replace(leader=BrokerId(2), isr=ids(2), leader_epoch=4))
     scene.write_state(GOOD._replace(leader=BrokerId(-1), isr=ids(2), leader_epoch=5))
-    assert scene.world.checkers.violation is None
+    assert scene.cluster.checkers.violation is None
 
 
 @pytest.mark.parametrize(
@@ -75,8 +75,8 @@ def test_a_good_change_of_leadership_breaks_nothing() -> None:
         (GOOD._replace(isr=ids(1, 4)), r"took \[4\] into its ISR"),
         (GOOD._replace(isr=ids(1, 1)), "twice"),
         (GOOD._replace(leader=BrokerId(-1), isr=()), "empty ISR"),
-        (GOOD._replace(leader_epoch=2), "leader_epoch fell"),
-        (GOOD._replace(controller_epoch=4), "controller_epoch fell"),
+        (GOOD._replace(leader_epoch=2), "leader_epoch decreased"),
+        (GOOD._replace(controller_epoch=4), "controller_epoch decreased"),
         (GOOD._replace(leader=BrokerId(2)), "within the leader epoch 3"),
         (
             GOOD._replace(leader=BrokerId(3), isr=ids(3), leader_epoch=4),
@@ -88,12 +88,12 @@ def test_a_bad_leadership_is_noticed(bad: Leadership, words: str) -> None:
     scene = Scene()
     with pytest.raises(InvariantViolated, match=words):
         scene.write_state(bad)
-    assert scene.world.checkers.violation is not None
+    assert scene.cluster.checkers.violation is not None
 
 
 def test_an_unclean_election_is_allowed_where_the_topic_allows_it() -> None:
     scene = Scene()
-    scene.world.checkers.exempt_topic("t")
+    scene.cluster.checkers.exempt_topic("t")
     scene.write_state(GOOD._replace(leader=BrokerId(3), isr=ids(3), leader_epoch=4))
 
 
@@ -104,7 +104,7 @@ def test_an_unclean_election_is_allowed_where_the_topic_allows_it() -> None:
         (ReplicaAssignment(ids(1, 1)), "twice"),
         (ReplicaAssignment(ids(1, 2), adding=ids(4)), "adding"),
         (ReplicaAssignment(ids(1, 2), removing=ids(4)), "removing"),
-        (ReplicaAssignment(ids(1, 2), removing=ids(1, 2)), "left with nothing"),
+        (ReplicaAssignment(ids(1, 2), removing=ids(1, 2)), "left without replicas"),
     ],
 )
 def test_a_bad_assignment_is_noticed(bad: ReplicaAssignment, words: str) -> None:
@@ -123,7 +123,7 @@ def test_a_topic_keeps_its_id() -> None:
 
 def test_a_topic_cannot_go_while_a_replica_is_there() -> None:
     scene = Scene()
-    scene.world.machines[BrokerId(2)].disks.create(TP, "")
+    scene.cluster.machines[BrokerId(2)].disks.create(TP, "")
     for path in (state_path(TP), partition_path(TP), partitions_path("t")):
         scene.write(Delete(path))
     with pytest.raises(InvariantViolated, match="broker 2 still has t-0"):
@@ -133,19 +133,19 @@ def test_a_topic_cannot_go_while_a_replica_is_there() -> None:
 def test_an_in_sync_replica_without_an_acknowledged_record_is_noticed() -> None:
     scene = Scene()
     for broker in ids(1, 2):
-        scene.world.machines[broker].disks.create(TP, "").append_new(77, 3, 1)
-    checkers = scene.world.checkers
+        scene.cluster.machines[broker].disks.create(TP, "").append_new(77, 3, 1)
+    checkers = scene.cluster.checkers
     checkers.record_acked(TP, 0, 77)
-    checkers.check_touched()
-    log = scene.world.machines[BrokerId(2)].disks.find(TP)
+    checkers.check_changed()
+    log = scene.cluster.machines[BrokerId(2)].disks.find(TP)
     assert log is not None
     log.truncate(0)
     with pytest.raises(InvariantViolated, match="record 77 at offset 0 is lost on broker 2"):
-        checkers.check_touched()
+        checkers.check_changed()
 
 
 def test_two_records_cannot_be_acknowledged_at_one_offset() -> None:
-    checkers = Scene().world.checkers
+    checkers = Scene().cluster.checkers
     checkers.record_acked(TP, 4, 77)
     with pytest.raises(InvariantViolated, match="where record 77 was before"):
         checkers.record_acked(TP, 4, 78)
@@ -154,27 +154,27 @@ def test_two_records_cannot_be_acknowledged_at_one_offset() -> None:
 def test_a_leader_that_was_replaced_may_acknowledge_what_its_successor_has() -> None:
     scene = Scene()
     for broker in ids(1, 2):
-        log = scene.world.machines[broker].disks.create(TP, "")
+        log = scene.cluster.machines[broker].disks.create(TP, "")
         log.append_new(77, 3, 1)
         log.append_new(78, 4, 1)
-    checkers = scene.world.checkers
+    checkers = scene.cluster.checkers
     for offset, identity in ((1, 78), (0, 77)):
         checkers.record_acked(TP, offset, identity)
-        checkers.check_touched()
+        checkers.check_changed()
 
 
 def test_a_late_acknowledgement_of_what_the_successor_lacks_is_noticed() -> None:
     scene = Scene()
     for broker in ids(1, 2):
-        log = scene.world.machines[broker].disks.create(TP, "")
+        log = scene.cluster.machines[broker].disks.create(TP, "")
         log.append_new(76, 4, 1)
         log.append_new(78, 4, 1)
-    checkers = scene.world.checkers
+    checkers = scene.cluster.checkers
     checkers.record_acked(TP, 1, 78)
-    checkers.check_touched()
+    checkers.check_changed()
     checkers.record_acked(TP, 0, 77)
     with pytest.raises(InvariantViolated, match="record 77 at offset 0 is lost on broker 1"):
-        checkers.check_touched()
+        checkers.check_changed()
 
 
 def test_a_controller_of_an_earlier_epoch_cannot_write() -> None:
@@ -199,6 +199,6 @@ def test_a_controller_speaks_only_in_its_own_epoch() -> None:
     scene = Scene()
     scene.claim(1001, 1)
     request = UpdateMetadata(BrokerId(1), 8, Sender(BrokerId(1002), 1, 0), {}, {}, ())
-    scene.world.checkers.request_sent(BrokerId(1001), request)
-    with pytest.raises(InvariantViolated, match="1002 spoke to broker 1 in epoch 1 of 1001"):
-        scene.world.checkers.request_sent(BrokerId(1002), request)
+    scene.cluster.checkers.request_sent(BrokerId(1001), request)
+    with pytest.raises(InvariantViolated, match="1002 sent to broker 1 in epoch 1 of 1001"):
+        scene.cluster.checkers.request_sent(BrokerId(1002), request)

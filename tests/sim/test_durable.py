@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def start(folder: Path) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "kedge.sim.durable", str(folder)]
+    command = [sys.executable, "-m", "tests.sim.durable_cluster", str(folder)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=dict(os.environ))
 
 

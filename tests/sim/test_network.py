@@ -4,13 +4,13 @@ from functools import partial
 
 from kedge.sim.clock import Clock
 from kedge.sim.network import Conditions, Network, Reply
-from kedge.sim.seeds import Luck
+from kedge.sim.rng import SeededRng
 
 
 class Scene:
     def __init__(self, **conditions: float) -> None:
         self.clock = Clock()
-        self.network = Network(self.clock, Luck(1, "network"), Conditions(**conditions))  # pyright: ignore[reportArgumentType]
+        self.network = Network(self.clock, SeededRng(1, "network"), Conditions(**conditions))  # pyright: ignore[reportArgumentType]
         self.heard: list[tuple[int, str]] = []
         self.served = 0
         for node in ("a", "b"):

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from kedge.sim.__main__ import main
-from kedge.sim.faults import NO_FAULTS
-from kedge.sim.run import Plan, run_seed
+from kedge.sim.fault_injection import NO_FAULTS
+from kedge.sim.report import replay_command
+from kedge.sim.run import RunSettings, run_seed
 
 SEEDS = Path(__file__).with_name("seeds.txt")
 
@@ -33,7 +34,7 @@ def test_a_run_breaks_no_rule_and_settles(seed: int) -> None:
 
 
 def test_without_faults_every_order_is_answered() -> None:
-    outcome = run_seed(5, Plan(faults=NO_FAULTS))
+    outcome = run_seed(5, RunSettings(faults=NO_FAULTS))
     assert outcome.violation == ""
     assert outcome.coverage.counts["move: no answer"] == 0
     assert not outcome.coverage.crashes
@@ -59,8 +60,25 @@ def test_a_failure_prints_the_command_that_replays_it(capsys: pytest.CaptureFixt
     assert main(["--seed", "1", "--broken", "keep_epoch"]) == 1
     told = capsys.readouterr().out
     assert told.startswith("seed 1\n")
-    assert "make sim SEED=1" in told
+    assert "replay it: python -m kedge.sim --seed 1 --trace --broken keep_epoch\n" in told
     assert "controllers killed" in told
+
+
+@pytest.mark.parametrize(
+    ("settings", "command"),
+    [
+        (RunSettings(), "make sim SEED=7"),
+        (RunSettings(steps=9), "python -m kedge.sim --seed 7 --trace --steps 9"),
+        (
+            RunSettings(steps=9, mutation="keep_epoch"),
+            "python -m kedge.sim --seed 7 --trace --steps 9 --broken keep_epoch",
+        ),
+    ],
+)
+def test_the_command_that_replays_a_run_has_its_options(
+    settings: RunSettings, command: str
+) -> None:
+    assert replay_command(7, settings) == command
 
 
 def test_a_drawn_first_seed_is_printed_before_anything_runs(

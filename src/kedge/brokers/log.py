@@ -1,11 +1,11 @@
-"""The log of one replica: records that can be told apart, and where leader epochs begin.
+"""The log of one replica: identifiable records, leader epochs and truncation.
 
-A record has an identity that is unique in its world and a checksum over its partition, offset and
-identity, taken when the leader appends it. So a record that is lost, doubled, or copied to another
-place than its own is found out by looking at any log.
+A record has an identity that is unique in its cluster, and a checksum of partition, offset and
+identity that the leader computes. A record that is lost, duplicated or copied to a wrong offset is
+therefore detectable in any log.
 
-Logs that parted ways are brought together by leader epochs (KIP-101, KIP-279): the follower asks
-where the leader's part of its own last epoch ends, and drops what it has beyond that.
+Diverged logs are reconciled by leader epochs (KIP-101, KIP-279): the follower asks for the end of
+its own last epoch in the leader's log, and truncates its log to that offset.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from kedge.model import TopicPartition
 
 NO_EPOCH = -1
 
-Touched = dict[TopicPartition, None]  # a set that remembers its order
+ChangedPartitions = dict[TopicPartition, None]  # an ordered set
 
 
 class Record(NamedTuple):
-    """One record (or one batch of them: `size_bytes` is as large as the world wants)."""
+    """One record, or one batch of records: `size_bytes` may be of any size."""
 
     identity: int
     leader_epoch: int
@@ -33,34 +33,36 @@ class Record(NamedTuple):
 
 
 def checksum_of(tp: TopicPartition, offset: int, identity: int) -> int:
-    """What a record's checksum has to be."""
+    """The expected checksum of a record."""
     return crc32(f"{tp.topic}-{tp.partition}@{offset}:{identity}".encode())
 
 
 class EpochEnd(NamedTuple):
-    """The largest epoch that is not above the one asked for, and where it ends."""
+    """The largest epoch that is not above the requested one, and its end offset."""
 
     leader_epoch: int
     end_offset: int
 
 
 class ReplicaLog:
-    """What a broker's disk holds for one partition. The offset of a record is its place, counted
-    from where the log begins: what is too old is dropped from its head.
+    """The records of one partition on one broker. Offsets are consecutive from `start_offset`,
+    which rises when old records are deleted.
 
-    `touched` collects the partitions whose records went away, for whoever checks that.
+    `changed` collects the partitions that have lost records, for the simulator's checkers.
     """
 
-    def __init__(self, tp: TopicPartition, topic_id: str, touched: Touched | None = None) -> None:
+    def __init__(
+        self, tp: TopicPartition, topic_id: str, changed: ChangedPartitions | None = None
+    ) -> None:
         self.tp = tp
         self.topic_id = topic_id
         self.records: list[Record] = []
-        self.start_offset = 0  # of the first record that is still there
+        self.start_offset = 0  # of the oldest record
         self.high_watermark = 0
         self.checkpoint = 0  # the high watermark as last written to disk
         self.size_bytes = 0
-        self.lowest_cut: int | None = None  # since somebody last looked
-        self.touched: Touched = {} if touched is None else touched
+        self.lowest_truncation: int | None = None  # since the last check
+        self.changed: ChangedPartitions = {} if changed is None else changed
         self._epochs: list[int] = []  # ascending, each with
         self._starts: list[int] = []  # the offset of its first record
 
@@ -80,14 +82,14 @@ class ReplicaLog:
         return list(zip(self._epochs, self._starts, strict=True))
 
     def append_new(self, identity: int, leader_epoch: int, size_bytes: int) -> Record:
-        """Append as leader: give the record its place and its checksum."""
+        """Append a record as leader, with its checksum."""
         checksum = checksum_of(self.tp, self.end_offset, identity)
         record = Record(identity, leader_epoch, size_bytes, checksum)
         self.append((record,))
         return record
 
     def append(self, records: Sequence[Record]) -> None:
-        """Append records as they are."""
+        """Append records as follower, unchanged."""
         for record in records:
             if record.leader_epoch > self.last_epoch:
                 self._epochs.append(record.leader_epoch)
@@ -96,7 +98,7 @@ class ReplicaLog:
             self.size_bytes += record.size_bytes
 
     def truncate(self, offset: int) -> None:
-        """Drop every record from an offset on."""
+        """Delete all records from an offset on."""
         if offset >= self.end_offset:
             return
         place = max(offset - self.start_offset, 0)
@@ -108,11 +110,13 @@ class ReplicaLog:
             self._epochs.pop()
         self.high_watermark = min(self.high_watermark, offset)
         self.checkpoint = min(self.checkpoint, offset)
-        self.lowest_cut = offset if self.lowest_cut is None else min(self.lowest_cut, offset)
-        self.touched[self.tp] = None
+        self.lowest_truncation = (
+            offset if self.lowest_truncation is None else min(self.lowest_truncation, offset)
+        )
+        self.changed[self.tp] = None
 
     def drop_head(self, offset: int) -> int:
-        """Drop the records below an offset, which is at most the end; how many bytes they had."""
+        """Delete the records below an offset, at most the end; returns their bytes."""
         place = offset - self.start_offset
         if place <= 0:
             return 0
@@ -127,8 +131,7 @@ class ReplicaLog:
         return dropped
 
     def fold_head(self, offset: int) -> None:
-        """Make one record of all up to an offset, that one included: as many bytes, less to keep
-        in mind."""
+        """Replace all records up to and including an offset by one record of the same size."""
         folded = self.drop_head(offset)
         if folded:
             self.records[0] = self.records[0]._replace(
@@ -137,20 +140,20 @@ class ReplicaLog:
             self.size_bytes += folded
 
     def begin_at(self, offset: int) -> None:
-        """Drop everything, and begin anew at an offset: nothing before it is to be had."""
+        """Delete all records and continue at an offset, below which the leader has none."""
         self.truncate(self.start_offset)
         self.start_offset = offset
         self.high_watermark = self.checkpoint = offset
 
     def end_of_epoch(self, leader_epoch: int) -> EpochEnd:
-        """Where the records of an epoch, or of the last one before it, end."""
+        """The end offset of an epoch, or of the last one before it."""
         place = bisect_right(self._epochs, leader_epoch)
         epoch = self._epochs[place - 1] if place else NO_EPOCH
         end = self._starts[place] if place < len(self._starts) else self.end_offset
         return EpochEnd(epoch, end)
 
     def slice(self, offset: int, bytes_max: int) -> list[Record]:
-        """Records from an offset on, so many bytes of them, but at least one if there is one."""
+        """Records from an offset on, up to a size limit, but at least one if there is one."""
         place = offset - self.start_offset
         window = self.records[place : place + 1024]
         sizes = accumulate(record.size_bytes for record in window)
@@ -158,11 +161,11 @@ class ReplicaLog:
         return window[: max(fitting, 1)]
 
     def restart(self) -> None:
-        """What a process finds that opens this log again: the watermark is the one on disk."""
+        """Reopen the log in a new process: the high watermark is that of the checkpoint."""
         self.high_watermark = min(self.checkpoint, self.end_offset)
 
     def damaged_offsets(self) -> list[int]:
-        """Where a record is not the one that was appended there."""
+        """The offsets of records with a wrong checksum."""
         return [
             offset
             for offset, record in enumerate(self.records, self.start_offset)
@@ -171,13 +174,14 @@ class ReplicaLog:
 
 
 def divergence(log: ReplicaLog, offset: int, last_epoch: int) -> EpochEnd | None:
-    """Where a follower that ends at `offset` with `last_epoch` left the leader's log, if it did."""
+    """Where a follower's log that ends at `offset` with `last_epoch` diverges from the leader's;
+    None if it does not."""
     if offset == 0 or last_epoch == NO_EPOCH:
         return None
     end = log.end_of_epoch(last_epoch)
     return end if end.leader_epoch < last_epoch or end.end_offset < offset else None
 
 
-def meeting_point(log: ReplicaLog, leaders: EpochEnd) -> int:
-    """Up to where a follower's log may be the leader's, given where the leader's epoch ends."""
+def truncation_offset(log: ReplicaLog, leaders: EpochEnd) -> int:
+    """The offset to truncate a follower's log to, given the end of the leader's epoch."""
     return min(leaders.end_offset, log.end_of_epoch(leaders.leader_epoch).end_offset)

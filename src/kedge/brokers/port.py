@@ -1,11 +1,11 @@
-"""The port to single brokers: one link per broker, requests answered in the order they were sent.
+"""The port to single brokers: one link per broker, with responses in the order of the requests.
 
-A link has one request in flight and tries it again until it is answered or the link is closed, so
-the sender never learns of a lost connection: only of the answer, or of nothing at all.
+A link sends a request again until it is answered or the link is closed. The sender receives the
+response or nothing; connection failures are not reported.
 
     link = brokers.open(broker, epoch=81)
     link.send(LeaderAndIsr(...), lambda answer: queue.put(...))
-    link.close()            # what was not answered is dropped
+    link.close()            # unanswered requests are dropped
 """
 
 from __future__ import annotations
@@ -20,22 +20,21 @@ Answered = Callable[[BrokerAnswer], None]
 
 
 class BrokerLink(Protocol):
-    """The way to one broker."""
+    """A link to one broker."""
 
     def send(self, request: BrokerRequest, answered: Answered) -> None:
-        """Queue a request. `answered` may be called from any thread, or at once, or never; it
-        must only put something in a queue."""
+        """Queue a request. `answered` may be called from any thread, before `send` returns, or
+        never; it must only put an event in a queue."""
         ...
 
     def close(self) -> None:
-        """Give the broker up; requests not yet answered are dropped."""
+        """Close the link; unanswered requests are dropped."""
         ...
 
 
 class Brokers(Protocol):
-    """Where links come from."""
+    """A factory of links."""
 
     def open(self, broker: Broker, *, epoch: int) -> BrokerLink:
-        """A link to a broker as it registered itself; the epoch tells one registration from the
-        next."""
+        """Open a link to a registered broker; the epoch identifies the registration."""
         ...

@@ -51,7 +51,7 @@ def up_command(
     """
     place, given = folder.absolute(), options.given()
     if detach:
-        from kedge.lab.detached import start_detached
+        from kedge.lab.daemon import start_detached
 
         log = place / "lab.log"
         _show_start(start_detached(lambda ready: _serve(place, given, ready, log=log), log), output)
@@ -67,15 +67,15 @@ def _serve(
     log: Path | None = None,
 ) -> None:
     """Run a lab until it is stopped; with a log, messages go there."""
-    from kedge.lab.detached import say_into
-    from kedge.lab.folder import open_or_make
-    from kedge.lab.process import LabProcess
+    from kedge.lab.daemon import redirect_output
+    from kedge.lab.lab_dir import open_or_create_lab_dir
+    from kedge.lab.lab_process import LabProcess
 
-    kept = open_or_make(place, given)
+    kept = open_or_create_lab_dir(place, given)
     if log is not None:
-        say_into(log)
+        redirect_output(log)
     process = LabProcess(kept)
-    process.obey_signals()
+    process.handle_signals()
     about = process.start()
     if process.lab.dropped_bytes:
         say(
@@ -118,10 +118,10 @@ def down_command(folder: DirOption) -> None:
 
     Example: kedge lab down --dir lab
     """
-    from kedge.lab.folder import open_folder
-    from kedge.lab.process_id import end_lab
+    from kedge.lab.daemon import end_lab
+    from kedge.lab.lab_dir import open_lab_dir
 
-    ended = end_lab(open_folder(folder.absolute()))
+    ended = end_lab(open_lab_dir(folder.absolute()))
     if ended is None:
         say(f"no lab is running in {folder}")
     else:
@@ -196,12 +196,12 @@ def sample_command(
 
 
 def _request(folder: Path, what: str, **details: Any) -> Any:
-    from kedge.lab.control import order
-    from kedge.lab.folder import open_folder
-    from kedge.lab.process_id import read_pid
+    from kedge.lab.control_socket import send_command
+    from kedge.lab.daemon import read_pid
+    from kedge.lab.lab_dir import open_lab_dir
 
-    kept = open_folder(folder.absolute())
+    kept = open_lab_dir(folder.absolute())
     if read_pid(kept.path) is None:
         hint = f"start it: kedge lab up --dir {folder}"
         raise InvalidRequest(f"no lab is running in {folder}", hint=hint)
-    return order(kept.control, what, **details)
+    return send_command(kept.control, what, **details)

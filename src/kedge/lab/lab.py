@@ -1,4 +1,4 @@
-"""The lab itself: everything wired together, started and ended in the right order."""
+"""The lab: creates its components, starts and stops them in order, and offers its commands."""
 
 from __future__ import annotations
 
@@ -20,28 +20,35 @@ from kedge.errors import (
     UnknownTopicOrPartition,
 )
 from kedge.files import with_path_context
-from kedge.lab.directories import AskedDirectories, Directories
-from kedge.lab.faults import Faults
-from kedge.lab.folder import LOCK_S_MAX, FolderLock, LabFolder, open_or_make
-from kedge.lab.keeper import Keeper
-from kedge.lab.notices import drop_old_notices
-from kedge.lab.sampling import SETTLED_MS, Row, Sampler, Sink, jsonl, write_tables
-from kedge.lab.seats import Seat
+from kedge.lab.broker_settings import cluster_settings
+from kedge.lab.config_change_gc import delete_old_config_changes
+from kedge.lab.controller_candidates import ControllerCandidate
+from kedge.lab.fault_injection import FaultInjector
+from kedge.lab.lab_cluster import LabCluster
+from kedge.lab.lab_dir import LOCK_S_MAX, LabDir, LabDirLock, open_or_create_lab_dir
+from kedge.lab.log_checkpoint import LogCheckpoint
+from kedge.lab.log_dirs import EndpointLogDirs, LogDirs
+from kedge.lab.metrics_sampler import (
+    SAMPLE_DELAY_MS,
+    MetricsSampler,
+    Row,
+    Sink,
+    jsonl,
+    write_tables,
+)
+from kedge.lab.sasl_users import read_users
 from kedge.lab.settings import LabSettings
-from kedge.lab.shape import cluster_settings
-from kedge.lab.status import Looker
-from kedge.lab.traffic import MINUTE_MS, Traffic
-from kedge.lab.users import read_users
-from kedge.lab.world import LabWorld
+from kedge.lab.status import StatusReporter
+from kedge.lab.traffic_generator import MINUTE_MS, TrafficGenerator
 from kedge.model import Broker, BrokerId, Capacity, LogDir, TopicPartition
 from kedge.model import Endpoint as Address
 from kedge.runtime.controller_role import create_persistent_nodes
-from kedge.sim.seeds import Luck
+from kedge.sim.rng import SeededRng
 from kedge.store.memory import MemoryStore
 
 READY_S_MAX = 30.0
 FILL_S_MAX = 30.0
-LOOK_S = 0.005
+POLL_S = 0.005
 
 
 class Lab:
@@ -52,52 +59,54 @@ class Lab:
         lab.inject("broker-crash", 2)
     """
 
-    def __init__(self, folder: LabFolder) -> None:
-        self.folder = folder
-        self.settings = folder.settings
-        self.cluster_id = folder.cluster_id
-        self._lock = FolderLock(folder.path)
+    def __init__(self, lab_dir: LabDir) -> None:
+        self.lab_dir = lab_dir
+        self.settings = lab_dir.settings
+        self.cluster_id = lab_dir.cluster_id
+        self._lock = LabDirLock(lab_dir.path)
         try:
-            self._build(folder)
+            self._build(lab_dir)
         except BaseException:
             self._lock.close()
             raise
 
-    def _build(self, folder: LabFolder) -> None:
-        named = folder.settings.sasl_users
-        users = read_users(Path(named)) if named else None
-        kept = Keeper.read(folder.logs)
+    def _build(self, lab_dir: LabDir) -> None:
+        users_file = lab_dir.settings.sasl_users
+        users = read_users(Path(users_file)) if users_file else None
+        checkpoint = LogCheckpoint.read(lab_dir.logs)
         try:
-            world = _opened(folder, int(kept.get("now_ms", 0)))
+            cluster = _open_cluster(lab_dir, int(checkpoint.get("now_ms", 0)))
         except JournalDamaged as fault:
             raise InvalidRequest(fault.what, hint=fault.hint) from fault
-        self.world = world
-        self.dropped_bytes = world.ledger.dropped_bytes
-        self.traffic = Traffic(world)
-        self.directories = Directories(world, self.traffic.size_of)
-        self.images = MetadataCaches()
-        self.seats: dict[BrokerId, Seat] = {}
-        self.faults = Faults(world, self.seats, self.directories, self.traffic)
-        self.sampler = Sampler(world, self.traffic, folder.cluster_id, folder.epoch_ms)
-        self.looker = Looker(world, self.traffic, self.directories, self.faults, folder.epoch_ms)
-        self._sweeper = MemoryStore(world.ensemble)
-        self.sampler.each_minute.append(lambda: drop_old_notices(self._sweeper))
-        self.keeper = Keeper(world, folder.logs, self.traffic, self.directories)
-        self._kept = kept
-        self._has_begun = False
-        self._store = MemoryStore(world.ensemble)
+        self.cluster = cluster
+        self.dropped_bytes = cluster.journal.dropped_bytes
+        self.traffic = TrafficGenerator(cluster)
+        self.log_dirs = LogDirs(cluster, self.traffic.size_of)
+        self.metadata_caches = MetadataCaches()
+        self.candidates: dict[BrokerId, ControllerCandidate] = {}
+        self.faults = FaultInjector(cluster, self.candidates, self.log_dirs, self.traffic)
+        self.sampler = MetricsSampler(cluster, self.traffic, lab_dir.cluster_id, lab_dir.epoch_ms)
+        self.reporter = StatusReporter(
+            cluster, self.traffic, self.log_dirs, self.faults, lab_dir.epoch_ms
+        )
+        self._gc_store = MemoryStore(cluster.ensemble)
+        self.sampler.each_minute.append(lambda: delete_old_config_changes(self._gc_store))
+        self.checkpoint = LogCheckpoint(cluster, lab_dir.logs, self.traffic, self.log_dirs)
+        self._stored_logs = checkpoint
+        self._is_restored = False
+        self._store = MemoryStore(cluster.ensemble)
         create_persistent_nodes(self._store)
         self.backend = ControllerBackend(
             BackendDeps(
                 self._store,
-                self.images,
-                self.seats,
-                AskedDirectories(world, self.directories),
-                folder.cluster_id,
-                world.ensemble.journal_failure,
+                self.metadata_caches,
+                self.candidates,
+                EndpointLogDirs(cluster, self.log_dirs),
+                lab_dir.cluster_id,
+                cluster.ensemble.journal_failure,
             ),
-            settings=cluster_settings(folder.settings),
-            rng=_luck(folder.settings.seed),
+            settings=cluster_settings(lab_dir.settings),
+            rng=_rng(lab_dir.settings.seed),
         )
         self.endpoint = EndpointThread(lambda: Server(self.backend, users=users))
 
@@ -106,10 +115,10 @@ class Lab:
     @staticmethod
     @contextmanager
     def running(settings: LabSettings | None = None, path: Path | None = None) -> Generator[Lab]:
-        """A lab for the time of a `with` block; without a path it leaves nothing behind."""
-        asked = {} if settings is None else settings.as_json()
+        """A lab that runs during a `with` block; without a path its directory is temporary."""
+        requested = {} if settings is None else settings.as_json()
         with tempfile.TemporaryDirectory(prefix="kedge-lab-") as scratch:
-            lab = Lab(open_or_make(path or Path(scratch) / "lab", asked))
+            lab = Lab(open_or_create_lab_dir(path or Path(scratch) / "lab", requested))
             lab.start()
             try:
                 yield lab
@@ -117,41 +126,41 @@ class Lab:
                 lab.stop()
 
     def start(self) -> None:
-        """Start every broker, and wait until the cluster can be asked."""
+        """Start every broker, and wait until the cluster serves requests."""
         self.endpoint.start()
         try:
             for number in self.settings.ids:
                 self._add(BrokerId(number))
-            self.keeper.load(self._kept)
-            self.folder.save()
+            self.checkpoint.load(self._stored_logs)
+            self.lab_dir.save()
             self.faults.on_start = lambda broker: self._listen(broker, self._port(broker))
             self.faults.on_stop = self.endpoint.close_node
-            self._has_begun = True
-            self.world.engine.start()
-            self.world.engine.ask(self._start_all)
+            self._is_restored = True
+            self.cluster.thread.start()
+            self.cluster.thread.call(self._start_all)
             self.until(self._is_ready, READY_S_MAX)
         except BaseException:
             self.stop()
             raise
-        self.keeper.start()
+        self.checkpoint.start()
 
     def _add(self, broker: BrokerId) -> None:
-        """Listen, then be a machine that is known by its port."""
-        chosen, known = self.settings.port, self.folder.ports.get(broker, 0)
+        """Open the port of a broker, then add the broker with that port to the cluster."""
+        chosen, known = self.settings.port, self.lab_dir.ports.get(broker, 0)
         port = chosen + broker - self.settings.first_id if chosen else known
         try:
             port = self._listen(broker, port)
         except InvalidRequest:
             if chosen:
                 raise
-            port = self._listen(broker, 0)  # somebody else has what was ours last time
-        self.folder.ports[broker] = port
+            port = self._listen(broker, 0)  # the port of the last start is in use
+        self.lab_dir.ports[broker] = port
         protocol = self.settings.protocol
         address = Address(protocol, self.settings.host, port, protocol)
         rack, lab = self.settings.rack_of(broker), self.settings
         capacity = Capacity(float(lab.disk_bytes), float(lab.link_rate), float(lab.link_rate))
         described = Broker(broker, rack, endpoints=(address,), capacity=capacity)
-        machine = self.world.add(described)
+        machine = self.cluster.add_broker(described, self.cluster.directories)
         machine.broker = Broker(
             broker,
             rack,
@@ -159,7 +168,9 @@ class Lab:
             capacity=capacity,
             log_dirs=tuple(LogDir(path) for path in machine.disks.logs),
         )
-        self.seats[broker] = Seat(self.world, broker, self.images.wrap, self.world.settings)
+        self.candidates[broker] = ControllerCandidate(
+            self.cluster, broker, self.metadata_caches.wrap, self.cluster.settings
+        )
 
     def _listen(self, broker: BrokerId, port: int) -> int:
         host = self.settings.host
@@ -173,93 +184,95 @@ class Lab:
             ) from error
 
     def _port(self, broker: BrokerId) -> int:
-        return self.folder.ports[broker]
+        return self.lab_dir.ports[broker]
 
     def _start_all(self) -> None:
-        for broker, machine in self.world.machines.items():
+        for broker, machine in self.cluster.machines.items():
             machine.start()
-            self.directories.resume(broker)
-        for seat in self.seats.values():
-            seat.start()
+            self.log_dirs.resume(broker)
+        for candidate in self.candidates.values():
+            candidate.start()
         self.sampler.start()
 
     def _is_ready(self) -> bool:
-        everybody = set(self.world.machines)
-        known = [self.images.cache(broker).brokers.keys() >= everybody for broker in everybody]
-        return all(known) and any(seat.view.active for seat in self.seats.values())
+        brokers = set(self.cluster.machines)
+        has_all = [
+            self.metadata_caches.cache(broker).brokers.keys() >= brokers for broker in brokers
+        ]
+        return all(has_all) and any(c.view.active for c in self.candidates.values())
 
     def stop(self) -> None:
-        """End everything, as suddenly as brokers end; what is on disk stays."""
-        self.keeper.stop()
+        """Stop everything without a controlled shutdown; the directory keeps the state."""
+        self.checkpoint.stop()
         self.endpoint.stop()
         self.backend.close()
-        self.world.engine.stop()
-        if self._has_begun:  # else the file still holds more than the disks do
-            self.keeper.save_if_possible()
-        for seat in self.seats.values():
-            seat.crash(session_ends_ms=0)
-        self.world.ensemble.close()
+        self.cluster.thread.stop()
+        if self._is_restored:  # otherwise the file has logs that were not loaded yet
+            self.checkpoint.save_if_possible()
+        for candidate in self.candidates.values():
+            candidate.crash(session_ends_ms=0)
+        self.cluster.ensemble.close()
         self._lock.close()
 
-    # ---- what people do with it ----
+    # ---- commands ----
 
     @property
     def bootstrap_servers(self) -> str:
-        """Where clients begin."""
-        ports = (self._port(broker) for broker in self.world.machines)
+        """The addresses of all brokers."""
+        ports = (self._port(broker) for broker in self.cluster.machines)
         return ",".join(f"{self.settings.host}:{port}" for port in ports)
 
     def status(self) -> dict[str, Any]:
-        """How the lab is."""
-        seen = self.world.engine.ask(self.looker.status)
+        """The state of the lab."""
+        seen = self.cluster.thread.call(self.reporter.status)
         about = {
             "cluster_id": self.cluster_id,
             "bootstrap_servers": self.bootstrap_servers,
-            "storage_fault": self.world.ensemble.journal_failure() or self.keeper.fault,
+            "storage_fault": self.cluster.ensemble.journal_failure() or self.checkpoint.fault,
         }
-        return {"dir": str(self.folder.path), **about, **seen}
+        return {"dir": str(self.lab_dir.path), **about, **seen}
 
     def inject(self, kind: str, *arguments: object) -> str:
-        """Let something go wrong, or right again; what happened."""
+        """Inject or repair a fault; returns a sentence about its effect."""
         texts = [str(argument) for argument in arguments]
-        return self.world.engine.ask(lambda: self.faults.happen(kind, texts))
+        return self.cluster.thread.call(lambda: self.faults.inject(kind, texts))
 
     def fill(self, topic: str, size_bytes: int, partition: int | None = None) -> int:
-        """Write so many bytes to each partition of a topic, or to one; to how many. Returns when
-        all replicas in sync have them."""
+        """Write bytes to each partition of a topic, or to one, and wait until all in-sync replicas
+        have them; returns the number of partitions."""
         if size_bytes <= 0:
-            raise InvalidRequest("there must be some bytes to write")
-        safe: list[TopicPartition] = []
-        begun = self.world.engine.ask(lambda: self._fill(topic, size_bytes, partition, safe))
-        self.until(lambda: len(safe) == begun, FILL_S_MAX)
+            raise InvalidRequest("the size must be at least 1 byte")
+        filled: list[TopicPartition] = []
+        begun = self.cluster.thread.call(lambda: self._fill(topic, size_bytes, partition, filled))
+        self.until(lambda: len(filled) == begun, FILL_S_MAX)
         return begun
 
     def _fill(
-        self, topic: str, size_bytes: int, partition: int | None, safe: list[TopicPartition]
+        self, topic: str, size_bytes: int, partition: int | None, filled: list[TopicPartition]
     ) -> int:
-        known = self.world.truth.topics.get(topic)
+        known = self.cluster.metadata.topics.get(topic)
         if known is None or (partition is not None and partition not in known.partitions):
-            raise UnknownTopicOrPartition(f"there is no {topic!r} with such a partition")
+            raise UnknownTopicOrPartition(f"{topic!r} has no such partition")
         chosen = list(known.partitions) if partition is None else [partition]
         for number in chosen:
             tp = TopicPartition(topic, number)
-            self.traffic.fill(tp, size_bytes, lambda tp=tp: safe.append(tp))
+            self.traffic.fill(tp, size_bytes, lambda tp=tp: filled.append(tp))
         return len(chosen)
 
-    def rush(self, minutes: float) -> None:
-        """Let lab time pass as fast as it can."""
-        self.world.engine.rush(int(minutes * MINUTE_MS))
+    def fast_forward(self, minutes: float) -> None:
+        """Run a span of lab time as fast as possible."""
+        self.cluster.thread.fast_forward(int(minutes * MINUTE_MS))
 
     def sample(self, minutes: int) -> list[Row]:
-        """The rows of the next minutes of lab time, which pass as fast as they can."""
+        """The rows of the next minutes of lab time, which run as fast as possible."""
         rows: list[Row] = []
         self.sample_into(rows.extend, minutes)
         return rows
 
     def sample_into(self, sink: Sink, minutes: int) -> None:
-        """Hand each minute's rows over, on the lab's thread."""
+        """Call `sink` with the rows of each minute, on the lab's thread."""
         if not 1 <= minutes <= 1_000_000:
-            raise InvalidRequest(f"{minutes} minutes cannot be sampled", hint="ask for 1 or more")
+            raise InvalidRequest(f"{minutes} minutes cannot be sampled", hint="use 1 to 1,000,000")
         left = minutes
         done = threading.Event()
 
@@ -271,13 +284,13 @@ class Lab:
                 done.set()
             sink(rows)
 
-        self.world.engine.ask(lambda: self.sampler.sinks.append(take))
-        self.world.engine.rush(minutes * MINUTE_MS + SETTLED_MS, timeout_s=3_600.0)
-        while not done.is_set():  # the last minute may have just missed the end of that
-            self.world.engine.rush(SETTLED_MS)
+        self.cluster.thread.call(lambda: self.sampler.sinks.append(take))
+        self.cluster.thread.fast_forward(minutes * MINUTE_MS + SAMPLE_DELAY_MS, timeout_s=3_600.0)
+        while not done.is_set():  # the last sample may be due right after that span
+            self.cluster.thread.fast_forward(SAMPLE_DELAY_MS)
 
     def sample_to(self, out: Path, minutes: int) -> int:
-        """Write the next minutes' rows to a file and, beside it, the tables that they are about."""
+        """Write the rows of the next minutes to a file, and the cluster's tables beside it."""
         count = 0
         with with_path_context(out), out.open("wb") as file:
 
@@ -287,39 +300,40 @@ class Lab:
                 file.write(jsonl(rows))
 
             self.sample_into(take, minutes)
-        tables = self.world.engine.ask(
+        tables = self.cluster.thread.call(
             lambda: (
-                self.looker.broker_rows(self.cluster_id),
-                self.looker.partition_rows(self.cluster_id),
+                self.reporter.broker_rows(self.cluster_id),
+                self.reporter.partition_rows(self.cluster_id),
             )
         )
         write_tables(out.parent, *tables)
         return count
 
     def until(self, done: Callable[[], bool], timeout_s: float = READY_S_MAX) -> None:
-        """Wait for what the lab's thread brings about."""
+        """Wait until a predicate holds."""
         deadline = time.monotonic() + timeout_s
         while not done():
             if time.monotonic() > deadline:
-                raise RequestTimedOut(f"not reached within {timeout_s:.0f} s")
-            time.sleep(LOOK_S)
+                raise RequestTimedOut(f"condition not met within {timeout_s:.0f} s")
+            time.sleep(POLL_S)
 
 
-def _opened(folder: LabFolder, now_ms: int) -> LabWorld:
-    """The world on its journal, whose own lock may be let go of a moment after the folder's."""
+def _open_cluster(lab_dir: LabDir, now_ms: int) -> LabCluster:
+    """Open the cluster on its journal; a killed process may release the journal's lock later than
+    that of the directory."""
     deadline = time.monotonic() + LOCK_S_MAX
     while True:
         try:
-            return LabWorld(folder.settings, folder.journal, now_ms=now_ms)
+            return LabCluster(lab_dir.settings, lab_dir.journal, now_ms=now_ms)
         except StoreUnavailable:
             if time.monotonic() > deadline:
                 raise
-            time.sleep(LOOK_S)
+            time.sleep(POLL_S)
 
 
-def _luck(seed: int) -> Rng:
-    luck = Luck(seed, "placement")
-    # ids must differ from lab to lab and from start to start: they are not drawn from the seed
+def _rng(seed: int) -> Rng:
+    placement = SeededRng(seed, "placement")
+    # topic ids must differ between labs and starts, so they are not derived from the seed
     import secrets
 
-    return Rng(luck.draw, secrets.token_bytes)
+    return Rng(placement.draw, secrets.token_bytes)

@@ -1,4 +1,4 @@
-"""Files in a lab's directory: their owner's alone whatever the umask, and never through a link."""
+"""Creates and writes files of a lab's directory with mode 0600 and without following links."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ DIRECTORY_MODE = 0o700
 
 
 def make_directory(path: Path) -> None:
-    """A directory for its owner alone; one that is there becomes that."""
+    """Create a directory with mode 0700, or set that mode on an existing one."""
     with with_path_context(path):
         path.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
         path.chmod(DIRECTORY_MODE)
 
 
-def refuse_links(folder: Path) -> None:
-    """Refuse a directory in which anything is a symbolic link."""
-    with with_path_context(folder), os.scandir(folder) as entries:
+def refuse_links(directory: Path) -> None:
+    """Raise InvalidRequest if the directory contains a symbolic link."""
+    with with_path_context(directory), os.scandir(directory) as entries:
         links = sorted(entry.name for entry in entries if entry.is_symlink())
     if links:
-        raise _refusal(folder / links[0])
+        raise _refusal(directory / links[0])
 
 
 def open_private(path: Path, flags: int) -> int:
-    """A descriptor of a file that is no link; a new one is its owner's alone."""
+    """Open a file that is not a symbolic link; a new file gets mode 0600."""
     try:
         file = os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, MODE)
     except OSError as error:
@@ -44,7 +44,7 @@ def open_private(path: Path, flags: int) -> int:
 
 
 def write_private(path: Path, data: bytes) -> None:
-    """Put bytes at a path, all or none of them. A link at that path is replaced, not followed."""
+    """Replace a file atomically. A symbolic link at the path is replaced, not followed."""
     with with_path_context(path):
         beside = path.with_name(f".kedge-{token_hex(8)}.tmp")
         try:

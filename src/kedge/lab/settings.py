@@ -1,4 +1,4 @@
-"""What a lab is like: chosen once, kept in its directory, checked before anything is made."""
+"""The settings of a lab, their limits, and which of them may change at the next start."""
 
 from __future__ import annotations
 
@@ -9,42 +9,42 @@ from typing import Any
 
 from kedge.errors import InvalidRequest, MalformedJson
 
-MAX_SPEED = 1e9  # "as fast as it can": no wall clock holds it back
+MAX_SPEED = 1e9  # `--speed max`: lab time is not tied to the wall clock
 BROKERS_MAX = 1_000
 ID_MAX = 2**31 - 1
 PORT_MAX = 65_535
 
 
 class Traffic(StrEnum):
-    """How producers spread what they write."""
+    """How producers distribute their writes over partitions."""
 
     NONE = "none"
-    EVEN = "even"  # over all partitions alike
+    EVEN = "even"  # the same rate for every partition
     SKEWED = "skewed"  # by Zipf's law over topics, and by hot keys over partitions
 
 
 @dataclass(frozen=True, slots=True)
 class LabSettings:
-    """Brokers, their hardware, how fast time passes, and what producers do."""
+    """Brokers, their hardware, the speed of lab time, and producer traffic."""
 
     brokers: int = 3
     racks: int = 1
     first_id: int = 0
     log_dirs: int = 2
-    disk_bytes: int = 10**12  # of a broker, over all its directories
-    disk_rate: int = 200_000_000  # bytes per second of one directory
-    link_rate: int = 125_000_000  # bytes per second, each way
+    disk_bytes: int = 10**12  # per broker, over all its directories
+    disk_rate: int = 200_000_000  # bytes per second and directory
+    link_rate: int = 125_000_000  # bytes per second and direction
     speed: float = 1.0  # seconds of lab time per second
     traffic: Traffic = Traffic.NONE
-    rate: int = 10_000_000  # bytes per second that producers write, all together
+    rate: int = 10_000_000  # bytes per second of all producers together
     session_timeout_ms: int = 6_000  # of lab time
     seed: int = 1
     host: str = "127.0.0.1"
-    port: int = 0  # of the first broker; 0 takes any that is free
+    port: int = 0  # of the first broker; 0 chooses free ports
     partitions: int = 1  # num.partitions
     replication_factor: int = 1  # default.replication.factor
     auto_create: bool = True
-    sasl_users: str = ""  # the file of those who may connect; without one, everybody may
+    sasl_users: str = ""  # path of the users file; empty: no authentication
 
     def __post_init__(self) -> None:
         _between("brokers", self.brokers, 1, BROKERS_MAX)
@@ -52,7 +52,7 @@ class LabSettings:
         if self.brokers < self.racks:
             raise InvalidRequest(
                 f"{self.brokers} brokers cannot be on {self.racks} racks",
-                hint="ask for at least one broker per rack",
+                hint="use at least one broker per rack",
             )
         _between("the first id", self.first_id, 0, ID_MAX - self.brokers + 1)
         _between("log directories", self.log_dirs, 1, 64)
@@ -72,7 +72,7 @@ class LabSettings:
 
     @property
     def is_max_speed(self) -> bool:
-        """Whether time passes as fast as it can."""
+        """Whether lab time runs as fast as it can be computed."""
         return self.speed >= MAX_SPEED
 
     @property
@@ -90,11 +90,11 @@ class LabSettings:
         return f"r{(broker - self.first_id) % self.racks}"
 
     def as_json(self) -> dict[str, Any]:
-        """For the lab's directory."""
+        """The settings as stored in the lab's directory."""
         return asdict(self)
 
 
-# what may be another at the next start; the rest is what the stored data were made for
+# settings that may change at the next start; the stored data depend on the others
 CHANGEABLE = frozenset(
     (
         *("speed", "traffic", "rate", "session_timeout_ms", "auto_create"),
@@ -107,7 +107,7 @@ ALSO_STORED_AS: dict[type[object], type[object]] = {float: int, Traffic: str}
 
 
 def settings_from(found: Mapping[str, Any]) -> LabSettings:
-    """Settings as a lab's directory holds them."""
+    """Settings from the JSON of a lab's directory."""
     known = {field.name for field in fields(LabSettings)}
     try:
         chosen = {name: value for name, value in found.items() if name in known}
@@ -115,11 +115,11 @@ def settings_from(found: Mapping[str, Any]) -> LabSettings:
         chosen["traffic"] = Traffic(chosen.get("traffic", "none"))
         return LabSettings(**chosen)
     except (TypeError, ValueError, AttributeError) as fault:
-        raise MalformedJson(f"the settings cannot be read: {fault}") from fault
+        raise MalformedJson(f"invalid settings: {fault}") from fault
 
 
 def _check_types(chosen: Mapping[str, Any]) -> None:
-    """TypeError unless each value has the type of its default; a whole number may be a float."""
+    """TypeError unless each value has the type of its default; an int may stand for a float."""
     for name, value in chosen.items():
         default: object = getattr(LabSettings(), name)
         kind: type[object] = type(default)
@@ -127,17 +127,17 @@ def _check_types(chosen: Mapping[str, Any]) -> None:
             raise TypeError(f"{name} is {value!r}")
 
 
-def settled(stored: LabSettings, asked: Mapping[str, Any]) -> LabSettings:
-    """Stored settings with what somebody asks for at the next start; brokers may be added."""
-    for name, value in asked.items():
+def updated_settings(stored: LabSettings, requested: Mapping[str, Any]) -> LabSettings:
+    """Stored settings with the changes requested at a start; brokers may be added."""
+    for name, value in requested.items():
         before = getattr(stored, name)
         grown = name == "brokers" and value > before
         if value != before and name not in CHANGEABLE and not grown:
             raise InvalidRequest(
-                f"this lab was made with {name.replace('_', ' ')} {before}, not {value}",
+                f"this lab was created with {name.replace('_', ' ')} {before}, not {value}",
                 hint="leave that option out, or name another directory",
             )
-    return replace(stored, **asked)
+    return replace(stored, **requested)
 
 
 def parse_speed(text: str) -> float:
@@ -152,5 +152,5 @@ def parse_speed(text: str) -> float:
 
 
 def _between(what: str, value: float, low: float, high: float) -> None:
-    if not low <= value <= high:  # also refuses what is not a number
+    if not low <= value <= high:  # also rejects NaN
         raise InvalidRequest(f"{what} can be {low:,} to {high:,}, not {value:,}")

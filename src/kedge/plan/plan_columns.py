@@ -7,9 +7,7 @@ file value by value, and names the first place that is wrong (or finds that all 
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from itertools import chain
 from typing import Any, cast
 
@@ -17,18 +15,6 @@ from kedge.model import TopicPartition
 from kedge.model.java_text import INT32_MAX, INT32_MIN
 from kedge.plan.kafka_json import Reassignment, Replicas
 from kedge.plan.log_dirs import ANY_LOG_DIR
-
-
-@contextmanager
-def collector_paused() -> Generator[None]:
-    """No cyclic garbage collection meanwhile: a plan has no cycles, and is walked for nothing."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 class Names:

@@ -15,6 +15,7 @@ import orjson
 
 from kedge.errors import InvalidPlan, MalformedInput, MalformedJson, RefusedCommand
 from kedge.model import BrokerId, TopicPartition
+from kedge.model.gc_pause import gc_paused
 from kedge.plan.json_text import (
     Fields,
     array_field,
@@ -40,7 +41,6 @@ from kedge.plan.kafka_json import (
 from kedge.plan.plan_columns import (
     Names,
     before_at_once,
-    collector_paused,
     partitions_at_once,
     reasons_at_once,
 )
@@ -59,7 +59,7 @@ def is_plan(data: bytes) -> bool:
     if data.startswith(OPENING):
         return True
     try:
-        with collector_paused():
+        with gc_paused():
             value: object = orjson.loads(data)
     except orjson.JSONDecodeError:
         return True
@@ -68,7 +68,7 @@ def is_plan(data: bytes) -> bool:
 
 def read_plan(data: bytes) -> Plan:
     """Read a plan file for inspection: its form is checked, its sense is not."""
-    with collector_paused():
+    with gc_paused():
         return _plan(data)  # whose document is gone before the collector is back
 
 

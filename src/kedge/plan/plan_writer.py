@@ -10,8 +10,8 @@ from collections.abc import Iterable
 
 import orjson
 
+from kedge.model.gc_pause import gc_paused
 from kedge.plan.kafka_json import VERSION
-from kedge.plan.plan_columns import collector_paused
 from kedge.plan.plan_file import FORMAT, Plan, Summary
 
 Row = dict[str, object]
@@ -27,7 +27,7 @@ def plan_to_json(plan: Plan) -> bytes:
         "created_at": plan.created_at,
     }
     lines = [key_line(name, value) for name, value in header.items() if value is not None]
-    with collector_paused():
+    with gc_paused():
         lines += [rows_block("partitions", partition_rows(plan))]
         lines += [rows_block("before", before_rows(plan))]
         if plan.reasons:

@@ -135,13 +135,13 @@ class Loop:
     def preempt(self, queued_event: list[QueuedEvent]) -> None:
         """Respond to callers whose events are not processed.
 
-        AlterPartition and AllocateProducerIds get no response: brokers repeat these requests.
+        Kafka does not answer AlterPartition and AllocateProducerIds: the broker waits for
+        `controller.socket.timeout.ms` (30 s), and a leader sends no other ISR change until then.
+        After NOT_CONTROLLER it looks up the controller and sends the request again at once.
         """
         self.metrics.preempted += len(queued_event)
         for event, replied, _ in queued_event:
-            silent = isinstance(event, e.IsrChangeRequested | e.ProducerIdsRequested)
-            if not silent:
-                self._once(replied, type(event).__name__)(not_controller_response(event))
+            self._once(replied, type(event).__name__)(not_controller_response(event))
 
     # ---- one step at a time -------------------------------------------------------------------
 

@@ -1,56 +1,65 @@
-"""The simulator: a whole cluster in one process, in virtual time, from one seed.
+"""The simulator: a cluster in one process and in virtual time, with random faults from one seed.
 
-Goal. Show that the controller loses nothing and always comes to rest, whatever goes wrong. The
-controller and its loop are the real ones (`controller`, `runtime`); brokers, store, network, clock
-and people are simulated around them.
+Goal. Show that the controller loses no records and always converges, whatever fails. The controller
+and its loop are the real ones (`controller`, `runtime`); brokers, store, network, clock and
+operators are simulated.
+
+    clock, rng, network      virtual time, random numbers, calls between nodes
+    bandwidth, transfers, fair_rates    disks, links and throttles as shared resources
+    broker_machine, broker_links        brokers, and the controllers' links to them
+    cluster_metadata         the content of the store as values
+    simulated_cluster        all of these together; also the base of the lab
+    checked_cluster          the same with controllers, checkers and a workload
+    controller_machine       a controller process that is killed or paused at any yield
+    operator, topic_operations, move_operations, workload    operations on the cluster
+    fault_injection          random faults, and their repair
+    checkers, expectations   invariants, and the acceptable outcomes of requests
+    convergence              conditions of a cluster without pending work
+    run, coverage, report    one run of one seed; counts and summaries of many runs
+    crash_sweep              the controller killed at every yield of every kind of script
+    mutations                controllers that violate a rule, to test the checkers
 
 Rules.
 
-- One seed is the whole input. Each component draws from a child seed of its own, nothing reads the
-  machine's clock, and no order is inherited from a set: a seed gives the same run everywhere.
-- Nothing waits. The clock jumps from one thing to the next (`clock`); copying is fluid flow
-  (`flows`, `transfers`), so hours of moving data cost a handful of computations.
-- What is judged is judged from outside (`truth`, `checkers`): every write to the store and every
-  acknowledged record, at the moment it happens.
-- First trouble, then rest. Once faults stop, the cluster must settle within a bounded time: every
-  partition where it was last sent, all replicas in sync, nothing left behind.
-- A checker that never fires proves nothing: rules can be broken on purpose (`broken`).
-
-    run       one seed: work (`workload`) and faults (`faults`, `mishaps`), then rest (`rest`)
-    sweep     the controller killed at every yield of every kind of script, one by one
-    durable   a cluster whose process can be killed for good, and started again
+- One seed is the whole input. Each component draws from a generator of its own, no component reads
+  the machine's clock, and no order depends on a set: a seed gives the same run on every machine.
+- Nothing waits: the clock jumps from one timer to the next. Copies are computed as flows, so hours
+  of moving data cost a few computations.
+- Checkers see every write to the store and every acknowledged record at the moment it happens.
+- Once faults stop, the cluster must converge within a bounded time: every partition has the
+  requested replicas, all in sync, and nothing is left over.
 
 Worked example:
 
     $ python -m kedge.sim --seed 3 --trace
-       2.284  controller crash at a yield: controller 1002 in 48 yields of anything
+       2.284  controller crash at a yield: controller 1002 in 48 yields of any event
        3.080  broker cut off from the store: broker 2 for 10069 ms
       13.705  controller 1002 is killed in on_started › elect:56
       …
      144.683  faults stop
-     146.683  settled after 2000 ms
+     146.683  converged after 2000 ms
 """
 
+from kedge.sim.checked_cluster import CheckedCluster, ClusterShape
 from kedge.sim.clock import Clock
-from kedge.sim.faults import NO_FAULTS, Faults
-from kedge.sim.flows import fair_rates
-from kedge.sim.run import Outcome, Plan, run_seed
-from kedge.sim.sweep import SCENARIOS, Killing, Scenario, sweep
+from kedge.sim.crash_sweep import SCENARIOS, CrashRun, Scenario, sweep
+from kedge.sim.fair_rates import fair_rates
+from kedge.sim.fault_injection import NO_FAULTS, FaultSettings
+from kedge.sim.run import Outcome, RunSettings, run_seed
 from kedge.sim.transfers import Transfers
-from kedge.sim.world import Shape, World
 
 __all__ = [
     "NO_FAULTS",
     "SCENARIOS",
+    "CheckedCluster",
     "Clock",
-    "Faults",
-    "Killing",
+    "ClusterShape",
+    "CrashRun",
+    "FaultSettings",
     "Outcome",
-    "Plan",
+    "RunSettings",
     "Scenario",
-    "Shape",
     "Transfers",
-    "World",
     "fair_rates",
     "run_seed",
     "sweep",

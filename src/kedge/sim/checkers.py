@@ -1,46 +1,106 @@
-"""The rules that must hold after every step, whatever goes wrong.
+"""The invariants of a cluster, checked at every write, request and acknowledged record.
 
     every replica listed as in sync has every acknowledged record            when one changes
     a leader is in its ISR, and comes from the ISR before (clean election)   at every write
-    nobody joins an ISR who is not a replica, as far as the writer knows     at every write
-    leader, partition and controller epochs never fall                       at every write
+    only replicas, as the writer knows them, join an ISR                     at every write
+    leader, partition and controller epochs never decrease                   at every write
     only the controller of the current epoch writes as the controller        at every write
     adding and removing replicas are replicas, none is listed twice          at every write
     an epoch belongs to one controller                                       at every request
-    a topic goes only when no assigned broker has anything of it left        when it is removed
+    a topic is removed only when no assigned broker has a log of it          when it is removed
 
-The last member of an ISR may be a broker that a cancelled move has just dropped: an ISR may hold
-strangers for a while, but it never takes one in.
+Every replica that the store lists as in sync, and that is assigned, must have every acknowledged
+record at its offset. That is stronger than "a consumer can still read it": whichever replica is
+elected from the ISR next, nothing is lost. The rule does not apply to topics that allow unclean
+elections or are being deleted.
+
+The last member of an ISR may be a broker that a cancelled move has just removed: an ISR may contain
+a broker that is no replica for a while, but no such broker joins it.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from kedge.brokers.log import ReplicaLog
 from kedge.errors import InvariantViolated
 from kedge.model import BrokerId, Leadership, ReplicaAssignment, TopicPartition
 from kedge.model.broker_requests import BrokerRequest
 from kedge.model.partition import NO_LEADER
+from kedge.sim.cluster_metadata import MetadataObserver
 from kedge.sim.expectations import Expectations
-from kedge.sim.records import Acked
-from kedge.sim.truth import Observer
 from kedge.store.tree import Kind, Transaction
 from kedge.store.znodes import CONTROLLER, CONTROLLER_EPOCH, TopicAssignment
 
 if TYPE_CHECKING:
     from kedge.brokers.disks import Disks
-    from kedge.sim.world import World
+    from kedge.sim.checked_cluster import CheckedCluster
 
 
-class Checkers(Observer):
-    """Watches a world from outside and raises InvariantViolated at the first broken rule."""
+class AckedRecords:
+    """The acknowledged records of one partition, by offset."""
 
-    def __init__(self, world: World) -> None:
-        self.world = world
+    def __init__(self) -> None:
+        self.offsets: list[int] = []
+        self.identities: list[int] = []
+        self.seen: dict[ReplicaLog, int] = {}  # how many of them each log is known to have
+
+    def add(self, tp: TopicPartition, offset: int, identity: int) -> None:
+        """Add an acknowledged record.
+
+        Acknowledgements need not arrive in the order of offsets: a leader that was replaced without
+        its knowledge acknowledges what all of its ISR fetched before. Whether every in-sync replica
+        has the record is checked by `check`.
+        """
+        place = bisect_left(self.offsets, offset)
+        if place < len(self.offsets) and self.offsets[place] == offset:
+            raise InvariantViolated(
+                f"{tp}: record {identity} was acknowledged at offset {offset}, "
+                f"where record {self.identities[place]} was before"
+            )
+        self.offsets.insert(place, offset)
+        self.identities.insert(place, identity)
+        if place < len(self.offsets) - 1:
+            self.seen = {log: min(count, place) for log, count in self.seen.items()}
+
+    def check(self, tp: TopicPartition, broker: BrokerId, log: ReplicaLog | None) -> None:
+        """Raise InvariantViolated unless a log has every record."""
+        if not self.offsets:
+            return
+        if log is None:
+            raise InvariantViolated(
+                f"{tp}: broker {broker} is in sync and has no log; "
+                f"{len(self.offsets)} acknowledged records should be there"
+            )
+        start = self._known_start(log)
+        for place in range(start, len(self.offsets)):
+            offset, identity = self.offsets[place], self.identities[place]
+            found = log.records[offset].identity if offset < log.end_offset else None
+            if found != identity:
+                raise InvariantViolated(
+                    f"{tp}: acknowledged record {identity} at offset {offset} is lost on broker "
+                    f"{broker}, which is in sync and has {found} there (end {log.end_offset})"
+                )
+        self.seen[log] = len(self.offsets)
+
+    def _known_start(self, log: ReplicaLog) -> int:
+        start = self.seen.get(log, 0)
+        if log.lowest_truncation is not None:
+            start = min(start, bisect_left(self.offsets, log.lowest_truncation))
+            log.lowest_truncation = None
+        return start
+
+
+class Checkers(MetadataObserver):
+    """Raises InvariantViolated at the first violation of an invariant."""
+
+    def __init__(self, cluster: CheckedCluster) -> None:
+        self.cluster = cluster
         self.expectations = Expectations()
-        self.acked: dict[TopicPartition, Acked] = {}
+        self.acked: dict[TopicPartition, AckedRecords] = {}
         self.exempt: set[str] = set()  # topics that may lose records
         self.epoch_owners: dict[int, BrokerId] = {}
         self.checks: Counter[str] = Counter()
@@ -49,33 +109,33 @@ class Checkers(Observer):
     # ---- records ----
 
     def record_acked(self, tp: TopicPartition, offset: int, identity: int) -> None:
-        """A producer was told that its record is safe."""
+        """A record was acknowledged to its producer."""
         if tp.topic not in self.exempt:
-            self.acked.setdefault(tp, Acked()).add(tp, offset, identity)
-            self.world.touched[tp] = None
+            self.acked.setdefault(tp, AckedRecords()).add(tp, offset, identity)
+            self.cluster.changed[tp] = None
 
-    def check_touched(self) -> None:
-        """Judge the records of partitions that something has happened to."""
-        touched = self.world.touched
-        while touched:
-            self.check_records(touched.popitem()[0])
+    def check_changed(self) -> None:
+        """Check the records of partitions whose state or logs have changed."""
+        changed = self.cluster.changed
+        while changed:
+            self.check_records(changed.popitem()[0])
 
     def check_records(self, tp: TopicPartition) -> None:
         """Every in-sync replica has every acknowledged record."""
-        acked, state = self.acked.get(tp), self.world.truth.states.get(tp)
-        now = self.world.truth.assignment(tp)
+        acked, state = self.acked.get(tp), self.cluster.metadata.states.get(tp)
+        now = self.cluster.metadata.assignment(tp)
         if acked is None or state is None or now is None or tp.topic in self.exempt:
             return
         self.checks["in-sync replicas have every acknowledged record"] += 1
         for broker in must_hold(now, state):
-            acked.check(tp, broker, self.disks(broker).remnant(tp))
+            acked.check(tp, broker, self.disks(broker).find_any(tp))
 
     def disks(self, broker: BrokerId) -> Disks:
         """A broker's disks."""
-        return self.world.machines[broker].disks
+        return self.cluster.machines[broker].disks
 
     def exempt_topic(self, topic: str) -> None:
-        """From now on this topic may lose records."""
+        """Allow a topic to lose records from now on."""
         self.exempt.add(topic)
 
     # ---- the store ----
@@ -84,8 +144,8 @@ class Checkers(Observer):
         self, tp: TopicPartition, before: Leadership | None, after: Leadership
     ) -> None:
         self.checks["leader in the ISR, ISR in the replicas, epochs rise"] += 1
-        self.world.touched[tp] = None
-        now = self.world.truth.assignment(tp)
+        self.cluster.changed[tp] = None
+        now = self.cluster.metadata.assignment(tp)
         if now is None:
             self._demand(False, f"{tp} has a leadership and no assignment")
             return
@@ -109,22 +169,26 @@ class Checkers(Observer):
             leader == NO_LEADER or leader in isr,
             f"{tp} is led by {leader}, which is not in its ISR {list(isr)}",
         )
-        known = {*now.replicas, *(before.isr if before is not None else ()), *self._told(tp)}
-        strangers = sorted(set(isr) - known)
-        self._demand(not strangers, f"{tp} took {strangers} into its ISR, no replicas of it")
+        known = {
+            *now.replicas,
+            *(before.isr if before is not None else ()),
+            *self._known_followers(tp),
+        }
+        foreign = sorted(set(isr) - known)
+        self._demand(not foreign, f"{tp} took {foreign} into its ISR, no replicas of it")
 
-    def _told(self, tp: TopicPartition) -> set[BrokerId]:
-        """The followers that a leader knows of that writes for itself: it is not told of another
-        assignment until after that was stored."""
-        machine = self.world.machine_of(self.world.truth.writer)
+    def _known_followers(self, tp: TopicPartition) -> set[BrokerId]:
+        """The followers that a writing leader knows: it receives a new assignment only after that
+        was stored."""
+        machine = self.cluster.machine_of(self.cluster.metadata.writer)
         hosted = None if machine is None or machine.process is None else machine.process.hosted
-        leading = None if hosted is None or tp not in hosted else hosted[tp].leading
-        return set() if leading is None else set(leading.followers)
+        state = None if hosted is None or tp not in hosted else hosted[tp].leader_state
+        return set() if state is None else set(state.followers)
 
     def _check_epochs(self, tp: TopicPartition, before: Leadership, after: Leadership) -> None:
         for name in ("leader_epoch", "controller_epoch", "partition_epoch"):
             was, now = getattr(before, name), getattr(after, name)
-            self._demand(now >= was, f"{tp}: the {name} fell from {was} to {now}")
+            self._demand(now >= was, f"{tp}: the {name} decreased from {was} to {now}")
         if after.leader != before.leader:
             self._demand(
                 after.leader_epoch > before.leader_epoch,
@@ -148,7 +212,7 @@ class Checkers(Observer):
             tp = TopicPartition(topic, number)
             self._check_assignment(tp, now)
             self.expectations.wrote(tp, now)
-            self.world.touched[tp] = None
+            self.cluster.changed[tp] = None
         if before is not None and before.topic_id is not None:
             self._demand(
                 after.topic_id == before.topic_id, f"topic {topic} got another id than it had"
@@ -165,16 +229,16 @@ class Checkers(Observer):
             )
         self._demand(
             bool(now.target) and bool(now.origin),
-            f"{tp} would be left with nothing: {now}",
+            f"{tp} would be left without replicas: {now}",
         )
 
     def topic_gone(self, topic: str, before: TopicAssignment) -> None:
-        self.checks["deleted means gone"] += 1
+        self.checks["deleted topics have no logs left"] += 1
         for number, now in before.partitions.items():
             tp = TopicPartition(topic, number)
             self.acked.pop(tp, None)
             for broker in now.replicas:
-                log = self.disks(broker).remnant(tp)
+                log = self.disks(broker).find_any(tp)
                 same = log is not None and log.topic_id in ("", before.topic_id or "")
                 self._demand(
                     not same, f"topic {topic} was removed while broker {broker} still has {tp}"
@@ -184,17 +248,17 @@ class Checkers(Observer):
     # ---- controllers ----
 
     def committed(self, writer: str, transaction: Transaction) -> None:
-        controller = self.world.controller_ids.get(writer)
+        controller = self.cluster.controller_ids.get(writer)
         if controller is None:
             return
         self.checks["only the current controller writes"] += 1
         paths: Mapping[str, Kind] = {a.path: a.kind for a in transaction.applied}
         if CONTROLLER_EPOCH in paths and CONTROLLER in paths:
-            self.epoch_owners[self.world.truth.epoch + 1] = controller
+            self.epoch_owners[self.cluster.metadata.epoch + 1] = controller
             return
         if CONTROLLER_EPOCH in paths and paths[CONTROLLER_EPOCH] is Kind.CREATED:
             return
-        epoch = self.world.truth.epoch
+        epoch = self.cluster.metadata.epoch
         owner = self.epoch_owners.get(epoch)
         self._demand(
             owner == controller,
@@ -208,26 +272,26 @@ class Checkers(Observer):
         )
 
     def request_sent(self, controller: BrokerId, request: BrokerRequest) -> None:
-        """A controller speaks to a broker."""
+        """A controller sends a request to a broker."""
         epoch = request.sender.controller_epoch
         owner = self.epoch_owners.get(epoch)
         self._demand(
             owner == controller,
-            f"controller {controller} spoke to broker {request.to} in epoch {epoch} of {owner}",
+            f"controller {controller} sent to broker {request.to} in epoch {epoch} of {owner}",
         )
 
-    def _demand(self, holds: bool, otherwise: str) -> None:
+    def _demand(self, holds: bool, violation: str) -> None:
         if not holds:
-            # kept as well as raised: whoever wrote may take it for a failed write and go on
-            self.violation = self.violation or InvariantViolated(otherwise)
+            # stored as well as raised: the writer may treat it as a failed write and continue
+            self.violation = self.violation or InvariantViolated(violation)
             raise self.violation
 
 
 def must_hold(now: ReplicaAssignment, state: Leadership) -> list[BrokerId]:
     """The brokers that must have every acknowledged record: assigned and in sync.
 
-    Once the whole target of a move is in sync, the leader is told of the target alone and waits for
-    nobody else; those on their way out leave the ISR a moment later.
+    Once the whole target of a move is in sync, the leader knows only the target and waits for no
+    other replica; removing replicas leave the ISR a moment later.
     """
     arrived = set(now.target) <= set(state.isr)
     needed = now.target if arrived else now.replicas

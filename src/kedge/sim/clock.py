@@ -1,7 +1,7 @@
-"""Virtual time: a heap of things to do, in milliseconds, in one fixed order.
+"""Virtual time in milliseconds: a heap of timers that run in a deterministic order.
 
-Nothing ever waits. The clock jumps to the next thing to do, and things due at the same instant
-happen in the order in which they were planned, so a run is the same wherever it is repeated.
+The clock jumps from one timer to the next. Timers due at the same instant run in the order of their
+creation, so a run is the same on every machine.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ Action = Callable[[], object]
 
 
 class Timer:
-    """Something planned; cancelling it is forgetting what was to be done."""
+    """A scheduled action."""
 
     __slots__ = ("action", "due_ms")
 
@@ -22,38 +22,38 @@ class Timer:
         self.action: Action | None = action
 
     def cancel(self) -> None:
-        """Do not do it; cancelling twice, or too late, changes nothing."""
+        """Drop the action; cancelling twice or too late has no effect."""
         self.action = None
 
 
 class Clock:
-    """The one clock of a simulated world."""
+    """The clock of a simulated cluster."""
 
-    def __init__(self) -> None:
-        self.now_ms = 0
+    def __init__(self, now_ms: int = 0) -> None:
+        self.now_ms = now_ms
         self._heap: list[tuple[int, int, Timer]] = []
-        self._planned = 0
+        self._created = 0
 
     def at(self, due_ms: int, action: Action) -> Timer:
-        """Do something at an instant; the past means now."""
+        """Schedule an action at an instant; an instant in the past means now."""
         timer = Timer(max(due_ms, self.now_ms), action)
-        self._planned += 1
-        heappush(self._heap, (timer.due_ms, self._planned, timer))
+        self._created += 1
+        heappush(self._heap, (timer.due_ms, self._created, timer))
         return timer
 
     def after(self, delay_ms: int, action: Action) -> Timer:
-        """Do something so many milliseconds from now."""
+        """Schedule an action after a delay."""
         return self.at(self.now_ms + delay_ms, action)
 
     def next_due_ms(self) -> int | None:
-        """When the next thing happens; None when nothing is planned."""
+        """When the next timer is due; None if there is none."""
         heap = self._heap
         while heap and heap[0][2].action is None:
             heappop(heap)
         return heap[0][0] if heap else None
 
     def step(self) -> bool:
-        """Do the next thing, and say whether there was one."""
+        """Run the next timer; False if there is none."""
         due_ms = self.next_due_ms()
         if due_ms is None:
             return False
@@ -65,7 +65,7 @@ class Clock:
         return True
 
     def run_until(self, end_ms: int) -> None:
-        """Do everything that is due up to an instant, and be at that instant."""
+        """Run all timers that are due up to an instant, and set the time to it."""
         due_ms = self.next_due_ms()
         while due_ms is not None and due_ms <= end_ms:
             self.step()

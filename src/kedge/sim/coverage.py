@@ -1,4 +1,4 @@
-"""What a run has been through: faults, yields and crashes at them, states, events, work."""
+"""Counts what a run has covered: faults, operations, yields, crashes, states and checks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kedge.controller.effects import Effect, RecordPartitions, RecordReplicas
 
 @dataclass
 class Coverage:
-    """Counts that can be added up over many runs."""
+    """Counts of one run, or of many runs added up."""
 
     faults: Counter[str] = field(default_factory=Counter[str])
     work: Counter[str] = field(default_factory=Counter[str])
@@ -20,8 +20,8 @@ class Coverage:
     checks: Counter[str] = field(default_factory=Counter[str])
     counts: Counter[str] = field(default_factory=Counter[str])
 
-    def saw(self, place: str, effect: Effect) -> None:
-        """A script stood at a yield."""
+    def yielded(self, place: str, effect: Effect) -> None:
+        """Count a yield and the state changes of its effect."""
         self.yields[place] += 1
         if isinstance(effect, RecordPartitions | RecordReplicas):
             if effect.moved:
@@ -30,10 +30,10 @@ class Coverage:
                 self.states[f"refused {effect.target.value}"] += len(effect.refused)
 
     def crashed(self, place: str) -> None:
-        """A process was killed at a yield."""
+        """Count a process that was killed at a yield."""
         self.crashes[place] += 1
 
     def add(self, other: Coverage) -> None:
-        """Take in what another run has been through."""
+        """Add the counts of another run."""
         for name in ("faults", "work", "yields", "crashes", "states", "checks", "counts"):
             getattr(self, name).update(getattr(other, name))

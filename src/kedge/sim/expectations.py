@@ -1,4 +1,4 @@
-"""What was requested of the cluster, and hence what it may look like in the end.
+"""Derives the acceptable final replicas of each partition from the requests that were sent.
 
 A request that was accepted leaves one acceptable end. A request whose answer was lost leaves two:
 it was carried out or it was not. So each partition has a list of acceptable ends.
@@ -26,20 +26,20 @@ UNKNOWN_OUTCOMES = (None, ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.NOT_CONTROLL
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """An acceptable end: these replicas; in this order, unless a cancel has mixed them up."""
+    """An acceptable end: these replicas, in this order unless it results from a cancel."""
 
     replicas: Replicas
     any_order: bool = False
     number: int = 0  # of the request that leads to it
 
     def fits(self, found: Replicas) -> bool:
-        """Whether what was found is this end."""
+        """Whether the replicas match this end."""
         return sorted(found) == sorted(self.replicas) if self.any_order else found == self.replicas
 
 
 @dataclass
 class Expectations:
-    """The acceptable ends of every partition, and which topics are to be gone."""
+    """The acceptable ends of every partition, and the topics that must be deleted."""
 
     ends: dict[TopicPartition, list[End]] = field(default_factory=dict[TopicPartition, list[End]])
     origins: dict[TopicPartition, Replicas] = field(default_factory=dict[TopicPartition, Replicas])
@@ -58,7 +58,7 @@ class Expectations:
     ) -> None:
         """A topic, or more partitions of one, were written.
 
-        A plan that was left for an earlier topic of that name may yet be applied to this one.
+        A plan for an earlier topic of that name may still be applied to this one.
         """
         self.deleted.discard(topic)
         for number, replicas in partitions.items():
@@ -67,8 +67,8 @@ class Expectations:
             if tp in plan:
                 self.ends[tp].append(End(plan[tp], number=self._next_number()))
 
-    def ordered_deletion(self, topic: str) -> None:
-        """A topic is to go."""
+    def deletion_requested(self, topic: str) -> None:
+        """The deletion of a topic was requested."""
         self.deleted.add(topic)
         for tp in [tp for tp in self.ends if tp.topic == topic]:
             del self.ends[tp]
@@ -114,8 +114,8 @@ class Expectations:
         else:
             self.ends[tp] = [end for end in ends if end.number != number]
 
-    def complaint(self, tp: TopicPartition, found: Replicas) -> str | None:
-        """What is wrong with the replicas of a partition that has come to rest."""
+    def mismatch(self, tp: TopicPartition, found: Replicas) -> str | None:
+        """How the replicas of a converged partition differ from all acceptable ends."""
         ends = self.ends.get(tp)
         if ends is None or any(end.fits(found) for end in ends):
             return None

@@ -1,11 +1,11 @@
-"""The network between nodes: calls that are delayed, lost, cut off, or answered late.
+"""The simulated network: calls between nodes that are delayed, lost or disconnected.
 
-A call is a request and its answer. It ends in exactly one way for a caller that lives on:
-`answered`, or `failed` once the caller's timeout has passed or the connection broke. What the other
-side did before a failure is unknown to the caller, as on any network.
+A call is a request and its response. It ends in exactly one way for a caller that stays up:
+`answered`, or `failed` after a timeout or a broken connection. After a failure the caller does not
+know whether the request was executed.
 
-A call without a timeout of its own may stay open at the other side for any length of time (a parked
-fetch costs nothing); cutting the link or losing either node ends it.
+A call without a timeout may stay open at the destination for any time (a parked fetch costs
+nothing); cutting the link or losing either node ends it.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ from dataclasses import dataclass
 from typing import Any
 
 from kedge.sim.clock import Clock
-from kedge.sim.seeds import Luck
+from kedge.sim.rng import SeededRng
 
 Node = str
 Reply = Callable[[Any], None]
 Serve = Callable[[Reply], None]
 
-CONTROLLER_TIMEOUT_MS = 30_000  # controller.socket.timeout.ms: a request that gets no answer
+CONTROLLER_TIMEOUT_MS = 30_000  # controller.socket.timeout.ms: a request without a response
 
 
 @dataclass
 class Conditions:
-    """How the network behaves at the moment."""
+    """The current behaviour of the network."""
 
     delay_ms_min: int = 1
     delay_ms_max: int = 8
     loss: float = 0.0
     timeout_ms: int = 3_000
-    refused_ms: int = 20  # how soon a caller learns that nobody listens
+    refused_ms: int = 20  # delay until a caller sees a refused connection
 
 
 class Call:
-    """One call under way."""
+    """One call in progress."""
 
     __slots__ = ("answered", "destination", "failed", "is_open", "on_end", "source")
 
@@ -49,30 +49,30 @@ class Call:
         self.on_end: Callable[[], object] | None = None
 
     def crosses(self, one: Node, other: Node) -> bool:
-        """Whether this call runs between two nodes."""
+        """Whether this call is between two nodes."""
         return {self.source, self.destination} == {one, other}
 
 
 class Network:
-    """Who reaches whom, and how fast."""
+    """The nodes, the links between them, and the open calls."""
 
-    def __init__(self, clock: Clock, luck: Luck, conditions: Conditions) -> None:
+    def __init__(self, clock: Clock, rng: SeededRng, conditions: Conditions) -> None:
         self._clock = clock
-        self._luck = luck
+        self._rng = rng
         self.conditions = conditions
         self._up: set[Node] = set()
         self._cut: set[frozenset[Node]] = set()
         self._open: dict[Call, None] = {}
         self.lost = 0
 
-    # ---- the state of things ----
+    # ---- nodes and links ----
 
     def up(self, node: Node) -> None:
-        """A node begins to listen."""
+        """A node starts to listen."""
         self._up.add(node)
 
     def down(self, node: Node) -> None:
-        """A node is gone: its own calls end unheard, calls to it fail soon."""
+        """A node is down: its own calls end without a callback, calls to it fail soon."""
         self._up.discard(node)
         for call in list(self._open):
             if call.source == node:
@@ -81,22 +81,22 @@ class Network:
                 self._fail(call, self.conditions.refused_ms)
 
     def cut(self, one: Node, other: Node) -> None:
-        """Let nothing pass between two nodes."""
+        """Disconnect two nodes."""
         self._cut.add(frozenset((one, other)))
         for call in list(self._open):
             if call.crosses(one, other):
                 self._fail(call, self.conditions.timeout_ms)
 
     def heal(self, one: Node, other: Node) -> None:
-        """Let two nodes talk again."""
+        """Connect two nodes again."""
         self._cut.discard(frozenset((one, other)))
 
     def heal_all(self) -> None:
-        """Let everybody talk."""
+        """Connect all nodes again."""
         self._cut.clear()
 
     def reaches(self, one: Node, other: Node) -> bool:
-        """Whether the link between two nodes is whole."""
+        """Whether two nodes are connected."""
         return frozenset((one, other)) not in self._cut
 
     # ---- calls ----
@@ -111,7 +111,7 @@ class Network:
         *,
         timeout_ms: int | None = None,
     ) -> Call:
-        """Send a request to a node: `serve` runs there and is handed the way to answer."""
+        """Send a request to a node; `serve` runs there and gets the function that responds."""
         call = Call(source, destination, answered, failed)
         self._open[call] = None
         if timeout_ms is not None:
@@ -136,7 +136,7 @@ class Network:
         if self._is_lost(call):
             self._fail(call, self.conditions.timeout_ms)
             return
-        # on its way back the answer can still be overtaken by a cut or a crash
+        # a cut or a crash may still end the call before the response arrives
         self._clock.after(self._delay_ms(), lambda: self._deliver(call, value))
 
     def _deliver(self, call: Call, value: Any) -> None:
@@ -147,9 +147,9 @@ class Network:
     def _fail(self, call: Call, delay_ms: int) -> None:
         if call.is_open:
             self._end(call)
-            self._clock.after(delay_ms, lambda: self._tell_failure(call))
+            self._clock.after(delay_ms, lambda: self._report_failure(call))
 
-    def _tell_failure(self, call: Call) -> None:
+    def _report_failure(self, call: Call) -> None:
         if call.source in self._up:
             call.failed()
 
@@ -162,10 +162,10 @@ class Network:
     def _is_lost(self, call: Call) -> bool:
         if not self.reaches(call.source, call.destination):
             return True
-        if self.conditions.loss and self._luck.chance(self.conditions.loss):
+        if self.conditions.loss and self._rng.chance(self.conditions.loss):
             self.lost += 1
             return True
         return False
 
     def _delay_ms(self) -> int:
-        return self._luck.between(self.conditions.delay_ms_min, self.conditions.delay_ms_max)
+        return self._rng.between(self.conditions.delay_ms_min, self.conditions.delay_ms_max)

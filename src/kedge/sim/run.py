@@ -1,10 +1,10 @@
-"""One run from one seed: work and faults, then quiet, in which the cluster must come to rest.
+"""One run of the simulator from one seed: operations and faults, then convergence.
 
-phase 1   so many steps, each some work or a fault, at random intervals; rules are checked after
-          everything that happens
-phase 2   faults stop, everybody is started and mended; within a bounded time every partition
-          must have its wanted replicas, all in sync, and nothing may be left behind
-phase 3   a record to every partition must be acknowledged, and every log must be whole
+phase 1   a number of steps at random intervals, each an operation or a fault; invariants are
+          checked after every event
+phase 2   faults stop, all processes are started and repaired; within a bounded time every partition
+          must have its requested replicas, all in sync, and nothing may be left over
+phase 3   a record to every partition must be acknowledged, and every log must be undamaged
 """
 
 from __future__ import annotations
@@ -15,151 +15,155 @@ from functools import partial
 
 from kedge.errors import InvariantViolated
 from kedge.model import TopicPartition
+from kedge.sim.checked_cluster import CheckedCluster, ClusterShape
+from kedge.sim.convergence import damaged_logs, unmet_conditions
 from kedge.sim.coverage import Coverage
-from kedge.sim.faults import Faults
-from kedge.sim.mishaps import Mishaps
-from kedge.sim.rest import complaints, damaged_logs
-from kedge.sim.seeds import Luck
-from kedge.sim.world import Shape, World
+from kedge.sim.fault_injection import FaultInjector, FaultSettings
+from kedge.sim.rng import SeededRng
 
-SETTLE_MS_MAX = 600_000
-LOOK_EVERY_MS = 2_000
-PRODUCER_TRIES = 5
+CONVERGE_MS_MAX = 600_000
+CHECK_INTERVAL_MS = 2_000
+PRODUCER_ATTEMPTS = 5
 PRODUCER_RETRY_MS = 3_000
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """What a run is to be like, besides its seed."""
+class RunSettings:
+    """The parameters of a run, besides its seed."""
 
     steps: int = 120
     step_ms_max: int = 2_500
-    faults: Faults = field(default_factory=Faults)
-    broken: str = ""
-    shape: Shape | None = None
+    faults: FaultSettings = field(default_factory=FaultSettings)
+    mutation: str = ""
+    shape: ClusterShape | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a run went: what was violated, if anything, and what it has been through."""
+    """The result of a run: its violation, if any, and its coverage."""
 
     seed: int
     violation: str
     coverage: Coverage
     virtual_ms: int
-    settled_ms: int
+    converged_ms: int
 
 
 class Run:
-    """A run under way."""
+    """A run in progress."""
 
-    def __init__(self, seed: int, plan: Plan, trace: Callable[[str], None] | None = None) -> None:
-        self.plan = plan
-        shape = plan.shape or Shape.drawn(Luck(seed, "shape"), plan.broken)
-        self.world = World(seed, shape)
-        self.world.trace = trace
-        self.luck = Luck(seed, "steps")
-        self.mishaps = Mishaps(self.world, plan.faults, Luck(seed, "faults"))
-        self.settled_ms = 0
-        self._steps_left = plan.steps
+    def __init__(
+        self, seed: int, settings: RunSettings, trace: Callable[[str], None] | None = None
+    ) -> None:
+        self.settings = settings
+        shape = settings.shape or ClusterShape.drawn(SeededRng(seed, "shape"), settings.mutation)
+        self.cluster = CheckedCluster(seed, shape)
+        self.cluster.trace = trace
+        self.rng = SeededRng(seed, "steps")
+        self.injector = FaultInjector(self.cluster, settings.faults, SeededRng(seed, "faults"))
+        self.converged_ms = 0
+        self._steps_left = settings.steps
 
-    def go(self) -> Outcome:
-        """The whole run; a broken rule ends it."""
+    def execute(self) -> Outcome:
+        """Execute all phases; a violation ends the run."""
         violation = ""
         try:
-            self._trouble()
-            self._rest()
-            self._prove()
-        except InvariantViolated as broken:
-            violation = broken.what
-            self.world.say(f"VIOLATION: {violation}")
-        coverage = self.world.coverage
-        coverage.checks.update(self.world.checkers.checks)
-        now_ms = self.world.clock.now_ms
-        return Outcome(self.world.seed, violation, coverage, now_ms, self.settled_ms)
+            self._inject_faults()
+            self._converge()
+            self._verify()
+        except InvariantViolated as violated:
+            violation = violated.what
+            self.cluster.trace_line(f"VIOLATION: {violation}")
+        coverage = self.cluster.coverage
+        coverage.checks.update(self.cluster.checkers.checks)
+        now_ms = self.cluster.clock.now_ms
+        return Outcome(self.cluster.seed, violation, coverage, now_ms, self.converged_ms)
 
     # ---- phase 1 ----
 
-    def _trouble(self) -> None:
-        world = self.world
-        world.say(f"{world.shape}")
-        world.start()
-        world.run_until(2_000)
-        for _ in range(world.shape.topics_min):
-            world.operator.topics.create()
-        self._plan_step()
+    def _inject_faults(self) -> None:
+        cluster = self.cluster
+        cluster.trace_line(f"{cluster.shape}")
+        cluster.start()
+        cluster.run_until(2_000)
+        for _ in range(cluster.shape.topics_min):
+            cluster.workload.topics.create()
+        self._schedule_step()
         while self._steps_left:
-            world.step()
+            cluster.step()
 
-    def _plan_step(self) -> None:
-        self.world.clock.after(self.luck.between(1, self.plan.step_ms_max), self._step)
+    def _schedule_step(self) -> None:
+        self.cluster.clock.after(self.rng.between(1, self.settings.step_ms_max), self._step)
 
     def _step(self) -> None:
         if not self._steps_left:
             return
         self._steps_left -= 1
-        self._plan_step()
-        every = self.plan.faults.every
-        if self.plan.faults.weights and self.luck.draw(every) == 0:
-            self.world.say(self.mishaps.happen())
+        self._schedule_step()
+        every = self.settings.faults.every
+        if self.settings.faults.weights and self.rng.draw(every) == 0:
+            self.cluster.trace_line(self.injector.inject())
         else:
-            done = self.world.operator.work()
-            self.world.coverage.work[done.split(":")[0]] += 1
-            self.world.say(done)
-        self.world.operator.moves.verify()
+            done = self.cluster.workload.run_operation()
+            self.cluster.coverage.work[done.split(":")[0]] += 1
+            self.cluster.trace_line(done)
+        self.cluster.workload.moves.remove_throttles()
 
     # ---- phase 2 ----
 
-    def _rest(self) -> None:
-        world = self.world
-        self.mishaps.stop()
-        world.say("faults stop")
-        began_ms = world.clock.now_ms
-        wrong: list[str] = []
-        while world.clock.now_ms - began_ms < SETTLE_MS_MAX:
-            world.run_until(world.clock.now_ms + LOOK_EVERY_MS)
-            self.mishaps.start_everybody()
-            world.operator.moves.verify()
-            wrong = complaints(world)
-            if not wrong:
-                self.settled_ms = world.clock.now_ms - began_ms
-                world.say(f"settled after {self.settled_ms} ms")
+    def _converge(self) -> None:
+        cluster = self.cluster
+        self.injector.stop()
+        cluster.trace_line("faults stop")
+        began_ms = cluster.clock.now_ms
+        unmet: list[str] = []
+        while cluster.clock.now_ms - began_ms < CONVERGE_MS_MAX:
+            cluster.run_until(cluster.clock.now_ms + CHECK_INTERVAL_MS)
+            self.injector.start_all()
+            cluster.workload.moves.remove_throttles()
+            unmet = unmet_conditions(cluster)
+            if not unmet:
+                self.converged_ms = cluster.clock.now_ms - began_ms
+                cluster.trace_line(f"converged after {self.converged_ms} ms")
                 return
         raise InvariantViolated(
-            f"not settled {SETTLE_MS_MAX // 1000} s after the last fault: " + "; ".join(wrong[:5])
+            f"not converged {CONVERGE_MS_MAX // 1000} s after the last fault: "
+            + "; ".join(unmet[:5])
         )
 
     # ---- phase 3 ----
 
-    def _prove(self) -> None:
-        world = self.world
-        partitions = [tp for tp in world.truth.partitions() if takes_records(world, tp)]
+    def _verify(self) -> None:
+        cluster = self.cluster
+        partitions = [tp for tp in cluster.metadata.partitions() if accepts_records(cluster, tp)]
         waiting = dict.fromkeys(partitions)
-        for _ in range(PRODUCER_TRIES):
+        for _ in range(PRODUCER_ATTEMPTS):
             for tp in list(waiting):
-                leader = world.truth.states[tp].leader
-                world.operator.producers.produce_to(tp, 100, leader, partial(waiting.pop, tp, None))
-            world.run_until(world.clock.now_ms + PRODUCER_RETRY_MS)
+                leader = cluster.metadata.states[tp].leader
+                cluster.workload.producers.produce_to(
+                    tp, 100, leader, partial(waiting.pop, tp, None)
+                )
+            cluster.run_until(cluster.clock.now_ms + PRODUCER_RETRY_MS)
         if waiting:
             raise InvariantViolated(
-                f"{', '.join(map(str, waiting))} took no record though all was settled"
+                f"{', '.join(map(str, waiting))} accepted no record after convergence"
             )
         for tp in partitions:
-            world.checkers.check_records(tp)
-        damaged = damaged_logs(world)
+            cluster.checkers.check_records(tp)
+        damaged = damaged_logs(cluster)
         if damaged:
             raise InvariantViolated(f"damaged records: {damaged[0]}")
 
 
-def takes_records(world: World, tp: TopicPartition) -> bool:
-    """Whether a partition has as many replicas as its topic wants in sync."""
-    now = world.truth.assignment(tp)
-    wanted = int(world.truth.topic_config(tp.topic).get("min.insync.replicas", "1"))
+def accepts_records(cluster: CheckedCluster, tp: TopicPartition) -> bool:
+    """Whether a partition has at least `min.insync.replicas` replicas."""
+    now = cluster.metadata.assignment(tp)
+    wanted = int(cluster.metadata.topic_config(tp.topic).get("min.insync.replicas", "1"))
     return now is not None and len(now.replicas) >= wanted
 
 
 def run_seed(
-    seed: int, plan: Plan | None = None, trace: Callable[[str], None] | None = None
+    seed: int, settings: RunSettings | None = None, trace: Callable[[str], None] | None = None
 ) -> Outcome:
-    """Run one seed to its end."""
-    return Run(seed, plan or Plan(), trace).go()
+    """Run one seed."""
+    return Run(seed, settings or RunSettings(), trace).execute()

@@ -1,8 +1,8 @@
-"""What people do with a cluster: topics, moves, elections, configs, deletions, and records.
+"""The random workload of a run: topics, moves, elections, configs, deletions and records.
 
-The operator writes to the store as brokers and tools do (create, expand, configure, delete, and
-the two old plans), and asks the controller for moves, cancels and elections. What he asked for is
-told to the expectations, with what he heard back.
+Operations write to the store as brokers and tools do (create, expand, configure, delete, and the
+two plan nodes) or send requests to the controller (moves, cancels, elections). The expectations are
+updated with each request and its response.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING
 
 from kedge.controller.events import ElectionRequested, ElectionType
 from kedge.errors import KedgeError
-from kedge.sim.desk import OPERATOR, Desk
-from kedge.sim.move_work import MoveWork
-from kedge.sim.producers import Producers
-from kedge.sim.seeds import Luck
-from kedge.sim.topic_work import TopicWork
+from kedge.model import BrokerId, TopicPartition
+from kedge.sim.move_operations import MoveOperations
+from kedge.sim.operator import OPERATOR, Operator
+from kedge.sim.rng import SeededRng
+from kedge.sim.topic_operations import TopicOperations
 from kedge.store.port import Create
 from kedge.store.znodes import PREFERRED_ELECTION, encode_partitions
 
 if TYPE_CHECKING:
-    from kedge.sim.world import World
+    from kedge.sim.checked_cluster import CheckedCluster
 
-WORK: dict[str, int] = {
+WEIGHTS: dict[str, int] = {
     "create": 10,
     "expand": 4,
     "configure": 5,
@@ -39,16 +39,73 @@ WORK: dict[str, int] = {
     "produce in bulk": 8,
 }
 
+BULK_BYTES = (20 << 20, 500 << 20)
+LOG_BYTES_MAX = 2 << 30
 
-class Operator:
-    """Somebody at a terminal, and the producers."""
 
-    def __init__(self, world: World, luck: Luck) -> None:
-        self.world, self.luck = world, luck
-        self.desk = desk = Desk(world, luck)
-        self.topics = topics = TopicWork(desk)
-        self.moves = moves = MoveWork(desk)
-        self.producers = producers = Producers(desk)
+class Producers:
+    """Producers with acks=all, whose records have identities so that a lost one is detected."""
+
+    def __init__(self, operator: Operator) -> None:
+        self.operator, self.cluster, self.rng = operator, operator.cluster, operator.rng
+        self._produced = 0
+
+    def produce(self) -> None:
+        """Produce some small records to some partitions."""
+        for tp in self.rng.sample(
+            self.operator.partitions(), min(4, len(self.operator.partitions()))
+        ):
+            for _ in range(self.rng.between(1, 3)):
+                self.produce_to(tp, 1000)
+
+    def produce_in_bulk(self) -> None:
+        """Produce large records to one partition, so that copying them takes time."""
+        if self.operator.partitions():
+            tp = self.rng.pick(self.operator.partitions())
+            if self.cluster.log_bytes(tp) > LOG_BYTES_MAX:
+                return
+            for _ in range(3):
+                self.produce_to(tp, self.rng.between(*BULK_BYTES))
+
+    def produce_to(
+        self,
+        tp: TopicPartition,
+        size_bytes: int,
+        leader: BrokerId | None = None,
+        done: Callable[[], object] | None = None,
+    ) -> None:
+        """Produce one record to `leader`, or to a random broker that acts as leader."""
+        leaders = [
+            machine.process
+            for broker, machine in sorted(self.cluster.machines.items())
+            if machine.process is not None
+            and (hosted := machine.process.hosted.get(tp)) is not None
+            and hosted.leader_state is not None
+            and leader in (None, broker)
+        ]
+        if not leaders:
+            return
+        self._produced += 1
+        identity = self._produced
+
+        def acked(offset: int | None) -> None:
+            if offset is not None:
+                self.cluster.count_acked(tp, offset, identity)
+                if done is not None:
+                    done()
+
+        self.rng.pick(leaders).produce(tp, identity, size_bytes, acked)
+
+
+class Workload:
+    """An operator and the producers."""
+
+    def __init__(self, cluster: CheckedCluster, rng: SeededRng) -> None:
+        self.cluster, self.rng = cluster, rng
+        self.operator = operator = Operator(cluster, rng)
+        self.topics = topics = TopicOperations(operator)
+        self.moves = moves = MoveOperations(operator)
+        self.producers = producers = Producers(operator)
         self._do: dict[str, Callable[[], None]] = {
             "create": topics.create,
             "expand": topics.expand,
@@ -64,39 +121,40 @@ class Operator:
             "produce in bulk": producers.produce_in_bulk,
         }
 
-    def work(self) -> str:
-        """Do one thing, and say what it was."""
-        kind = self.luck.weighted(WORK)
+    def run_operation(self) -> str:
+        """Run one random operation; returns its kind, with the error if it was rejected."""
+        kind = self.rng.weighted(WEIGHTS)
         try:
             self._do[kind]()
         except KedgeError as refusal:
-            if refusal is self.world.checkers.violation:
+            if refusal is self.cluster.checkers.violation:
                 raise
             return f"{kind}: {refusal.what}"
         return kind
 
     def elect(self, kind: ElectionType) -> None:
-        """Ask the controller for elections."""
-        partitions = self.desk.partitions()
+        """Request leader elections from the controller."""
+        partitions = self.operator.partitions()
         if not partitions:
             return
-        chosen = frozenset(self.luck.sample(partitions, min(2, len(partitions))))
+        chosen = frozenset(self.rng.sample(partitions, min(2, len(partitions))))
         if kind is ElectionType.UNCLEAN:
             for tp in chosen:
-                self.world.checkers.exempt_topic(tp.topic)
+                self.cluster.checkers.exempt_topic(tp.topic)
         event = ElectionRequested(chosen, kind)
-        self.world.ask_controller(OPERATOR, self.world.truth.controller, event, _ignore, _nothing)
+        controller = self.cluster.metadata.controller
+        self.cluster.call_controller(OPERATOR, controller, event, _ignore, _ignore_failure)
 
     def elect_by_plan(self) -> None:
-        """Leave a list in the store, as old tools did."""
-        partitions = self.desk.partitions()
-        if partitions and not self.world.exists(PREFERRED_ELECTION):
-            self.desk.write(Create(PREFERRED_ELECTION, encode_partitions(partitions)))
+        """Write a list to `/admin/preferred_replica_election`, as old tools did."""
+        partitions = self.operator.partitions()
+        if partitions and not self.cluster.exists(PREFERRED_ELECTION):
+            self.operator.write(Create(PREFERRED_ELECTION, encode_partitions(partitions)))
 
 
 def _ignore(_answer: object) -> None:
-    """An answer that nothing depends on."""
+    """A response that is not needed."""
 
 
-def _nothing() -> None:
-    """A failure that nothing depends on."""
+def _ignore_failure() -> None:
+    """A failure that needs no reaction."""

@@ -79,11 +79,11 @@ class MemoryStore:
         if self._state is Session.CONNECTED:
             self._set_state(Session.SUSPENDED)
 
-    def disconnect_during_next_batch(self, *, after: int) -> None:
+    def disconnect_during_next_batch(self, *, after: int | None) -> None:
         """Break the connection in the next batch, after this many of its requests were executed.
 
         If `after` is the length of the batch, all requests are executed and only the answers are
-        lost.
+        lost. None cancels a break that has not happened yet.
         """
         self._disconnect_after = after
 

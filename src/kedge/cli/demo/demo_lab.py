@@ -102,7 +102,7 @@ class Demo:
         """The rack grid of a topic."""
         from kedge.cli.draw_grid import show_grid
 
-        brokers = [machine.broker for machine in self.lab.world.machines.values()]
+        brokers = [machine.broker for machine in self.lab.cluster.machines.values()]
         show_grid(self.topic(name).replicas(), brokers)
 
     def watch_moves(self, names: Sequence[str]) -> None:

@@ -65,7 +65,7 @@ def _by_writing(demo: Demo, name: str) -> None:
     from kedge.cluster.port import TopicCreation
     from kedge.wiring import open_cluster_on_store
 
-    with open_cluster_on_store(demo.lab.world.new_session("demo")) as through_store:
+    with open_cluster_on_store(demo.lab.cluster.new_session()) as through_store:
         refusal = through_store.create_topics([TopicCreation(name, 3, 2)])[name]
     if refusal is not None:
         raise refusal
