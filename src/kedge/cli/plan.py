@@ -45,12 +45,14 @@ def root(
 
 
 def _make(options: GoalOptions, out: Path | None, output: Output) -> int:
+    from concurrent.futures import ThreadPoolExecutor
     from dataclasses import replace
     from datetime import UTC, datetime
     from time import monotonic
 
     from kedge.balance import plan_of
     from kedge.cli.plan_show import ProgressLine, plan_lines
+    from kedge.cli.stop_signal import StopSignal
     from kedge.files import write_atomically
     from kedge.model import sha256_of_snapshot
     from kedge.plan import plan_to_json
@@ -58,10 +60,24 @@ def _make(options: GoalOptions, out: Path | None, output: Output) -> int:
 
     goals = options.goals()
     cluster = options.cluster()
-    with ProgressLine(sys.stderr) as line:
-        plan = plan_of(cluster, goals, options.seed, clock=monotonic, progress=line.show)
+    # the digest is computed on the second core while compiled code searches
+    with (
+        ProgressLine(sys.stderr) as line,
+        StopSignal(options.time_limit) as stop,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        digest = pool.submit(sha256_of_snapshot, cluster)
+        plan = plan_of(
+            cluster,
+            goals,
+            options.seed,
+            clock=monotonic,
+            progress=line.show,
+            out_of_time=stop.is_set,
+            use_all_time=options.time_limit is not None,
+        )
     now = datetime.now(UTC).replace(microsecond=0).isoformat().replace("+00:00", "Z")
-    plan = replace(plan, snapshot_sha256=sha256_of_snapshot(cluster), created_at=now)
+    plan = replace(plan, snapshot_sha256=digest.result(), created_at=now)
     if out is not None:
         write_atomically(out, plan_to_json(plan))
     if output is Output.JSON:
@@ -88,13 +104,21 @@ def curve_command(
     """
     from kedge.balance import solve
     from kedge.cli.plan_show import ProgressLine
+    from kedge.cli.stop_signal import StopSignal
     from kedge.files import write_atomically
     from kedge.report.curve import curve_html, curve_lines, curve_rows
 
     goals = options.goals()
     cluster = options.cluster()
-    with ProgressLine(sys.stderr) as line:
-        solved = solve(cluster, goals, options.seed, progress=line.show)
+    with ProgressLine(sys.stderr) as line, StopSignal(options.time_limit) as stop:
+        solved = solve(
+            cluster,
+            goals,
+            options.seed,
+            progress=line.show,
+            out_of_time=stop.is_set,
+            use_all_time=options.time_limit is not None,
+        )
     rows = curve_rows(solved)
     if html is not None:
         write_atomically(html, curve_html(rows, cluster.cluster_id or "").encode())
