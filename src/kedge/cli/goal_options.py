@@ -92,7 +92,7 @@ class GoalOptions:
         float | None,
         typer.Option(
             min=0,
-            help="Seconds for the search; a small cluster uses all of them. "
+            help="Seconds for bounds and search; a small cluster uses all of them. "
             "Without: a fixed number of steps. Ctrl-C takes the best plan so far",
         ),
     ] = None

@@ -51,6 +51,7 @@ def _make(options: GoalOptions, out: Path | None, output: Output) -> int:
     from time import monotonic
 
     from kedge.balance import plan_of
+    from kedge.balance.preload import preload
     from kedge.cli.plan_show import ProgressLine, plan_lines
     from kedge.cli.stop_signal import StopSignal
     from kedge.files import write_atomically
@@ -59,23 +60,21 @@ def _make(options: GoalOptions, out: Path | None, output: Output) -> int:
     from kedge.report.plans import summary_row
 
     goals = options.goals()
-    cluster = options.cluster()
-    # the digest is computed on the second core while compiled code searches
-    with (
-        ProgressLine(sys.stderr) as line,
-        StopSignal(options.time_limit) as stop,
-        ThreadPoolExecutor(1) as pool,
-    ):
+    # compiled code runs without Python's lock: imports and the digest use the second core meanwhile
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(preload)
+        cluster = options.cluster()
         digest = pool.submit(sha256_of_snapshot, cluster)
-        plan = plan_of(
-            cluster,
-            goals,
-            options.seed,
-            clock=monotonic,
-            progress=line.show,
-            out_of_time=stop.is_set,
-            use_all_time=options.time_limit is not None,
-        )
+        with ProgressLine(sys.stderr) as line, StopSignal(options.time_limit) as stop:
+            plan = plan_of(
+                cluster,
+                goals,
+                options.seed,
+                clock=monotonic,
+                progress=line.show,
+                out_of_time=stop.is_set,
+                use_all_time=options.time_limit is not None,
+            )
     now = datetime.now(UTC).replace(microsecond=0).isoformat().replace("+00:00", "Z")
     plan = replace(plan, snapshot_sha256=digest.result(), created_at=now)
     if out is not None:
