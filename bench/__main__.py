@@ -14,7 +14,7 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "benchmarks.md"
 
 
 def main() -> int:
-    """Measure, print, and rewrite the measured sections of the page."""
+    """Measure, print, and update the measured sections of the page."""
     options = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     options.add_argument("sections", nargs="*", metavar="section", help=", ".join(SECTIONS))
     options.add_argument("--dry-run", action="store_true", help="leave the page as it is")

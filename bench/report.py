@@ -1,4 +1,4 @@
-"""What a benchmark says, and how it is written down."""
+"""Results of benchmarks, and their form on a terminal and in docs/benchmarks.md."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class BenchRow:
-    """One thing measured, beside the peer or the bound measured in the same run."""
+    """One measurement, with the peer or the lower bound measured in the same run."""
 
     what: str
     ours: Timing
-    peer: str  # what the peer is: Kafka's method, a plain copy, …
+    peer: str  # the name of the peer: Kafka's method, a plain copy, …
     theirs: Timing
     note: str = ""
 
     @property
     def ratio(self) -> float:
-        """How many times our speed is the peer's, by the best rounds: a busy machine spoils
-        medians, and not of both sides alike."""
+        """The peer's time divided by Kedge's, of the best rounds: other load on the machine
+        distorts medians more, and not of both alike."""
         return self.theirs.best / self.ours.best
 
 
@@ -59,7 +59,7 @@ def _timing(seconds: list[float]) -> Timing:
 
 
 def measure(call: Callable[[], object], *, rounds: int = 15, calls: int = 1) -> Timing:
-    """Time a call that has been made before: what is compiled or cached by then is not counted."""
+    """Time a call after one warm-up call: compilation and caching are not counted."""
     call()
     times: list[float] = []
     for _ in range(rounds):
@@ -71,7 +71,7 @@ def measure(call: Callable[[], object], *, rounds: int = 15, calls: int = 1) -> 
 
 
 def readable(seconds: float) -> str:
-    """A duration with three digits and the unit that suits it."""
+    """A duration with three significant digits and its unit."""
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
         if seconds >= size:
             return f"{seconds / size:.3g} {unit}"
@@ -79,7 +79,7 @@ def readable(seconds: float) -> str:
 
 
 def machine() -> str:
-    """The facts that a figure depends on, without naming the machine."""
+    """Cores, versions of Python and libraries, and the Java version."""
     java = subprocess.run(["java", "-version"], capture_output=True, text=True, check=False)
     found = re.search(r'version "([^"]+)"', java.stderr)
     libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "numba", "pyarrow"))
@@ -90,7 +90,7 @@ def machine() -> str:
 
 
 def as_markdown(section: BenchSection) -> str:
-    """The section as a piece of the page."""
+    """The section as Markdown."""
     lines = [f"## {section.title}", "", section.about, ""]
     lines += ["| what | Kedge | peer | its time | ratio |", "|---|---:|---|---:|---:|"]
     lines += [_markdown_row(row) for row in section.rows]
@@ -118,7 +118,7 @@ def as_text(section: BenchSection) -> str:
 
 
 def updated(page: str, section: BenchSection) -> str:
-    """The page with this section's piece replaced, or added at the end."""
+    """The page with this section replaced, or added at the end."""
     begin, end = (f"<!-- bench:{section.name}:{side} -->" for side in ("begin", "end"))
     piece = f"{begin}\n{as_markdown(section)}\n{end}"
     before, marker, rest = (page or HEADING).partition(begin)

@@ -12,7 +12,7 @@ from kedge.errors import (
     UnknownTopicOrPartition,
 )
 from kedge.model import Broker, BrokerId, ReplicaAssignment
-from kedge.runtime.layout import prepare
+from kedge.runtime.controller_role import create_persistent_nodes
 from kedge.store.memory import MemoryStore
 from kedge.store.port import Answer, Children, Create, Delete, GetChildren, GetData, Node, SetData
 from kedge.store.port import Request as StoreRequest
@@ -90,7 +90,7 @@ def contested(
     act: Callable[[MemoryStore], None], times: int, before: type = SetData
 ) -> MemoryStore:
     store = ContestedStore(act, times, before)
-    prepare(store)
+    create_persistent_nodes(store)
     write_topic(store, 1)
     return store
 
@@ -143,7 +143,10 @@ def test_as_many_attempts_are_made_as_promised() -> None:
 
 
 def test_a_topic_that_is_deleted_before_the_write_is_unknown() -> None:
-    store = contested(lambda s: s.batch([Delete(topic_path("t"))]) and None, times=1)
+    def delete(store: MemoryStore) -> None:
+        store.batch([Delete(topic_path("t"))])
+
+    store = contested(delete, times=1)
     (answer,) = expand_in(store, ("t", 2))
     assert isinstance(answer, UnknownTopicOrPartition)
 
@@ -241,7 +244,7 @@ def test_a_deletion_that_is_refused_by_its_charge_is_not_marked() -> None:
 def test_changed_configs_are_written_before_their_notification() -> None:
     store = contested(lambda _: None, times=0)
     for value in ("1", "2"):  # the node is created, then written
-        change_configs(store.batch, "topics/t", {"retention.ms": value})
+        change_configs(store.batch, {"topics/t": {"retention.ms": value}})
         (config,) = store.batch([GetData(topic_config_path("t"))])
         assert isinstance(config, Node)
         assert decode_config(config.data, "t") == {"retention.ms": value}

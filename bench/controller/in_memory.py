@@ -14,7 +14,7 @@ from bench.controller.measuring import cpu_seconds_of, timing
 from bench.controller.sides import KedgeSide
 from bench.report import BenchRow
 from kedge.model import BrokerId, TopicPartition
-from kedge.runtime.layout import prepare
+from kedge.runtime.controller_role import create_persistent_nodes
 from kedge.store import MemoryStore
 from kedge.store.port import Delete, GetData, SetData
 from kedge.store.znodes import broker_path, encode_state, state_path
@@ -75,7 +75,7 @@ def _lose_broker(led: int) -> tuple[float, float]:
 
 def _cluster(topics: list[Topic], brokers: int) -> MemoryStore:
     store = MemoryStore()
-    prepare(store)
+    create_persistent_nodes(store)
     register_brokers(store, brokers)
     for topic in topics:
         write_topic(store, topic)

@@ -28,7 +28,7 @@ from bench.controller.measuring import now_ms, timing
 from bench.controller.sides import Side
 from bench.report import BenchRow
 from kedge.model import BrokerId, Leadership
-from kedge.runtime.layout import prepare
+from kedge.runtime.controller_role import create_persistent_nodes
 from kedge.store.port import Delete, GetData, Node, Store
 from kedge.store.znodes import CONTROLLER, broker_path, decode_state, state_path, topic_path
 from kedge.store.zookeeper import ZooKeeperStore
@@ -126,7 +126,7 @@ def broker_failure(observer: Observer, side: Side) -> Seconds:
 def rows(address: str, kafka: Side, kedge: Side) -> list[BenchRow]:
     """Every measurement on this ZooKeeper, which must be empty."""
     with _observer(address) as observer:
-        prepare(observer.store)
+        create_persistent_nodes(observer.store)
         register_brokers(observer.store)
         write_topic(observer.store, SMALL)
         found = _in_turns(observer, kafka, kedge, create)

@@ -18,13 +18,13 @@ def main() -> int:
     options.add_argument("--sizes", default="S,M")
     options.add_argument("--engines", default=",".join(ENGINES))
     options.add_argument("--rounds", type=int, default=2)
-    asked = options.parse_args()
+    parsed = options.parse_args()
     with tempfile.TemporaryDirectory(prefix="kedge-bench-") as scratch:
-        for size in asked.sizes.split(","):
+        for size in parsed.sizes.split(","):
             directory = Path(scratch) / size
             expected = generate(directory, size=size)
-            for name in asked.engines.split(","):
-                found = measured(name, directory, expected, heap=HEAP, rounds=asked.rounds)
+            for name in parsed.engines.split(","):
+                found = measured(name, directory, expected, heap=HEAP, rounds=parsed.rounds)
                 walls, cpus = ([f"{one:.1f}" for one in s] for s in (found.walls, found.cpus))
                 print(f"{size} {found.title:<22} s {walls} CPU s {cpus} {found.rss_mb:.0f} MB")
     return 0

@@ -1,4 +1,4 @@
-"""The roll-up on DuckDB: replicas by their numbers, `arg_max` for the row that wins.
+"""The roll-up on DuckDB: it joins replica numbers and keeps the row with the highest `seq`.
 
 It joins with the assignment's replicas, where the pipeline also keeps rows of other replicas; the
 generated metrics have none. No limit is set to its memory.

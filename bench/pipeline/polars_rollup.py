@@ -1,4 +1,4 @@
-"""The roll-up on Polars' streaming engine: lazy frames from scan to sink."""
+"""The roll-up on Polars with its streaming engine and lazy frames."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FIGURES = ["is_leader", "size_bytes", "bytes_in", "bytes_out", "isr"]
 
 
 def samples(directory: Path) -> pl.LazyFrame:
-    """Valid, timely, unique samples of all files, by the number of their replica."""
+    """The valid, deduplicated samples of all files with their replica numbers."""
     replicas = (
         pl.scan_parquet(directory / "assignment.parquet")
         .select("cluster", "topic", "partition", broker="replicas")
@@ -65,7 +65,7 @@ def work(directory: Path, output: Path) -> None:
 
 
 def model(rollup: Path) -> pl.LazyFrame:
-    """Each replica over its windows."""
+    """One row per replica with sums, percentiles and growth over its windows."""
     seconds, size = pl.col("window_start").dt.epoch("s"), pl.col("last_size")
     taken = pl.col("bytes_in")
     return (

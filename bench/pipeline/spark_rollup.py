@@ -1,4 +1,4 @@
-"""The roll-up on Spark, by the pipeline's own transforms."""
+"""The roll-up on Spark with the transforms of the pipeline."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from kedge.pipeline.transforms.series import DAY_S, percentile_of_sorted
 
 
 def samples(session: SparkSession, directory: Path, reference: Path) -> DataFrame:
-    """Valid, timely, unique samples of all files, by the number of their replica."""
+    """The valid, deduplicated samples of all files with the hashes of their replicas."""
     files = new_files(find_files(directory / "raw_parquet", Format.PARQUET), Format.PARQUET, ())
     brokers = session.read.parquet(str(reference / BROKERS))
     raw = read_raw_rows(session, files, Format.PARQUET, provenance=False)
@@ -84,7 +84,7 @@ def main(directory: Path, output: Path, rounds: int, heap: str) -> None:
 
 
 def jvm_of(session: SparkSession) -> int:
-    """The process of the driver's JVM."""
+    """The process id of the driver's JVM."""
     java: Any = session.sparkContext._jvm
     return int(java.java.lang.ProcessHandle.current().pid())
 

@@ -1,61 +1,61 @@
-"""Every error the project raises, by whose move is next.
+"""Every error the project raises, in one tree by who has to act next.
 
     KedgeError
-    ├── InvalidRequest                the caller's: ask for something else
-    │   ├── MalformedInput            a file or text that does not read as what it should be
+    ├── InvalidRequest                the caller has to change the request
+    │   ├── MalformedInput            a file or text that cannot be parsed
     │   │   ├── MalformedNumber         not a whole number in range
-    │   │   ├── MalformedJson           JSON whose fields have the wrong shape
-    │   │   └── MalformedMessage        bytes that are no message of Kafka's protocol
-    │   ├── InvalidPartitions         a partition count that cannot be
-    │   ├── InvalidReplicationFactor  a replication factor that these brokers cannot give
-    │   ├── InvalidReplicaAssignment  a replica list that cannot be
-    │   ├── InvalidTopic              a topic name that cannot be, or collides
+    │   │   ├── MalformedJson           JSON with missing fields or wrong types
+    │   │   └── MalformedMessage        bytes that are not a message of Kafka's protocol
+    │   ├── InvalidPartitions         an invalid partition count
+    │   ├── InvalidReplicationFactor  an invalid replication factor, or more than the brokers
+    │   ├── InvalidReplicaAssignment  an invalid replica list
+    │   ├── InvalidTopic              an invalid topic name, or a collision
     │   ├── InvalidConfiguration      an unknown config name or a value out of its range
-    │   ├── UnknownTopicOrPartition   nothing by that name
+    │   ├── UnknownTopicOrPartition   no such topic or partition
     │   ├── UnknownTopicId            no topic has that id
     │   ├── UnknownBroker             a broker that the cluster does not have
-    │   ├── InvalidPlan               a plan that breaks its own rules or does not fit its snapshot
-    │   ├── RefusedCommand            an order that contradicts itself (Kafka: AdminCommandFailed)
-    │   ├── DuplicateInRequest        the same thing twice in one request (Kafka: INVALID_REQUEST)
-    │   ├── TopicDeletionDisabled     deletion is switched off
+    │   ├── InvalidPlan               a plan that is invalid or does not match its snapshot
+    │   ├── RefusedCommand            a contradictory command (Kafka: AdminCommandFailed)
+    │   ├── DuplicateInRequest        a duplicate within a request (Kafka: INVALID_REQUEST)
+    │   ├── TopicDeletionDisabled     deletion is disabled
     │   ├── NoReassignmentInProgress  nothing to cancel
-    │   ├── PolicyViolation           a policy of the operator refuses it
+    │   ├── PolicyViolation           a policy of the operator rejects it
     │   ├── LogDirNotFound            a directory that the broker does not have
     │   ├── OutputInUse               another run is writing to that directory
-    │   ├── OutputNotOurs             a directory that holds something else
+    │   ├── OutputNotOurs             a directory that holds other files
     │   ├── AuthenticationFailed      the broker rejects the client, or the client the broker
     │   ├── Unauthorised              the client lacks a permission
-    │   └── UnsupportedByCluster      the cluster does not know this request
-    ├── Unsatisfiable                 the cluster's: it cannot do that as it is
+    │   └── UnsupportedByCluster      the cluster does not support this request
+    ├── Unsatisfiable                 the cluster's state does not allow the request
     │   ├── InconsistentRacks           some brokers have a rack and some do not
     │   ├── MissingPartitionZero        a topic without partition 0 cannot be expanded
-    │   ├── InfeasibleGoals             no plan can meet what is asked of it
-    │   ├── StateChangeFailed           a partition that cannot come to the wanted state
+    │   ├── InfeasibleGoals             no plan can meet the goals
+    │   ├── StateChangeFailed           a partition that cannot reach the requested state
     │   └── LeaderNotAvailable          no replica can lead
     ├── Conflict                      another client wrote first: read again
     │   ├── TopicExists
     │   ├── ReassignmentInProgress
-    │   ├── ElectionNotNeeded         the right one leads already
+    │   ├── ElectionNotNeeded         the replica is already the leader
     │   ├── StaleVersion              a write that expected another version
     │   ├── NodeExists
     │   ├── NodeMissing
     │   ├── NodeNotEmpty
-    │   ├── NodeEphemeral             a child under a node that can have none
+    │   ├── NodeEphemeral             a child of an ephemeral node
     │   └── ControllerMoved           this controller is no longer the controller
-    ├── RunFailed                     a run that ended on an error after it had changed something
-    ├── InvariantViolated             a simulated run broke a rule that must always hold
-    └── Unavailable                   the outside's: the same call may work later
+    ├── RunFailed                     a run that failed after it had made changes
+    ├── InvariantViolated             a simulated run violated an invariant
+    └── Unavailable                   an outside system failed: the same call may work later
         ├── StoreUnavailable            no connection to the metadata store
         ├── SessionExpired              the session with the store has ended
         ├── ClusterUnavailable          no broker could be reached
         ├── RequestTimedOut             no answer in time; the change may have happened
-        ├── NotController               the broker asked is not in charge (any more)
+        ├── NotController               the broker is not the controller (any more)
         ├── ReplicaNotAvailable         the broker does not have that replica yet
         ├── QuotaExceeded               the cluster limits the rate of changes
-        ├── BrokerFailed                a broker answered with a fault of its own
-        ├── SparkUnavailable            no Spark session could be had, or a job of it failed
-        ├── AccountsOpen                rows that went in are not all accounted for
-        └── JournalDamaged              a journal that cannot be read back
+        ├── BrokerFailed                a broker answered with an internal error
+        ├── SparkUnavailable            no Spark session could be started, or a job failed
+        ├── AccountsOpen                input rows are not all accounted for
+        └── JournalDamaged              a journal that cannot be read
 
 Leaves have Kafka's names where Kafka has one. Every error carries `what` (one sentence without a
 full stop) and `hint` (what to do about it, possibly empty); `str()` is both.
@@ -65,7 +65,7 @@ from __future__ import annotations
 
 
 class KedgeError(Exception):
-    """Anything that Kedge refuses or fails to do, said in one sentence."""
+    """An error of Kedge, described in one sentence."""
 
     retriable = False
 
@@ -79,11 +79,11 @@ class KedgeError(Exception):
 
 
 class InvalidRequest(KedgeError):
-    """The caller asked for something that cannot be; nothing was changed."""
+    """The request is invalid; nothing was changed."""
 
 
 class MalformedInput(InvalidRequest):
-    """A file or text that does not read as what it should be; `place` names the spot."""
+    """A file or text that cannot be parsed; `place` names the position."""
 
     def __init__(self, what: str, *, place: str = "", hint: str = "") -> None:
         super().__init__(f"{place}: {what}" if place else what, hint=hint)
@@ -99,31 +99,31 @@ class MalformedJson(MalformedInput):
 
 
 class MalformedMessage(MalformedInput):
-    """Bytes that are no message of Kafka's protocol, or one of an unknown version."""
+    """Bytes that are not a message of Kafka's protocol, or one of an unknown version."""
 
 
 class InvalidPartitions(InvalidRequest):
-    """A partition count that cannot be."""
+    """An invalid partition count."""
 
 
 class InvalidReplicationFactor(InvalidRequest):
-    """A replication factor that these brokers cannot give."""
+    """An invalid replication factor, or one larger than the number of brokers."""
 
 
 class InvalidReplicaAssignment(InvalidRequest):
-    """A replica list that cannot be."""
+    """An invalid replica list."""
 
 
 class InvalidTopic(InvalidRequest):
-    """A topic name that cannot be, or that collides with another."""
+    """An invalid topic name, or one that collides with another."""
 
 
 class InvalidConfiguration(InvalidRequest):
-    """An unknown config name, or a value that its type or range does not allow."""
+    """An unknown config name, or a value outside its type or range."""
 
 
 class UnknownTopicOrPartition(InvalidRequest):
-    """No topic or partition by that name."""
+    """No such topic or partition."""
 
 
 class UnknownTopicId(InvalidRequest):
@@ -135,15 +135,15 @@ class UnknownBroker(InvalidRequest):
 
 
 class InvalidPlan(InvalidRequest):
-    """A plan that breaks its own rules or does not fit its snapshot."""
+    """A plan that is invalid or does not match its snapshot."""
 
 
 class RefusedCommand(InvalidRequest):
-    """An order that contradicts itself: duplicates, empty lists (Kafka: AdminCommandFailed)."""
+    """A contradictory command: duplicates, empty lists (Kafka: AdminCommandFailed)."""
 
 
 class DuplicateInRequest(InvalidRequest):
-    """The same thing named twice, or two options that exclude each other (INVALID_REQUEST)."""
+    """A duplicate, or two options that exclude each other (INVALID_REQUEST)."""
 
 
 class TopicDeletionDisabled(InvalidRequest):
@@ -151,11 +151,11 @@ class TopicDeletionDisabled(InvalidRequest):
 
 
 class NoReassignmentInProgress(InvalidRequest):
-    """A cancel of a move that is not there."""
+    """A cancellation of a move that is not in progress."""
 
 
 class PolicyViolation(InvalidRequest):
-    """A policy of the operator refuses it."""
+    """A policy of the operator rejects the request."""
 
 
 class LogDirNotFound(InvalidRequest):
@@ -163,11 +163,11 @@ class LogDirNotFound(InvalidRequest):
 
 
 class OutputInUse(InvalidRequest):
-    """A directory that another run is writing to at this moment."""
+    """A directory that another run is writing to."""
 
 
 class OutputNotOurs(InvalidRequest):
-    """A directory that holds something else than what would be written there."""
+    """A directory that holds other files than the ones to be written there."""
 
 
 class AuthenticationFailed(InvalidRequest):
@@ -179,11 +179,11 @@ class Unauthorised(InvalidRequest):
 
 
 class UnsupportedByCluster(InvalidRequest):
-    """The brokers are of a release that does not know this request (UNSUPPORTED_VERSION)."""
+    """The brokers' release does not support this request (UNSUPPORTED_VERSION)."""
 
 
 class Unsatisfiable(KedgeError):
-    """The cluster cannot do that as it is."""
+    """The state of the cluster does not allow the request."""
 
 
 class InconsistentRacks(Unsatisfiable):
@@ -191,15 +191,15 @@ class InconsistentRacks(Unsatisfiable):
 
 
 class MissingPartitionZero(Unsatisfiable):
-    """A topic without partition 0 has no model for its new partitions."""
+    """A topic without partition 0 gives no pattern for new partitions."""
 
 
 class InfeasibleGoals(Unsatisfiable):
-    """No plan can meet what is asked of it; the hint is the least change that would help."""
+    """No plan can meet the goals; the hint is the smallest change that would help."""
 
 
 class StateChangeFailed(Unsatisfiable):
-    """A partition that cannot be brought to the wanted state as it is."""
+    """A partition that cannot reach the requested state."""
 
 
 class LeaderNotAvailable(Unsatisfiable):
@@ -211,7 +211,7 @@ class Conflict(KedgeError):
 
 
 class TopicExists(Conflict):
-    """A topic of that name is there, or still being deleted."""
+    """A topic of that name exists, or is still being deleted."""
 
 
 class ReassignmentInProgress(Conflict):
@@ -219,7 +219,7 @@ class ReassignmentInProgress(Conflict):
 
 
 class ElectionNotNeeded(Conflict):
-    """The leader that was asked for leads already."""
+    """The requested replica is already the leader."""
 
 
 class StaleVersion(Conflict):
@@ -227,19 +227,19 @@ class StaleVersion(Conflict):
 
 
 class NodeExists(Conflict):
-    """A create met an existing node."""
+    """A node to be created exists."""
 
 
 class NodeMissing(Conflict):
-    """A node that should be there is not."""
+    """A required node does not exist."""
 
 
 class NodeNotEmpty(Conflict):
-    """A delete met a node with children."""
+    """A node to be deleted has children."""
 
 
 class NodeEphemeral(Conflict):
-    """A create under an ephemeral node, which can have no children."""
+    """The parent of a node to be created is ephemeral, and can have no children."""
 
 
 class ControllerMoved(Conflict):
@@ -247,15 +247,15 @@ class ControllerMoved(Conflict):
 
 
 class RunFailed(KedgeError):
-    """A run that ended on an error after it had changed something."""
+    """A run that failed after it had made changes."""
 
 
 class InvariantViolated(KedgeError):
-    """A simulated run broke a rule that must always hold; the fault is in the program."""
+    """A simulated run violated an invariant; the program is wrong."""
 
 
 class Unavailable(KedgeError):
-    """The outside did not answer as it should; the same call may work later."""
+    """An outside system failed; the same call may work later."""
 
     retriable = True
 
@@ -273,11 +273,11 @@ class ClusterUnavailable(Unavailable):
 
 
 class RequestTimedOut(Unavailable):
-    """No answer in time; a change may have happened all the same."""
+    """No answer in time; the change may have happened."""
 
 
 class NotController(Unavailable):
-    """The broker asked is not the controller, or not any more."""
+    """The broker is not the controller, or not any more."""
 
 
 class ReplicaNotAvailable(Unavailable):
@@ -285,28 +285,28 @@ class ReplicaNotAvailable(Unavailable):
 
 
 class QuotaExceeded(Unavailable):
-    """The cluster limits how fast topics may change (THROTTLING_QUOTA_EXCEEDED)."""
+    """The cluster limits the rate of topic changes (THROTTLING_QUOTA_EXCEEDED)."""
 
 
 class BrokerFailed(Unavailable):
-    """A broker answered with a fault of its own."""
+    """A broker answered with an internal error."""
 
     retriable = False
 
 
 class SparkUnavailable(Unavailable):
-    """No Spark session could be had, or one of its jobs failed."""
+    """No Spark session could be started, or a job failed."""
 
     retriable = False
 
 
 class AccountsOpen(Unavailable):
-    """Rows that were read are not all accounted for; nothing of the run is kept."""
+    """Input rows are not all accounted for; the run's output is discarded."""
 
     retriable = False
 
 
 class JournalDamaged(Unavailable):
-    """A journal that cannot be read back, other than by a torn last record."""
+    """A journal that cannot be read, other than for a torn last record."""
 
     retriable = False

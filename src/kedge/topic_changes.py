@@ -54,8 +54,8 @@ from kedge.topics import (
     allow,
     at_rest,
     is_valid_name,
-    judge_deletes,
-    judge_expands,
+    validate_deletes,
+    validate_expands,
 )
 
 ATTEMPTS = 5  # of a write that meets a newer version each time
@@ -147,12 +147,12 @@ class TopicChanges:
         charge: Callable[[int], None] = free,
     ) -> list[WrittenTopic | KedgeError]:
         """Write some of the topics of a request."""
-        judged = creation.batch.judge(requests)
+        validated = creation.batch.validate(requests)
         if creation.validate_only:
-            return [WrittenTopic(j, None) if isinstance(j, NewTopic) else j for j in judged]
+            return [WrittenTopic(j, None) if isinstance(j, NewTopic) else j for j in validated]
         charged = [
             _unless_refused(j, lambda j=j: charge(j.partitions)) if isinstance(j, NewTopic) else j
-            for j in judged
+            for j in validated
         ]
         written = self._write([j for j in charged if isinstance(j, NewTopic)])
         return [written[j.name] if isinstance(j, NewTopic) else j for j in charged]
@@ -182,8 +182,8 @@ class TopicChanges:
         left = dict(enumerate(requests))
         for attempt in range(ATTEMPTS):
             nodes = self._read_topics(request.topic for request in left.values())
-            judged = judge_expands(list(left.values()), self._view(_partitions(nodes)))
-            for index, each in zip(left, judged, strict=True):
+            validated = validate_expands(list(left.values()), self._view(_partitions(nodes)))
+            for index, each in zip(left, validated, strict=True):
                 if isinstance(each, NewPartitions) and not validate_only and attempt == 0:
                     each = _unless_refused(each, lambda each=each: charge(len(each.added)))
                 answers[index] = (
@@ -239,10 +239,10 @@ class TopicChanges:
     def _delete(
         self, requests: Sequence[DeleteRequest], charge: Callable[[str], None]
     ) -> list[Marked | KedgeError]:
-        judged = judge_deletes(requests, self._view({}))
+        validated = validate_deletes(requests, self._view({}))
         charged = [
             _unless_refused(j, lambda j=j: charge(j.name)) if isinstance(j, Marked) else j
-            for j in judged
+            for j in validated
         ]
         marked = [j.name for j in charged if isinstance(j, Marked)]
         answers = self._batch([Create(delete_topic_path(name)) for name in marked])
@@ -266,10 +266,11 @@ def write_configs(batch: Batch, configs: Mapping[str, Configs]) -> None:
         batch([Create(path, data[path]) for path in missing])
 
 
-def change_configs(batch: Batch, entity: str, configs: Configs) -> None:
-    """Write an entity's configs, then the notification that makes brokers read them."""
-    write_configs(batch, {entity: configs})
-    batch([Create(NEW_CONFIG_CHANGE, encode_config_change(entity), sequential=True)])
+def change_configs(batch: Batch, configs: Mapping[str, Configs]) -> None:
+    """Write the configs of entities, then the notifications that make brokers read them."""
+    write_configs(batch, configs)
+    notifications = map(encode_config_change, configs)
+    batch([Create(NEW_CONFIG_CHANGE, data, sequential=True) for data in notifications])
 
 
 # ---- helpers -------------------------------------------------------------------------------------
@@ -299,6 +300,6 @@ def _partitions(nodes: Mapping[str, Node]) -> dict[str, Partitions]:
     return {name: decode_topic(name, node.data).partitions for name, node in nodes.items()}
 
 
-def _expanded(judged: NewPartitions, node: Node) -> TopicAssignment:
-    before = decode_topic(judged.topic, node.data)
-    return TopicAssignment({**before.partitions, **at_rest(judged.added)}, before.topic_id)
+def _expanded(validated: NewPartitions, node: Node) -> TopicAssignment:
+    before = decode_topic(validated.topic, node.data)
+    return TopicAssignment({**before.partitions, **at_rest(validated.added)}, before.topic_id)

@@ -1,16 +1,21 @@
-"""The one place where adapters are chosen.
+"""Chooses the adapters: every concrete implementation of a port is opened here.
 
-Commands ask here for a cluster and do not know which kind they get. `clusters_from` lets a
-program, or a test, hand them another kind for a while.
+Commands open a cluster here and work with the port alone. `clusters_from` replaces the adapter
+within a block, for programs and tests. The lab, the simulator, the controller service and the
+Spark jobs are whole processes that compose their own adapters; no other package imports one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from contextvars import ContextVar
+from typing import TYPE_CHECKING
 
 from kedge.cluster.port import Cluster
+
+if TYPE_CHECKING:
+    from kedge.store.port import Store
 
 OpenCluster = Callable[[str, Mapping[str, str]], Cluster]
 
@@ -39,8 +44,23 @@ def clusters_from(opening: OpenCluster) -> Generator[None]:
 @contextmanager
 def open_cluster(bootstrap: str, settings: Mapping[str, str]) -> Generator[Cluster]:
     """A cluster for the time of a `with` block."""
-    cluster = _opening.get()(bootstrap, settings)
-    try:
+    with closing(_opening.get()(bootstrap, settings)) as cluster:
         yield cluster
-    finally:
-        cluster.close()
+
+
+@contextmanager
+def open_cluster_through_zookeeper(address: str) -> Generator[Cluster]:
+    """A cluster changed through its ZooKeeper, for the time of a `with` block."""
+    from kedge.store.zookeeper import ZooKeeperStore
+
+    with open_cluster_on_store(ZooKeeperStore(address)) as cluster:
+        yield cluster
+
+
+@contextmanager
+def open_cluster_on_store(store: Store) -> Generator[Cluster]:
+    """A cluster changed through its metadata store; the store is closed with the block."""
+    from kedge.zookeeper_cluster import ZooKeeperCluster
+
+    with closing(ZooKeeperCluster(store)) as cluster:
+        yield cluster

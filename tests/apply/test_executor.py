@@ -2,124 +2,46 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+import itertools
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from kedge.apply import (
-    Executor,
-    Outcome,
     Pacing,
     RunFiles,
     RunOptions,
     Runs,
     Waiting,
     cancel,
-    new_record,
     preview,
     rollback_plan,
     settle,
 )
-from kedge.apply.throttles import present_throttles
-from kedge.cluster.memory import MemoryCluster
 from kedge.cluster.port import (
-    Answers,
-    Changes,
     ConfigChange,
     ConfigResource,
     Configs,
     ResourceKind,
+    TopicCreation,
     TopicDescription,
-    TopicOrder,
     broker_resource,
 )
 from kedge.errors import (
+    ClusterUnavailable,
     InvalidRequest,
     KedgeError,
+    LeaderNotAvailable,
     ReassignmentInProgress,
     RefusedCommand,
+    RunFailed,
     Unavailable,
 )
-from kedge.execution import Lease, Limits, Progress, RunKind, RunState
-from kedge.model import BrokerId, TopicPartition
+from kedge.execution import Lease, RunKind, RunState
+from kedge.model import TopicPartition
 from kedge.plan import PartitionReplica, Plan, Reassignment
-
-B1, B2, B3, B4 = map(BrokerId, (1, 2, 3, 4))
-T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
-EVERYWHERE = Lease({str(b): {} for b in (1, 2, 3, 4)}, {"t": {}})
-
-
-class Killed(BaseException):
-    """The process dies here."""
-
-
-class Bench:
-    """A cluster with a topic on brokers 1 to 3, and a plan that brings broker 4 in."""
-
-    def __init__(self, state: Path) -> None:
-        self.cluster = MemoryCluster(4)
-        self.cluster.create_topics([TopicOrder("t", assignment={0: (B1, B2), 1: (B2, B3)})])
-        self.cluster.hold_moves = True
-        self.runs = Runs(state, "memory")
-        entries = (Reassignment.anywhere(T0, (B4, B2)), Reassignment.anywhere(T1, (B3, B4)))
-        self.plan = Plan(entries, {T0: (B1, B2), T1: (B2, B3)}, cluster_id="memory")
-        self.told: list[Progress] = []
-        self.notes: list[str] = []
-
-    def begin(
-        self, plan: Plan | None = None, rate: int | None = 1000, kind: RunKind = RunKind.APPLY
-    ) -> RunFiles:
-        record = new_record("memory", kind=kind, rate=rate, each_way=1)
-        return self.runs.begin(plan or self.plan, record)
-
-    def run(self, files: RunFiles, on_wait: Callable[[], None], stopping: bool = False) -> Outcome:
-        pacing = Pacing(
-            sleep=lambda _: on_wait(),
-            clock=lambda: float(len(self.told)),
-            stopping=lambda: stopping,
-            on_progress=self.told.append,
-            on_note=self.notes.append,
-        )
-        return self.executor(files, pacing).carry_out()
-
-    def executor(self, files: RunFiles, pacing: Pacing) -> Executor:
-        record = files.record()
-        judged = preview(
-            self.cluster,
-            files.plan(),
-            RunOptions(Limits(record.rate, record.each_way)),
-            kind=record.kind,
-            own=self.runs.own_settings(),
-            log_dirs_before=record.log_dirs,
-        )
-        return Executor(self.cluster, files, judged, pacing)
-
-    def throttles(self) -> Lease:
-        return present_throttles(self.cluster, EVERYWHERE)[0]
-
-    def replicas(self) -> dict[int, tuple[BrokerId, ...]]:
-        topic = self.cluster.describe_topics(["t"])["t"]
-        assert isinstance(topic, TopicDescription)
-        return topic.replicas()
-
-    def log_dir(self, tp: TopicPartition, broker: BrokerId) -> str:
-        (answer,) = self.cluster.log_dirs([broker], ["t"]).values()
-        assert isinstance(answer, tuple)
-        (path,) = (
-            each.path
-            for each in answer
-            for stored in each.replicas
-            if stored.tp == tp and not stored.future
-        )
-        return path
-
-
-@pytest.fixture
-def bench(tmp_path: Path) -> Bench:
-    return Bench(tmp_path)
+from tests.apply.bench import B1, B2, B3, B4, T0, T1, Bench, Killed, die
 
 
 def test_a_plan_is_carried_out_under_a_throttle_that_is_gone_at_the_end(bench: Bench) -> None:
@@ -136,29 +58,20 @@ def test_a_plan_is_carried_out_under_a_throttle_that_is_gone_at_the_end(bench: B
     assert seen == [(1, True), (1, True)]  # one copy at a time into broker 4
     assert not bench.throttles()
     assert files.record().state is RunState.DONE
-    assert bench.told[-1].share == 1.0
+    assert bench.progress[-1].share == 1.0
 
 
-class DeafFor:
-    """Brokers that tell of their configs only when they were asked a few times."""
-
-    def __init__(self, cluster: MemoryCluster, times: float, fault: KedgeError | None) -> None:
-        self.left, self._fault, self._describe = times, fault, cluster.describe_configs
-
-    def __call__(
-        self, resources: Sequence[ConfigResource], *, synonyms: bool = False
-    ) -> dict[ConfigResource, Configs | KedgeError]:
-        told = self._describe(resources, synonyms=synonyms)
-        self.left -= 1
-        if self.left < 0:
-            return told
-        brokers = [resource for resource in told if resource.kind is ResourceKind.BROKER]
-        return {**told, **dict.fromkeys(brokers, self._fault or ())}
+def without_brokers(
+    found: dict[ConfigResource, Configs | KedgeError], instead: KedgeError | None
+) -> dict[ConfigResource, Configs | KedgeError]:
+    """Configs as brokers report them that have not applied theirs, or do not respond."""
+    brokers = [resource for resource in found if resource.kind is ResourceKind.BROKER]
+    return {**found, **dict.fromkeys(brokers, instead or ())}
 
 
-@pytest.mark.parametrize("fault", [None, Unavailable("nobody answers")])
-def test_nothing_moves_before_brokers_have_heard_of_their_throttles(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch, fault: KedgeError | None
+@pytest.mark.parametrize("fault", [None, Unavailable("no response")])
+def test_moves_start_only_after_every_broker_reports_its_throttle(
+    bench: Bench, fault: KedgeError | None
 ) -> None:
     moving: list[int] = []
 
@@ -166,59 +79,125 @@ def test_nothing_moves_before_brokers_have_heard_of_their_throttles(
         moving.append(len(bench.cluster.reassignments()))
         bench.cluster.finish_moves()
 
-    files = bench.begin()
-    deaf = DeafFor(bench.cluster, 3, fault)
-    run = bench.executor(files, Pacing(sleep=lambda _: wait()))
-    set_all = bench.cluster.alter_configs
-
-    def alter(changes: Changes, *, validate_only: bool = False) -> Answers[ConfigResource]:
-        monkeypatch.setattr(bench.cluster, "describe_configs", deaf)
-        return set_all(changes, validate_only=validate_only)
-
-    monkeypatch.setattr(bench.cluster, "alter_configs", alter)
-    assert run.carry_out().complete
+    bench.faulty.change_response(
+        "describe_configs",
+        lambda found: without_brokers(found, fault),
+        times=3,
+        after="alter_configs",
+    )
+    assert bench.run(bench.begin(), wait).complete
     assert moving == [0, 0, 0, 1, 1]
 
 
-def test_a_broker_that_never_tells_of_its_throttle_holds_nothing_up_for_ever(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_broker_that_never_reports_its_throttle_does_not_block_a_run(bench: Bench) -> None:
     times = iter(range(0, 10_000, 10))
     pacing = Pacing(
         sleep=lambda _: bench.cluster.finish_moves(),
         clock=lambda: float(next(times)),
         on_note=bench.notes.append,
     )
-    run = bench.executor(bench.begin(), pacing)
-    deaf = DeafFor(bench.cluster, math.inf, None)
-    monkeypatch.setattr(bench.cluster, "describe_configs", deaf)
-    assert run.carry_out().complete
+    bench.faulty.change_response("describe_configs", lambda found: without_brokers(found, None))
+    assert bench.executor(bench.begin(), pacing).carry_out().complete
     assert bench.notes == [
         f"broker {broker} did not report its throttle within 30 s" for broker in (1, 2, 3, 4)
     ]
 
 
-def test_a_broker_that_has_yet_to_hear_of_the_end_of_a_move_is_not_believed(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    describe, late = bench.cluster.describe_topics, iter(range(3))
-    seen: list[int] = []
+def test_drift_is_confirmed_by_a_second_read_before_it_is_reported(bench: Bench) -> None:
+    stale_reads: list[int] = []
 
-    def stale(names: Sequence[str]) -> dict[str, TopicDescription | KedgeError]:
-        """Replicas as they were on the way, for a few looks after the first move has ended."""
-        told = describe(names)
-        topic = told["t"]
-        assert isinstance(topic, TopicDescription)
-        if topic.partitions[0].replicas == (B4, B2) and next(late, None) is not None:
-            seen.append(len(topic.partitions))
+    def stale(found: dict[str, TopicDescription]) -> dict[str, TopicDescription]:
+        """Replicas as they were during the move, in a few reads after it has ended."""
+        topic = found["t"]
+        if topic.partitions[0].replicas == (B4, B2) and len(stale_reads) < 3:
+            stale_reads.append(len(topic.partitions))
             first = replace(topic.partitions[0], replicas=(B4, B1, B2))
-            told["t"] = replace(topic, partitions=(first, *topic.partitions[1:]))
-        return told
+            found["t"] = replace(topic, partitions=(first, *topic.partitions[1:]))
+        return found
 
-    monkeypatch.setattr(bench.cluster, "describe_topics", stale)
+    bench.faulty.change_response("describe_topics", stale)
     assert bench.run(bench.begin(), bench.cluster.finish_moves).complete
-    assert seen == [2, 2, 2]
+    assert stale_reads == [2, 2, 2]
     assert bench.notes == []
+
+
+def test_a_preview_reads_the_log_directories_of_a_plan_once(bench: Bench) -> None:
+    plan = Plan((Reassignment(T0, (B4, B2), ("/data/b", "any")),), {T0: (B1, B2)})
+    judged = preview(bench.faulty.port, plan, RunOptions(ignore_health=True))
+    assert judged.log_dirs_before[PartitionReplica("t", 0, B1)] == "/data/a"
+    assert bench.faulty.calls["log_dirs"] == 1
+
+
+# ---- a cluster that does not respond ------------------------------------------------------------
+
+NO_RESPONSE = ClusterUnavailable("no broker reached")
+
+
+@pytest.mark.parametrize("loses", [False, True], ids=["not sent", "response lost"])
+def test_a_start_without_a_response_is_looked_up_and_repeated(bench: Bench, loses: bool) -> None:
+    add = bench.faulty.lose_response if loses else bench.faulty.fail
+    add("alter_reassignments", NO_RESPONSE, times=1)
+    files = bench.begin()
+    assert bench.run(files, bench.cluster.finish_moves).complete
+    assert bench.replicas() == {0: (B4, B2), 1: (B3, B4)}
+    assert bench.notes == ["no response from the cluster (no broker reached); retrying"]
+    assert not bench.throttles()
+    # A start whose response was lost has started: it is not sent a second time.
+    assert bench.faulty.calls["alter_reassignments"] == (2 if loses else 3)
+
+
+def test_reads_that_fail_are_repeated_until_the_cluster_responds(bench: Bench) -> None:
+    bench.faulty.fail("describe_topics", NO_RESPONSE, times=5, after="alter_reassignments")
+    assert bench.run(bench.begin(), bench.cluster.finish_moves).complete
+    assert bench.notes == ["no response from the cluster (no broker reached); retrying"]
+
+
+def test_a_cluster_that_stays_silent_leaves_the_run_to_resume(bench: Bench) -> None:
+    clock = itertools.count(step=100)
+    pacing = Pacing(sleep=lambda _: None, clock=lambda: float(next(clock)))
+    files = bench.begin()
+    bench.faulty.fail("reassignments", NO_RESPONSE, after="alter_reassignments")
+    with pytest.raises(RunFailed, match="left as it is: no broker reached; continue it with"):
+        bench.executor(files, pacing).carry_out()
+    assert files.record().state is RunState.MOVING
+    assert files.record().lease == bench.throttles()
+
+
+def test_a_health_read_that_fails_starts_no_moves(bench: Bench) -> None:
+    bench.faulty.fail("topic_names", NO_RESPONSE, times=2)
+    moving: list[int] = []
+
+    def wait() -> None:
+        moving.append(len(bench.cluster.reassignments()))
+        bench.cluster.finish_moves()
+
+    assert bench.run(bench.begin(rate=None), wait).complete
+    assert moving[:3] == [0, 0, 1]
+
+
+def test_throttles_that_cannot_be_removed_stay_leased(bench: Bench) -> None:
+    refused = Unavailable("broker 4 did not respond")
+
+    def unreached(answers: dict[ConfigResource, KedgeError | None]) -> object:
+        return {r: refused if r == broker_resource(B4) else a for r, a in answers.items()}
+
+    files = bench.begin()
+    bench.faulty.change_response("alter_configs", unreached, after="alter_reassignments")
+    outcome = bench.run(files, bench.cluster.finish_moves)
+    assert outcome.complete
+    assert list(outcome.unreleased.brokers) == ["4"]
+    assert files.record().lease == outcome.unreleased
+
+
+def test_an_election_that_is_refused_is_noted(bench: Bench) -> None:
+    refused = LeaderNotAvailable("broker 4 is not in sync")
+    bench.faulty.change_response("elect_leaders", lambda answers: dict.fromkeys(answers, refused))
+    files = bench.begin(Plan((Reassignment.anywhere(T0, (B2, B1)),), {T0: (B1, B2)}))
+    assert bench.run(files, bench.cluster.finish_moves).complete
+    assert bench.notes == ["t-0 is still led by broker 1: broker 4 is not in sync"]
+
+
+# ---- the end of a run ---------------------------------------------------------------------------
 
 
 def test_the_replica_that_the_plan_puts_first_leads_at_the_end(bench: Bench) -> None:
@@ -231,9 +210,6 @@ def test_the_replica_that_the_plan_puts_first_leads_at_the_end(bench: Bench) -> 
 
 
 def test_a_run_that_was_killed_is_finished_by_another(bench: Bench) -> None:
-    def die() -> None:
-        raise Killed
-
     files = bench.begin()
     with pytest.raises(Killed):
         bench.run(files, die)
@@ -248,7 +224,7 @@ def test_a_run_that_was_killed_is_finished_by_another(bench: Bench) -> None:
 def test_an_interrupt_starts_nothing_more_and_ends_what_is_under_way(bench: Bench) -> None:
     files = bench.begin()
     with pytest.raises(Killed):
-        bench.run(files, _die)
+        bench.run(files, die)
     outcome = bench.run(files, bench.cluster.finish_moves, stopping=True)
     assert outcome.stopped
     assert (outcome.moved, list(outcome.left)) == (1, [T1])
@@ -256,14 +232,10 @@ def test_an_interrupt_starts_nothing_more_and_ends_what_is_under_way(bench: Benc
     assert files.record().state is RunState.STOPPED
 
 
-def _die() -> None:
-    raise Killed
-
-
-def test_giving_up_cancels_what_is_under_way_and_removes_throttles(bench: Bench) -> None:
+def test_cancel_reverts_moves_in_progress_and_removes_throttles(bench: Bench) -> None:
     files = bench.begin()
     with pytest.raises(Killed):
-        bench.run(files, _die)
+        bench.run(files, die)
     bench.cluster.hold_moves = False  # the way back is free
     assert cancel(bench.cluster, files, Waiting()).cancelled == [T0]
     assert bench.replicas() == {0: (B1, B2), 1: (B2, B3)}
@@ -271,9 +243,9 @@ def test_giving_up_cancels_what_is_under_way_and_removes_throttles(bench: Bench)
     assert files.record().state is RunState.CANCELLED
 
 
-def test_the_way_back_undoes_what_was_done_and_no_more(bench: Bench) -> None:
+def test_a_rollback_undoes_what_was_moved_and_no_more(bench: Bench) -> None:
     files = bench.begin()
-    waits = iter([bench.cluster.finish_moves, _die])
+    waits = iter([bench.cluster.finish_moves, die])
     with pytest.raises(Killed):
         bench.run(files, lambda: next(waits)())
     bench.cluster.hold_moves = False
@@ -284,14 +256,14 @@ def test_the_way_back_undoes_what_was_done_and_no_more(bench: Bench) -> None:
     assert bench.replicas() == {0: (B1, B2), 1: (B2, B3)}
 
 
-def test_nothing_done_leaves_nothing_to_take_back(bench: Bench) -> None:
+def test_a_run_that_moved_nothing_has_no_rollback(bench: Bench) -> None:
     assert rollback_plan(bench.cluster, bench.begin()) is None
 
 
 def test_throttles_of_a_dead_run_are_removed_once_its_moves_are_over(bench: Bench) -> None:
     files = bench.begin()
     with pytest.raises(Killed):
-        bench.run(files, _die)
+        bench.run(files, die)
     settle(bench.cluster, bench.runs, Waiting(), bench.notes.append)
     assert bench.throttles()  # they still slow down what is under way
     bench.cluster.finish_moves()
@@ -300,7 +272,7 @@ def test_throttles_of_a_dead_run_are_removed_once_its_moves_are_over(bench: Benc
     assert bench.notes == [f"removed 10 throttle settings that run {files.name} had left"]
 
 
-def test_a_throttle_of_somebody_else_is_neither_overwritten_nor_removed(bench: Bench) -> None:
+def test_a_foreign_throttle_is_neither_overwritten_nor_removed(bench: Bench) -> None:
     step = ConfigChange("leader.replication.throttled.rate", value="5")
     bench.cluster.alter_configs({broker_resource(B4): [step]})
     with pytest.raises(RefusedCommand, match="Broker 4 has leader"):
@@ -404,7 +376,7 @@ def test_a_copy_between_log_directories_is_cancelled_too(bench: Bench) -> None:
     plan = Plan((Reassignment(T0, (B1, B2), ("/data/b", "any")),), {T0: (B1, B2)})
     files = bench.begin(plan)
     with pytest.raises(Killed):
-        bench.run(files, _die)
+        bench.run(files, die)
     assert cancel(bench.cluster, files, Waiting()).cancelled == [T0]
     bench.cluster.finish_moves()
     assert bench.log_dir(T0, B1) == "/data/a"
@@ -436,18 +408,14 @@ def test_throttles_on_a_broker_that_is_down_stay_leased_until_it_is_back(bench: 
     assert not files.record().lease
 
 
-def test_a_run_that_fails_removes_its_throttles_and_says_so(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(targets: object) -> None:
-        raise InvalidRequest("Missing permission: Alter on Cluster")
-
+def test_a_run_that_fails_removes_its_throttles_and_says_so(bench: Bench) -> None:
     files = bench.begin()
     run = bench.executor(files, Pacing(sleep=lambda _: None))
-    monkeypatch.setattr(bench.cluster, "alter_reassignments", refuse)
+    refusal = InvalidRequest("Missing permission: Alter on Cluster")
+    bench.faulty.fail("alter_reassignments", refusal)
     with pytest.raises(KedgeError, match="failed: Missing permission") as failed:
         run.carry_out()
-    assert not isinstance(failed.value, InvalidRequest)  # that would promise: nothing was changed
+    assert not isinstance(failed.value, InvalidRequest)  # which means that nothing was changed
     assert not bench.throttles()
     assert files.record().state is RunState.FAILED
 
@@ -456,7 +424,7 @@ def test_a_run_that_fails_removes_its_throttles_and_says_so(
 
 
 def test_a_cluster_in_trouble_is_not_given_more_moves(bench: Bench) -> None:
-    bench.cluster.create_topics([TopicOrder("other", assignment={0: (B1, B4)})])
+    bench.cluster.create_topics([TopicCreation("other", assignment={0: (B1, B4)})])
     bench.cluster.stop_broker(B4)
     plan = Plan((Reassignment.anywhere(T0, (B3, B2)),), {T0: (B1, B2)})
     times = iter(range(0, 10_000, 5))
@@ -467,7 +435,7 @@ def test_a_cluster_in_trouble_is_not_given_more_moves(bench: Bench) -> None:
 
 
 def test_new_moves_wait_while_the_cluster_is_in_trouble(bench: Bench) -> None:
-    bench.cluster.create_topics([TopicOrder("other", assignment={0: (B1, B2)})])
+    bench.cluster.create_topics([TopicCreation("other", assignment={0: (B1, B2)})])
     clock = [0.0]
 
     def wait(seconds: float) -> None:
@@ -489,7 +457,7 @@ def test_new_moves_wait_while_the_cluster_is_in_trouble(bench: Bench) -> None:
 
 def test_a_plan_that_leaves_no_more_replicas_than_must_be_in_sync_warns(bench: Bench) -> None:
     configs = {"min.insync.replicas": "2"}
-    bench.cluster.create_topics([TopicOrder("m", assignment={0: (B1, B2, B3)}, configs=configs)])
+    bench.cluster.create_topics([TopicCreation("m", assignment={0: (B1, B2, B3)}, configs=configs)])
     m0 = TopicPartition("m", 0)
     plan = Plan((Reassignment.anywhere(m0, (B1, B2)),), {m0: (B1, B2, B3)})
     (warning,) = preview(bench.cluster, plan, RunOptions()).warnings

@@ -21,8 +21,8 @@ from kedge.apply import (
 )
 from kedge.cluster.memory import MemoryCluster
 from kedge.cluster.port import (
+    TopicCreation,
     TopicDescription,
-    TopicOrder,
     broker_resource,
     topic_resource,
 )
@@ -30,6 +30,7 @@ from kedge.execution import TABLE, Action, Limits, RunKind, RunState, Verb
 from kedge.execution.run_states import refusal_lines, table_lines
 from kedge.model import BrokerId, TopicPartition
 from kedge.plan import Plan, Reassignment, plan_to_json
+from tests.apply.bench import Killed
 from tests.cli.cluster_commands import Desk
 
 B1, B2, B3, B4 = map(BrokerId, (1, 2, 3, 4))
@@ -37,10 +38,6 @@ T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 BEFORE = {0: (B1, B2), 1: (B2, B3)}
 AFTER = {0: (B4, B2), 1: (B3, B4)}
 OPTIONS = RunOptions(Limits(rate=1_000_000, each_way=1))
-
-
-class Killed(BaseException):
-    """The process dies here."""
 
 
 class Dying(RunFiles):
@@ -60,8 +57,8 @@ class Bench:
     def __init__(self, directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
         self.cluster = MemoryCluster(4)
         assignment = {number: list(replicas) for number, replicas in BEFORE.items()}
-        self.cluster.create_topics([TopicOrder("t", assignment=assignment)])
-        self.cluster.create_topics([TopicOrder("u", assignment={0: (B1, B2)})])
+        self.cluster.create_topics([TopicCreation("t", assignment=assignment)])
+        self.cluster.create_topics([TopicCreation("u", assignment={0: (B1, B2)})])
         self.desk = Desk(self.cluster, capsys)
         self.state = directory / "state"
         self.runs = Runs(self.state, "memory")

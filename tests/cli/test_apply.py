@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from kedge.cli.amounts import parse_bytes
+from kedge.cli.parse_amounts import parse_bytes
 from kedge.cluster.memory import MemoryCluster
-from kedge.cluster.port import TopicOrder
+from kedge.cluster.port import TopicCreation
 from kedge.errors import InvalidRequest
 from kedge.model import BrokerId
 from kedge.report.amounts import bytes_text, duration_text
@@ -21,7 +21,7 @@ B1, B2, B3 = map(BrokerId, (1, 2, 3))
 @pytest.fixture
 def desk(capsys: pytest.CaptureFixture[str]) -> Desk:
     cluster = MemoryCluster(4)
-    cluster.create_topics([TopicOrder("t", assignment={0: (B1, B2), 1: (B2, B3)})])
+    cluster.create_topics([TopicCreation("t", assignment={0: (B1, B2), 1: (B2, B3)})])
     return Desk(cluster, capsys)
 
 

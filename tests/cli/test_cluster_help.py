@@ -54,7 +54,7 @@ def test_a_group_without_a_verb_shows_its_verbs(kedge: Kedge, group: str) -> Non
 
 def test_no_client_library_is_imported_before_a_cluster_is_wanted() -> None:
     probe = (
-        "import sys, kedge.cli.app, kedge.cli.reassigning, kedge.report.topics; "
+        "import sys, kedge.cli.app, kedge.apply.kafka_reassign, kedge.report.topics; "
         "print({'kafka', 'ssl', 'numba'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)

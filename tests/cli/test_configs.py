@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kedge.cluster.memory import MemoryCluster
-from kedge.cluster.port import TopicOrder
+from kedge.cluster.port import TopicCreation
 from tests.cli.cluster_commands import Desk
 
 RATE = "leader.replication.throttled.rate"
@@ -16,7 +16,7 @@ RATE = "leader.replication.throttled.rate"
 @pytest.fixture
 def desk(capsys: pytest.CaptureFixture[str]) -> Desk:
     cluster = MemoryCluster(2)
-    cluster.create_topics([TopicOrder("t", 1, 1), TopicOrder("u", 1, 1)])
+    cluster.create_topics([TopicCreation("t", 1, 1), TopicCreation("u", 1, 1)])
     return Desk(cluster, capsys)
 
 

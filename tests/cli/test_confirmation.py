@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kedge.cluster.memory import MemoryCluster
-from kedge.cluster.port import TopicOrder, topic_resource
+from kedge.cluster.port import TopicCreation, topic_resource
 from kedge.model import BrokerId
 from tests.cli.cluster_commands import Desk
 
@@ -19,11 +19,11 @@ PROGRAM = """
 import sys
 from kedge.cli.app import run
 from kedge.cluster.memory import MemoryCluster
-from kedge.cluster.port import TopicOrder
+from kedge.cluster.port import TopicCreation
 from kedge.wiring import clusters_from
 
 cluster = MemoryCluster(1)
-cluster.create_topics([TopicOrder("orders"), TopicOrder("kept")])
+cluster.create_topics([TopicCreation("orders"), TopicCreation("kept")])
 with clusters_from(lambda bootstrap, settings: cluster):
     words = ["topics", "delete", "--topic", "orders", "--bootstrap-server", "x:1"]
     code = run([*words, *sys.argv[1:]])
@@ -77,7 +77,7 @@ def test_a_flag_answers_beforehand(flag: str) -> None:
 def desk(capsys: pytest.CaptureFixture[str]) -> Desk:
     cluster = MemoryCluster(3)
     both = (BrokerId(1), BrokerId(2))
-    cluster.create_topics([TopicOrder("orders", assignment={0: both})])
+    cluster.create_topics([TopicCreation("orders", assignment={0: both})])
     cluster.stop_broker(BrokerId(2))
     cluster.stop_broker(BrokerId(1))
     cluster.alive.add(BrokerId(2))

@@ -36,7 +36,7 @@ def test_the_demo_tells_its_story_to_the_end(tmp_path: Path) -> None:
     assert told == list(ACTS)
     assert "Reassignment of partition views-0 is completed." in demo.stdout
     assert "partitions checked, 0 errors" in demo.stderr
-    assert "The end, after" in demo.stdout
+    assert "Done after" in demo.stdout
     text = page.read_text()
     assert "What stood out" in text
     assert "https://" not in re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL)

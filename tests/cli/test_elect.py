@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kedge.cluster.memory import MemoryCluster
-from kedge.cluster.port import TopicOrder
+from kedge.cluster.port import TopicCreation
 from kedge.model import BrokerId
 from tests.cli.cluster_commands import Desk
 
@@ -18,7 +18,7 @@ PREFERRED = ("elect", "--election-type", "preferred")
 @pytest.fixture
 def desk(capsys: pytest.CaptureFixture[str]) -> Desk:
     cluster = MemoryCluster(2)
-    cluster.create_topics([TopicOrder("t", assignment={0: (B1, B2), 1: (B2, B1), 2: (B1,)})])
+    cluster.create_topics([TopicCreation("t", assignment={0: (B1, B2), 1: (B2, B1), 2: (B1,)})])
     return Desk(cluster, capsys)
 
 

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from kedge.cli.plan_show import ProgressLine, progress_text
 from kedge.cluster.memory import MemoryCluster
-from kedge.cluster.port import TopicOrder
+from kedge.cluster.port import TopicCreation
 from kedge.files import read_snapshot, write_snapshot
 from kedge.model import BrokerId
 from kedge.plan import parse_plan
@@ -199,7 +198,7 @@ def test_new_replicas_are_given_directories(kedge: Kedge, tmp_path: Path) -> Non
 def live() -> MemoryCluster:
     cluster = MemoryCluster(4)
     lists = {p: [BrokerId(1 + p % 2), BrokerId(2 - p % 2)] for p in range(8)}
-    cluster.create_topics([TopicOrder("orders", assignment=lists)])
+    cluster.create_topics([TopicCreation("orders", assignment=lists)])
     return cluster
 
 
@@ -240,7 +239,7 @@ def test_a_plan_holds_against_a_later_snapshot_of_a_cluster_that_grew(
 def test_a_controller_that_is_no_broker_is_not_planned_with(kedge: Kedge, tmp_path: Path) -> None:
     cluster = MemoryCluster(3, controller_node=BrokerId(1000))
     lists = {p: [BrokerId(1), BrokerId(2)] for p in range(6)}
-    cluster.create_topics([TopicOrder("orders", assignment=lists)])
+    cluster.create_topics([TopicCreation("orders", assignment=lists)])
     out, plan = tmp_path / "taken.json", tmp_path / "plan.json"
     with clusters_from(lambda _address, _settings: cluster):
         assert kedge("snapshot", "--bootstrap-server", "here:1", "--out", str(out)).code == 0
@@ -259,29 +258,52 @@ def test_a_broker_that_is_gone_is_dead_in_the_snapshot(kedge: Kedge, tmp_path: P
     assert states == {1: "dead", 2: "alive", 3: "alive", 4: "alive"}
 
 
-class Terminal:
-    """A stream that says that somebody looks."""
+def test_a_plan_of_a_live_cluster_can_be_verified_later(kedge: Kedge, tmp_path: Path) -> None:
+    plan, cluster = tmp_path / "plan.json", live()
+    with clusters_from(lambda _address, _settings: cluster):
+        made = kedge("plan", "--bootstrap-server", "here:1", "--out", str(plan))
+    assert made.code == 0
+    kept = tmp_path / "plan.snapshot.json.gz"
+    assert str(kept) in made.err
+    verified = kedge("plan", "verify", str(plan))
+    assert (verified.code, verified.out) == (0, "")
+    assert f"note: using {kept}, the snapshot that the plan was made from" in verified.err
+    explained = kedge("explain", str(plan))
+    assert explained.code == 0
+    assert "broker 1" in explained.out  # the brokers are drawn
+    assert json.loads(kedge("explain", str(plan), "--output", "json").out)["partitions"]
+    kept.unlink()
+    assert "note" not in kedge("plan", "verify", str(plan)).err
 
-    def __init__(self) -> None:
-        self.text = ""
 
-    def isatty(self) -> bool:
-        return True
+def test_a_certificate_is_verified_with_the_snapshot_beside_its_plan(
+    kedge: Kedge, tmp_path: Path
+) -> None:
+    plan, cluster = tmp_path / "plan.json", live()
+    with clusters_from(lambda _address, _settings: cluster):
+        kedge("plan", "--bootstrap-server", "here:1", "--out", str(plan))
+    document = json.loads(plan.read_text())
+    document["summary"]["replicas_moved"] += 1
+    plan.write_text(json.dumps(document))
+    outcome = kedge("plan", "verify", str(plan))
+    assert outcome.code == 1
+    assert "summary.replicas_moved" in outcome.out
 
-    def write(self, text: str) -> int:
-        self.text += text
-        return len(text)
 
-    def flush(self) -> None: ...
+def test_a_plan_of_a_snapshot_leaves_no_second_snapshot(
+    kedge: Kedge, tmp_path: Path, plan: str
+) -> None:
+    assert not list(tmp_path.glob("plan.snapshot*"))
 
 
-def test_progress_is_one_line_that_is_gone_in_the_end() -> None:
-    from kedge.balance import Progress
-
-    at = Progress("drain", 0.1, 2.2e12, 2e12, 30, 4)
-    said = "drain: 30 moves, 2.2 TB (bound 2.0 TB, +10.0 %), 4 brokers outside 10.0 %"
-    assert progress_text(at) == said
-    screen = Terminal()
-    with ProgressLine(screen) as line:  # pyright: ignore[reportArgumentType]
-        line.show(at)
-    assert screen.text == f"\r{said}\r{' ' * len(said)}\r"
+@pytest.mark.parametrize("option", ["--topics", "--exclude-topics"])
+@pytest.mark.parametrize(
+    "pattern", ["(", "[a", "*x", "a{99999999999999999999}", "(" * 3_000, "a" * 5_000]
+)
+def test_a_bad_pattern_is_one_sentence(
+    kedge: Kedge, snapshot: str, option: str, pattern: str
+) -> None:
+    outcome = kedge("plan", "--snapshot", snapshot, option, pattern)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.count("\n") == 1
+    assert "pattern" in outcome.err

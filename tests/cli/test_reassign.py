@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kedge.cluster.memory import LOG_DIRS, MemoryCluster
-from kedge.cluster.port import TopicOrder, broker_resource, topic_resource
+from kedge.cluster.port import TopicCreation, broker_resource, topic_resource
 from kedge.errors import KedgeError
 from kedge.model import BrokerId
 from tests.cli.cluster_commands import Desk
@@ -20,7 +20,7 @@ B1, B2, B3, B4 = map(BrokerId, (1, 2, 3, 4))
 @pytest.fixture
 def desk(capsys: pytest.CaptureFixture[str]) -> Desk:
     cluster = MemoryCluster(4)
-    cluster.create_topics([TopicOrder("t", assignment={0: (B1, B2), 1: (B2, B3)})])
+    cluster.create_topics([TopicCreation("t", assignment={0: (B1, B2), 1: (B2, B3)})])
     cluster.hold_moves = True
     return Desk(cluster, capsys)
 

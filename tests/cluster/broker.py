@@ -12,8 +12,9 @@ from typing import Any
 
 from kafka.protocol.metadata.api_versions import ApiVersionsResponse
 
-from kedge.cluster import messages
-from kedge.cluster.messages import ApiVersionsRequest, MetadataRequest, MetadataResponse
+from kedge.cluster import client_messages
+from kedge.protocol import messages
+from kedge.protocol.messages import ApiVersionsRequest, MetadataRequest, MetadataResponse
 
 Answer = Callable[[Any], Any]
 
@@ -23,7 +24,10 @@ SILENCE = object()  # answer nothing at all
 VERSIONS_MAX = 2  # of the question for versions: an old broker, so that clients must ask twice
 
 REQUESTS: dict[int, Any] = {
-    kind.API_KEY: kind for name, kind in vars(messages).items() if name.endswith("Request")
+    kind.API_KEY: kind
+    for module in (messages, client_messages)
+    for name, kind in vars(module).items()
+    if name.endswith("Request")
 }
 
 

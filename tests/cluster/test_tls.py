@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import struct
 import subprocess
 import tempfile
 from pathlib import Path
@@ -11,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from kedge.cluster.access import Access, Secret, Store
-from kedge.cluster.tls import SALT, jks_certificates, tls_context
+from kedge.cluster.tls import jks_certificates, tls_context
 from kedge.errors import AuthenticationFailed, InvalidRequest, KedgeError, MalformedInput
-
-PASSWORD = "opensesame"
+from tests.cluster.key_stores import PASSWORD, jks
 
 
 @pytest.fixture(scope="module")
@@ -34,16 +31,6 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Path:
             (directory / f"{kind}.key").read_text() + certificate
         )
     return directory
-
-
-def jks(*certificates: bytes, password: str = PASSWORD, tag: int = 2) -> bytes:
-    """A JKS store as Java writes it."""
-    body = struct.pack(">III", 0xFEEDFEED, 2, len(certificates))
-    for number, der in enumerate(certificates):
-        alias = f"ca{number}".encode()
-        body += struct.pack(">IH", tag, len(alias)) + alias + struct.pack(">Q", 0)
-        body += struct.pack(">H", 5) + b"X.509" + struct.pack(">I", len(der)) + der
-    return body + hashlib.sha1(password.encode("utf-16-be") + SALT + body).digest()
 
 
 def identified(store: Store) -> None:
@@ -111,10 +98,36 @@ def test_a_key_that_does_not_open_is_refused_without_its_password(
     assert not password or password not in str(refusal.value)
 
 
+@pytest.mark.parametrize("options", ["", "-legacy", "-nokeys", "-certpbe NONE -keypbe NONE"])
+def test_pkcs12_is_read_as_old_and_new_programs_write_it(stores: Path, options: str) -> None:
+    command = f"pkcs12 -export -in c.pem -out other.p12 -passout pass:{PASSWORD} {options}"
+    with_key = "" if "-nokeys" in options else "-inkey open.key"
+    subprocess.run(
+        ["openssl", *command.split(), *with_key.split()],
+        cwd=stores,
+        check=True,
+        capture_output=True,
+    )
+    store = Store(str(stores / "other.p12"), Secret(PASSWORD))
+    assert trusting(store) == 1
+    if with_key:
+        identified(store)
+    else:
+        with pytest.raises(MalformedInput, match="no key"):
+            identified(store)
+
+
+def test_a_damaged_pkcs12_store_is_refused_in_one_sentence(stores: Path) -> None:
+    path = stores / "cut.p12"
+    path.write_bytes((stores / "s.p12").read_bytes()[:300])
+    with pytest.raises(MalformedInput, match=r"cut\.p12"):
+        identified(Store(str(path), Secret(PASSWORD)))
+
+
 def test_a_jks_key_store_is_refused_with_the_way_to_convert_it(tmp_path: Path) -> None:
     path = tmp_path / "key.jks"
     path.write_bytes(jks(b"one", tag=1))
-    with pytest.raises(InvalidRequest, match="openssl pkcs12"):
+    with pytest.raises(InvalidRequest, match="keytool -importkeystore"):
         identified(Store(str(path), Secret(PASSWORD)))
 
 

@@ -19,8 +19,8 @@ from kedge.topics import (
     has_collision_chars,
     is_internal,
     validate_configs,
-    validate_create,
     validate_name,
+    validate_new_topic,
 )
 from tests.conformance.compare import Case, Runner, difference, judged
 
@@ -49,7 +49,7 @@ def _topic_config(case: Case) -> str | None:
 
 def _validate_create(case: Case) -> str | None:
     def answer() -> dict[str, Any]:
-        validate_create(
+        validate_new_topic(
             case["topic"],
             _lists(case["assignment"]),
             case["configs"],

@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Any
 
 from kedge.controller.context import Context
-from kedge.controller.elections import (
+from kedge.controller.leader_election import (
     Elected,
     Strategy,
     choose_for_shutdown,
@@ -188,10 +188,10 @@ def count_op(context: Context, op: Case) -> None:
         case "assignment":
             tp = parse_partition(op["partition"])
             context.topics.add(tp.topic)
-            context.assign(tp, parse_assignment(op))
+            context.set_assignment(tp, parse_assignment(op))
         case "leadership":
             leadership = Leadership(BrokerId(op["leader"]), ids(op["isr"]))
-            context.lead(parse_partition(op["partition"]), leadership)
+            context.set_leadership(parse_partition(op["partition"]), leadership)
         case "queue_deletion" | "queue_topic_deletion" | "delete_topic" | "queue":
             context.queue_deletion(op.get("topics") or [op["topic"]])
         case "remove_topic" | "remove":

@@ -1,7 +1,7 @@
 """Plays controller scenarios and compares what happened with what Kafka's controller did.
 
 `run_scenario(case, store_factory)` plays one on any store: the factory gives new sessions on one
-empty tree. The controller is the real one (scripts, loop, carrier); only the brokers are replaced,
+empty tree. The controller is the real one (scripts, loop, executor); only the brokers are replaced,
 by recorders that answer every request as the scenario says. The answer is None if everything is
 as expected, otherwise the first difference in one line.
 """
@@ -15,7 +15,6 @@ from typing import Any
 
 from kedge.brokers.recording import RecordingBrokers
 from kedge.controller.effects import Script
-from kedge.controller.elections import Strategy
 from kedge.controller.events import (
     ElectionRequested,
     ElectionType,
@@ -25,12 +24,13 @@ from kedge.controller.events import (
     ReassignmentsListed,
     RebalanceDue,
     ReplicasDeleted,
+    RequestedIsr,
     ShutdownRequested,
     Started,
     UncleanElectionEnabled,
-    WantedIsr,
 )
 from kedge.controller.isr import IsrAnswer
+from kedge.controller.leader_election import Strategy
 from kedge.controller.partitions import ElectionRule, bring_online, mark_partitions
 from kedge.controller.replicas import move_replicas
 from kedge.controller.settings import Ibp, Settings
@@ -38,7 +38,7 @@ from kedge.controller.states import PartitionState, ReplicaState
 from kedge.model import Broker, BrokerId, Endpoint, Leadership, Recovery, TopicPartition
 from kedge.model.broker_requests import LeaderAndIsr, StopReplica, UpdateMetadata
 from kedge.model.error_codes import ErrorCode
-from kedge.runtime.layout import prepare
+from kedge.runtime.controller_role import create_persistent_nodes
 from kedge.runtime.loop import Loop
 from kedge.runtime.state_log import LogEntry
 from kedge.store.port import (
@@ -141,7 +141,7 @@ class World:
         self.log: list[LogEntry] = []
         self.loop: Loop
         self.heard: queue.SimpleQueue[str] = queue.SimpleQueue()
-        prepare(self.admin)
+        create_persistent_nodes(self.admin)
         self.set_the_stage(given)
 
     def close(self) -> None:
@@ -234,13 +234,13 @@ class World:
         """Wait until the controller's session has heard all notices so far: they come in order,
         so the last one is of a node that is made for it."""
         marker = f"/marker{next(MARKERS)}"
-        self.loop.carrier.store.read([Exists(marker, watch=True)])
+        self.loop.executor.store.read([Exists(marker, watch=True)])
         self.admin.batch([Create(marker), Delete(marker)])
         while self.heard.get(timeout=PATIENCE_S) != marker:
             pass
 
     def hear(self, notice: StoreEvent) -> None:
-        self.loop.hear(notice)
+        self.loop.on_store_event(notice)
         if isinstance(notice, WatchFired):
             self.heard.put(notice.path)
 
@@ -352,7 +352,7 @@ class World:
         key = tp.topic if version < 2 else context.topic_ids.get(tp.topic, "unknown")
         if step.get("unknown_topic_id"):
             key = "no topic has this id"
-        wish = WantedIsr(
+        wish = RequestedIsr(
             ids(step["isr"]),
             now.leader_epoch + step.get("leader_epoch_delta", 0),
             now.partition_epoch + step.get("partition_epoch_delta", 0),
@@ -466,7 +466,7 @@ class World:
         self.execute(move_replicas(self.loop.context, replicas, target))
 
     def execute(self, script: Script[Any]) -> None:
-        self.loop.execute(script)
+        self.loop.run_script(script)
 
 
 def rule_of(step: Case) -> ElectionRule:

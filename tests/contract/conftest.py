@@ -19,10 +19,10 @@ def zookeeper_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]
 
 
 @pytest.fixture(scope="session")
-def lab_bootstrap() -> Iterator[str]:
-    with Lab.running(LabSettings(brokers=3, racks=3, first_id=1, speed=10)) as lab:
-        yield lab.bootstrap_servers
-        assert lab.world.engine.failures == []
+def lab() -> Iterator[Lab]:
+    with Lab.running(LabSettings(brokers=3, racks=3, first_id=1, speed=10)) as running:
+        yield running
+        assert running.world.engine.failures == []
 
 
 @pytest.fixture(params=["memory", "journal", pytest.param("zookeeper", marks=pytest.mark.real)])

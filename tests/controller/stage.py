@@ -57,8 +57,8 @@ class Stage:
         isr = brokers(*known.get("isr", replicas))
         now = Leadership(BrokerId(known.get("leader", isr[0])), isr, known.get("epoch", 0), 0, 7)
         self.context.topics.add(where.topic)
-        self.context.assign(where, assignment)
-        self.context.lead(where, now)
+        self.context.set_assignment(where, assignment)
+        self.context.set_leadership(where, now)
         self.context.set_partition_state(where, PartitionState.ONLINE)
         for broker in held:
             self.context.set_replica_state(broker, where, ReplicaState.ONLINE)
@@ -101,7 +101,7 @@ class Stage:
                 return True
             case f.ReadUncleanAllowed(topics, default):
                 return {topic: self.unclean.get(topic, default) for topic in topics}
-            case f.ReadDeletions():
+            case f.ReadDeletionRequests():
                 return set(self.deletions)
             case f.ReadReassignmentPlan():
                 return self.plan
@@ -112,8 +112,8 @@ class Stage:
             case _:
                 return None
 
-    def store(self, wanted: Mapping[TopicPartition, Leadership], epoch: int) -> f.Stored:
-        outcome = f.Stored()
+    def store(self, wanted: Mapping[TopicPartition, Leadership], epoch: int) -> f.WriteOutcome:
+        outcome = f.WriteOutcome()
         for where, new in wanted.items():
             now = self.stored.get(where)
             if where in self.stale_once:

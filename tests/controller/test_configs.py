@@ -7,7 +7,11 @@ from typing import Any
 import pytest
 
 from kedge.controller import effects as f
-from kedge.controller.configs import STALE_AFTER_MS, learn_configs, on_config_changes_noted
+from kedge.controller.configs import (
+    NOTIFICATION_EXPIRATION_MS,
+    load_configs,
+    on_config_changes_notified,
+)
 from kedge.controller.events import UncleanElectionEnabled
 from tests.controller.stage import Stage
 
@@ -34,7 +38,7 @@ class Configured(Stage):
 
     def look(self) -> list[f.Effect]:
         self.effects.clear()
-        self.run(on_config_changes_noted(self.context))
+        self.run(on_config_changes_notified(self.context))
         return self.effects
 
     def ordered(self) -> list[UncleanElectionEnabled]:
@@ -105,7 +109,7 @@ def test_what_is_nothing_to_the_controller_is_not_read(entity: str) -> None:
 
 def test_a_take_over_reads_what_is_set_and_opens_no_note() -> None:
     stage = Configured("brokers/<default>", "topics/t", default=True)
-    stage.run(learn_configs(stage.context))
+    stage.run(load_configs(stage.context))
     assert stage.effects == [f.ReadConfigChanges(after=None), f.ReadUncleanDefault(before=None)]
     assert stage.context.unclean_elections
     assert stage.context.last_config_change == 1
@@ -115,7 +119,7 @@ def test_a_take_over_reads_what_is_set_and_opens_no_note() -> None:
 def test_who_resigns_forgets_what_was_set() -> None:
     stage = Configured("brokers/<default>", default=True)
     stage.ordered()
-    stage.context.forget()
+    stage.context.reset()
     assert not stage.context.unclean_elections
     assert stage.context.last_config_change == -1
 
@@ -123,9 +127,9 @@ def test_who_resigns_forgets_what_was_set() -> None:
 def test_notes_go_a_quarter_of_an_hour_after_they_were_seen() -> None:
     stage = Configured("users/a")
     stage.look()
-    stage.now_ms = STALE_AFTER_MS
+    stage.now_ms = NOTIFICATION_EXPIRATION_MS
     stage.entities += ("users/b",)
-    assert not any(isinstance(effect, f.DropNotes) for effect in stage.look())
+    assert not any(isinstance(effect, f.DeleteNotifications) for effect in stage.look())
     stage.now_ms += 1
     first = ("config_change_0000000000",)
-    assert stage.look()[-1] == f.DropNotes(f.NoteKind.CONFIG_CHANGES, first)
+    assert stage.look()[-1] == f.DeleteNotifications(f.NotificationKind.CONFIG_CHANGES, first)

@@ -17,12 +17,12 @@ IDS = st.lists(st.integers(1, 5).map(BrokerId), unique=True, min_size=1, max_siz
 
 def test_an_added_preferred_replica_counts_as_balanced_until_it_is_in_sync() -> None:
     context, where = Context(BrokerId(0)), tp()
-    context.assign(where, ReplicaAssignment(brokers(3, 1), brokers(3), brokers(1)))
-    context.lead(where, Leadership(BrokerId(1), brokers(1)))
+    context.set_assignment(where, ReplicaAssignment(brokers(3, 1), brokers(3), brokers(1)))
+    context.set_leadership(where, Leadership(BrokerId(1), brokers(1)))
     assert context.preferred_replica_imbalance_count == 0
-    context.lead(where, Leadership(BrokerId(3), brokers(1, 3)))
+    context.set_leadership(where, Leadership(BrokerId(3), brokers(1, 3)))
     assert context.preferred_replica_imbalance_count == 1
-    context.assign(where, ReplicaAssignment(brokers(3)))
+    context.set_assignment(where, ReplicaAssignment(brokers(3)))
     assert context.preferred_replica_imbalance_count == 0
 
 
@@ -36,7 +36,7 @@ def test_partitions_of_topics_whose_deletion_started_are_not_counted_as_offline(
 def test_an_offline_partition_that_was_not_counted_is_not_taken_off_with_its_topic() -> None:
     context, where = Context(BrokerId(0)), tp()
     context.topics.add("t")
-    context.assign(where, ReplicaAssignment(brokers(1)))
+    context.set_assignment(where, ReplicaAssignment(brokers(1)))
     context.queue_deletion(["t"])
     context.topics_with_deletion_started.add("t")
     context.set_partition_state(where, PartitionState.OFFLINE)
@@ -65,12 +65,12 @@ class ContextMachine(RuleBasedStateMachine):
     @rule(where=PARTITIONS, replicas=IDS, adding=st.integers(0, 2))
     def assign(self, where: TopicPartition, replicas: tuple[BrokerId, ...], adding: int) -> None:
         self.context.topics.add(where.topic)
-        self.context.assign(where, ReplicaAssignment(replicas, replicas[:adding]))
+        self.context.set_assignment(where, ReplicaAssignment(replicas, replicas[:adding]))
 
     @rule(where=PARTITIONS, isr=IDS)
     def lead(self, where: TopicPartition, isr: tuple[BrokerId, ...]) -> None:
         if where in self.context.assignments:
-            self.context.lead(where, Leadership(isr[-1], isr))
+            self.context.set_leadership(where, Leadership(isr[-1], isr))
 
     @rule(where=PARTITIONS, state=st.sampled_from(PartitionState))
     def change_state(self, where: TopicPartition, state: PartitionState) -> None:

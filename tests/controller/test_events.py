@@ -76,7 +76,9 @@ def test_new_endpoints_are_told_and_a_new_rack_is_not() -> None:
 
 def test_a_topic_being_deleted_cannot_grow() -> None:
     grown = {tp("t-0"): ReplicaAssignment(brokers(9)), tp("t-1"): ReplicaAssignment(brokers(2))}
-    stage = Answering(ReadTopicRecords={"t": f.TopicRecord("id", grown)}, ReadInitialised={0})
+    stage = Answering(
+        ReadTopicRecords={"t": f.TopicRecord("id", grown)}, ReadInitialisedPartitions={0}
+    )
     stage.add("t-0", [1, 2])
     stage.context.queue_deletion(["t"])
     stage.run(on_topic_modified(stage.context, "t"))
@@ -106,14 +108,14 @@ def test_a_vanished_topic_is_forgotten_and_can_come_back() -> None:
 
 
 def test_orders_to_delete_unknown_topics_are_dropped() -> None:
-    stage = Answering(ReadDeletions={"ghost"})
+    stage = Answering(ReadDeletionRequests={"ghost"})
     stage.run(on_deletions_requested(stage.context))
-    assert f.DropDeletions(["ghost"]) in stage.effects
+    assert f.RemoveDeletionRequests(["ghost"]) in stage.effects
     assert stage.context.topics_to_be_deleted == set()
 
 
 def test_a_move_does_not_hold_back_a_deletion_that_is_new() -> None:
-    stage = Answering(ReadDeletions={"t"})
+    stage = Answering(ReadDeletionRequests={"t"})
     stage.add("t-0", [3, 1], adding=[3], removing=[1], leader=1, isr=[1])
     stage.run(on_deletions_requested(stage.context))
     assert stage.context.topics_with_deletion_started == {"t"}
@@ -149,7 +151,7 @@ def test_an_answer_to_an_earlier_controllers_question_counts_for_nothing() -> No
     where = stage.add("t-0", [1, 2])
     failed = {where: ErrorCode.KAFKA_STORAGE_ERROR}
     for epoch, known in ((6, {}), (7, {BrokerId(2): {where}})):
-        event = LeaderAndIsrAnswered(BrokerId(2), failed, asked_in_epoch=epoch)
+        event = LeaderAndIsrAnswered(BrokerId(2), failed, controller_epoch=epoch)
         stage.run(script_for(stage.context, event))
         assert stage.context.offline_dirs == known
 

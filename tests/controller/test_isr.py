@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kedge.controller.effects import Reply, Send
-from kedge.controller.events import IsrChangeRequested, WantedIsr
+from kedge.controller.events import IsrChangeRequested, RequestedIsr
 from kedge.controller.isr import IsrAnswer, on_isr_change_requested
 from kedge.model import BrokerId, Leadership, Recovery, TopicPartition
 from kedge.model.error_codes import ErrorCode
@@ -20,13 +20,13 @@ def stage_at_five() -> Stage:
     where = stage.add("t-0", [1, 2, 3])
     now = Leadership(BrokerId(1), brokers(1, 2, 3), 4, 5, 7)
     stage.stored[where] = now
-    stage.context.lead(where, now)
-    stage.context.name_topic("t", "id-of-t")
+    stage.context.set_leadership(where, now)
+    stage.context.set_topic_id("t", "id-of-t")
     return stage
 
 
 def ask(stage: Stage, **wish: Any) -> IsrAnswer:
-    wanted = WantedIsr(
+    wanted = RequestedIsr(
         brokers(*wish.get("isr", (1, 2))),
         wish.get("leader_epoch", 4),
         wish.get("partition_epoch", 5),
@@ -103,7 +103,7 @@ def test_a_write_in_between_is_told_to_the_leader() -> None:
 def test_the_leader_is_answered_before_its_move_is_completed() -> None:
     stage = Stage()
     where = stage.add("t-0", [3, 1], adding=[3], removing=[1], leader=1, isr=[1])
-    stage.context.name_topic("t", "id-of-t")
+    stage.context.set_topic_id("t", "id-of-t")
     ask(stage, isr=(1, 3), leader_epoch=0, partition_epoch=0)
     kinds = [type(e) for e in stage.effects if isinstance(e, Reply | Send)]
     assert kinds.index(Reply) == 1
@@ -114,7 +114,7 @@ def test_the_leader_is_answered_before_its_move_is_completed() -> None:
 def test_a_leader_that_counts_a_stranger_in_is_set_right() -> None:
     stage = Stage(registered=(1, 2, 3, 4))
     where = stage.add("t-0", [1, 2], epoch=3)
-    stage.context.name_topic("t", "id-of-t")
+    stage.context.set_topic_id("t", "id-of-t")
     answer = ask(stage, isr=(1, 2, 4), leader_epoch=3, partition_epoch=0)
     assert answer.errors == {where: ErrorCode.INELIGIBLE_REPLICA}
     assert stage.stored[where].isr == (1, 2)
@@ -125,6 +125,6 @@ def test_a_leader_that_counts_a_stranger_in_is_set_right() -> None:
 def test_as_kafka_a_stranger_is_let_in() -> None:
     stage = Stage(registered=(1, 2, 3, 4), safer=False)
     where = stage.add("t-0", [1, 2], epoch=3)
-    stage.context.name_topic("t", "id-of-t")
+    stage.context.set_topic_id("t", "id-of-t")
     assert ask(stage, isr=(1, 2, 4), leader_epoch=3, partition_epoch=0).errors == {}
     assert stage.stored[where].isr == (1, 2, 4)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from kedge.controller.events import IsrChangeRequested, WantedIsr
+from kedge.controller.events import IsrChangeRequested, RequestedIsr
 from kedge.controller.isr import on_isr_change_requested
-from kedge.controller.leader_epochs import bump_epoch, expel_strangers
+from kedge.controller.leader_epochs import bump_epoch, remove_non_replica_isr_members
 from kedge.model import NO_LEADER, BrokerId, Recovery, TopicPartition
 from tests.controller.stage import Stage, brokers
 
 
 def expelled(stage: Stage, where: TopicPartition) -> Stage:
-    stage.run(expel_strangers(stage.context, where, stage.stored[where].isr))
+    stage.run(remove_non_replica_isr_members(stage.context, where, stage.stored[where].isr))
     return stage
 
 
@@ -57,8 +57,8 @@ def test_the_only_copy_is_kept_and_copied_from(unclean: bool) -> None:
 def test_the_first_replica_to_be_in_sync_lets_the_stranger_go() -> None:
     stage = Stage()
     where = stage.add("t-0", [1, 2], leader=3, isr=[3])
-    stage.context.name_topic("t", "id-of-t")
-    wanted = WantedIsr(brokers(3, 2), 0, 0, Recovery.RECOVERED)
+    stage.context.set_topic_id("t", "id-of-t")
+    wanted = RequestedIsr(brokers(3, 2), 0, 0, Recovery.RECOVERED)
     asked = IsrChangeRequested(BrokerId(3), 13, {"id-of-t": {0: wanted}}, 3)
     answer = stage.run(on_isr_change_requested(stage.context, asked))
     assert answer.errors == {}

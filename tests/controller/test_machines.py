@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kedge.controller.effects import RecordPartitions, RecordReplicas
-from kedge.controller.elections import Strategy
+from kedge.controller.leader_election import Strategy
 from kedge.controller.partitions import ElectionRule, bring_online, mark_partitions, try_online
 from kedge.controller.replicas import move_replicas
 from kedge.controller.states import (
@@ -27,7 +27,7 @@ def test_every_state_can_be_left_and_reached() -> None:
 
 def test_a_new_partition_is_led_by_its_first_online_replica() -> None:
     stage, where = Stage(registered=(2, 3)), tp()
-    stage.context.assign(where, ReplicaAssignment(brokers(1, 3, 2)))
+    stage.context.set_assignment(where, ReplicaAssignment(brokers(1, 3, 2)))
     stage.run(mark_partitions(stage.context, [where], PartitionState.NEW))
     stage.run(bring_online(stage.context, [where], ElectionRule()))
     assert stage.stored[where] == Leadership(BrokerId(3), brokers(3, 2), 0, 0, 7)
@@ -36,7 +36,7 @@ def test_a_new_partition_is_led_by_its_first_online_replica() -> None:
 
 def test_a_new_partition_without_online_replicas_stays_new_and_nobody_is_told() -> None:
     stage, where = Stage(), tp()
-    stage.context.assign(where, ReplicaAssignment(brokers(8, 9)))
+    stage.context.set_assignment(where, ReplicaAssignment(brokers(8, 9)))
     stage.run(mark_partitions(stage.context, [where], PartitionState.NEW))
     stage.run(try_online(stage.context))
     assert stage.context.partition_state(where) is PartitionState.NEW

@@ -17,7 +17,7 @@ from kedge.controller.effects import (
     WriteLeaderships,
 )
 from kedge.controller.events import ReassignmentRequested, ReplicasDeleted
-from kedge.controller.failover import expel_all_strangers
+from kedge.controller.failover import remove_all_non_replica_isr_members
 from kedge.controller.reassignment import (
     list_reassignments,
     maybe_complete,
@@ -45,7 +45,7 @@ def catch_up(stage: Stage, where: TopicPartition, *isr: int) -> None:
         now.leader, brokers(*isr), now.leader_epoch, now.partition_epoch + 1, now.controller_epoch
     )
     stage.stored[where] = grown
-    stage.context.lead(where, grown)
+    stage.context.set_leadership(where, grown)
 
 
 def test_as_kafka_three_brokers_move_to_three_others_as_the_table_says() -> None:
@@ -111,7 +111,7 @@ def test_a_raised_epoch_leaves_strangers_out_of_the_isr() -> None:
 def test_at_a_failover_strangers_are_expelled() -> None:
     stage = Stage(registered=(1, 2, 4))
     where = stage.add("t-0", [1, 2], isr=[1, 4])
-    stage.run(expel_all_strangers(stage.context))
+    stage.run(remove_all_non_replica_isr_members(stage.context))
     assert stage.stored[where].isr == (1,)
     assert (4, "t-0", 1, True) in stage.told_to_stop()
 
@@ -269,7 +269,7 @@ def successor(stage: Stage) -> Stage:
         isr=now.isr,
     )
     after.stored[tp()] = now
-    after.context.lead(tp(), now)
+    after.context.set_leadership(tp(), now)
     assert after.context.replica_state(BrokerId(3), tp()) is ReplicaState.ONLINE
     return after
 

@@ -18,8 +18,8 @@ def test_a_batch_goes_out_as_leader_and_isr_then_metadata_then_stop() -> None:
     stage = Stage()
     where = stage.add("t-0", [1, 2])
     batch = RequestBatch(stage.context)
-    batch.stop(BrokerId(2), where, delete=False)
-    batch.lead(brokers(1), where, is_new=False)
+    batch.add_stop_replica(BrokerId(2), where, delete=False)
+    batch.add_leader_and_isr(brokers(1), where, is_new=False)
     kinds = [(type(r), r.to) for r in batch.requests()]
     everyone = [(UpdateMetadata, b) for b in brokers(1, 2, 3)]
     assert kinds == [(LeaderAndIsr, 1), *everyone, (StopReplica, 2)]
@@ -29,10 +29,10 @@ def test_new_and_delete_stay_once_said() -> None:
     stage = Stage()
     where = stage.add("t-0", [1, 2])
     batch = RequestBatch(stage.context)
-    batch.lead(brokers(1), where, is_new=True)
-    batch.lead(brokers(1), where, is_new=False)
-    batch.stop(BrokerId(2), where, delete=True)
-    batch.stop(BrokerId(2), where, delete=False)
+    batch.add_leader_and_isr(brokers(1), where, is_new=True)
+    batch.add_leader_and_isr(brokers(1), where, is_new=False)
+    batch.add_stop_replica(BrokerId(2), where, delete=True)
+    batch.add_stop_replica(BrokerId(2), where, delete=False)
     assert stage_entry(batch, LeaderAndIsr).is_new
     assert stage_entry(batch, StopReplica).delete
 
@@ -41,8 +41,8 @@ def test_brokers_that_are_not_registered_are_told_nothing() -> None:
     stage = Stage(registered=(1,))
     where = stage.add("t-0", [1, 2])
     batch = RequestBatch(stage.context)
-    batch.lead(brokers(2), where, is_new=False)
-    batch.stop(BrokerId(2), where, delete=True)
+    batch.add_leader_and_isr(brokers(2), where, is_new=False)
+    batch.add_stop_replica(BrokerId(2), where, delete=True)
     assert [(type(r), r.to) for r in batch.requests()] == [(UpdateMetadata, 1)]
 
 
@@ -51,8 +51,8 @@ def test_a_topic_to_be_deleted_has_no_leader_and_no_epoch() -> None:
     where = stage.add("t-0", [1, 2], epoch=5)
     stage.context.queue_deletion(["t"])
     batch = RequestBatch(stage.context)
-    batch.metadata_to_all([where])
-    batch.stop(BrokerId(1), where, delete=True)
+    batch.add_metadata_to_all([where])
+    batch.add_stop_replica(BrokerId(1), where, delete=True)
     entry = stage_entry(batch, UpdateMetadata)
     assert (entry.leadership.leader, entry.leadership.leader_epoch) == (DELETED_LEADER, 0)
     assert stage_entry(batch, StopReplica).leader_epoch == -2
@@ -62,8 +62,8 @@ def test_old_versions_of_stop_replica_delete_all_or_nothing_and_know_no_epochs()
     stage = Stage(ibp=Ibp.parse("2.3"))
     kept, deleted = stage.add("t-0", [1]), stage.add("t-1", [1])
     batch = RequestBatch(stage.context)
-    batch.stop(BrokerId(1), kept, delete=False)
-    batch.stop(BrokerId(1), deleted, delete=True)
+    batch.add_stop_replica(BrokerId(1), kept, delete=False)
+    batch.add_stop_replica(BrokerId(1), deleted, delete=True)
     requests = [r for r in batch.requests() if isinstance(r, StopReplica)]
     assert [[(str(p), tuple(e)) for p, e in r.partitions.items()] for r in requests] == [
         [("t-1", (-1, True))],
@@ -101,7 +101,7 @@ def test_versions_follow_the_protocol(ibp: str, versions: tuple[int, int, int]) 
 
 def test_what_the_protocol_brings() -> None:
     old, new = Settings(ibp=Ibp.parse("2.6")), Settings(ibp=Ibp.parse("2.7.1"))
-    assert (old.leaders_ask, new.leaders_ask) == (False, True)
+    assert (old.uses_alter_partition, new.uses_alter_partition) == (False, True)
     assert (new.uses_topic_ids, Settings().uses_topic_ids) == (False, True)
 
 
@@ -114,7 +114,7 @@ def test_a_new_controller_says_nothing_of_partitions_that_none_of_its_brokers_ho
     stage = Stage(registered=(1, 2))
     held, lost = stage.add("t-0", [1, 9]), stage.add("t-1", [9])
     batch = RequestBatch(stage.context)
-    batch.lead_all([held, lost], brokers(1, 2))
+    batch.add_all_leader_and_isr([held, lost], brokers(1, 2))
     assert [(type(r), r.to, set(r.partitions)) for r in batch.requests()] == [
         (LeaderAndIsr, 1, {held}),
         (UpdateMetadata, 1, {held}),

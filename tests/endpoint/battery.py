@@ -331,4 +331,6 @@ def without_time() -> Iterator[Named]:
 
 
 def known_errors(client: Client, *names: str) -> list[tuple[str | None, int]]:
-    return [(topic.name, topic.error_code) for topic in metadata_of(client, *names).topics]
+    return [
+        (topic.name, topic.error_code) for topic in metadata_of(client, *names, version=12).topics
+    ]

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kedge.brokers.recording import RecordingBrokers
-from kedge.controller.events import Event, IsrChangeRequested, WantedIsr
+from kedge.controller.events import Event, IsrChangeRequested, RequestedIsr
 from kedge.controller.settings import Settings
 from kedge.endpoint import (
     BackendDeps,
@@ -30,7 +30,7 @@ from kedge.endpoint import (
 )
 from kedge.model import Broker, BrokerId, Recovery, TopicPartition
 from kedge.model import Endpoint as Address
-from kedge.runtime.layout import prepare
+from kedge.runtime.controller_role import create_persistent_nodes
 from kedge.runtime.loop import Loop
 from kedge.runtime.thread import LoopThread
 from kedge.store.memory import MemoryEnsemble, MemoryStore
@@ -60,7 +60,7 @@ class EndpointCluster:
     def __init__(self, choices: Choices) -> None:
         self.ensemble = MemoryEnsemble()
         self.admin = MemoryStore(self.ensemble)
-        prepare(self.admin)
+        create_persistent_nodes(self.admin)
         self.recorder = RecordingBrokers()
         self.images = MetadataCaches(self.recorder)
         self.controller = BrokerId(choices.controller)
@@ -125,7 +125,7 @@ class EndpointCluster:
         now = context.leaderships[tp]
         epoch = context.registered[now.leader].epoch
         members = tuple(map(BrokerId, isr))
-        wish = WantedIsr(members, now.leader_epoch, now.partition_epoch, Recovery.RECOVERED)
+        wish = RequestedIsr(members, now.leader_epoch, now.partition_epoch, Recovery.RECOVERED)
         answer = self.ask(
             IsrChangeRequested(now.leader, epoch, {context.topic_ids[topic]: {partition: wish}})
         )

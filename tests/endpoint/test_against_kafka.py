@@ -23,7 +23,7 @@ PATIENCE_S = 5.0
 def answers(
     talk: Talk, steps: Iterable[Named], expected: list[tuple[str, Any]] | None = None
 ) -> list[tuple[str, Any]]:
-    """Every step's answer. Where something has to settle first, the answer is asked for until it
+    """Every step's answer. Where something has to settle first, the request is repeated until it
     is as expected, or does not change any more."""
     found: list[tuple[str, Any]] = []
     for index, (name, act) in enumerate(steps):

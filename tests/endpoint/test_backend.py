@@ -27,7 +27,7 @@ from kedge.model import Broker, BrokerId
 from kedge.model import Endpoint as Address
 from kedge.model.error_codes import ErrorCode
 from kedge.runtime import ControllerView
-from kedge.runtime.layout import prepare
+from kedge.runtime.controller_role import create_persistent_nodes
 from kedge.runtime.loop import Loop
 from kedge.runtime.thread import LoopThread
 from kedge.store.memory import MemoryEnsemble, MemoryStore
@@ -63,7 +63,7 @@ ONE, TWO = BrokerId(1), BrokerId(2)
 # ---- the store -----------------------------------------------------------------------------------
 
 
-def test_a_session_that_ended_is_begun_anew() -> None:
+def test_an_expired_session_is_renewed() -> None:
     with endpoint_cluster(brokers=1) as cluster, Client(cluster.ports[ONE]) as client:
         create(client, "t", [[1]])
         cluster.store.expire()
@@ -71,7 +71,7 @@ def test_a_session_that_ended_is_begun_anew() -> None:
         assert delete(client, "t") == [0]
 
 
-def test_a_store_that_is_away_is_the_servers_fault_and_passes() -> None:
+def test_an_unavailable_store_is_a_server_error_until_it_is_back() -> None:
     with endpoint_cluster(brokers=1) as cluster, Client(cluster.ports[ONE]) as client:
         create(client, "t", [[1]])
         cluster.store.disconnect()
@@ -104,7 +104,7 @@ def test_a_controller_that_was_replaced_refuses_everything() -> None:
 def test_clients_find_the_controller_that_takes_over() -> None:
     ensemble = MemoryEnsemble()
     admin = MemoryStore(ensemble)
-    prepare(admin)
+    create_persistent_nodes(admin)
     images = MetadataCaches(RecordingBrokers())
 
     def candidate(me: BrokerId) -> LoopThread:

@@ -113,7 +113,7 @@ def test_topics_are_found_by_id() -> None:
         assert refused.topics[0].error_code == ErrorCode.INVALID_REQUEST
 
 
-def test_unknown_topics_are_told_apart_from_impossible_ones() -> None:
+def test_unknown_names_and_invalid_names_have_different_errors() -> None:
     with (
         endpoint_cluster(brokers=1) as cluster,
         Client(cluster.ports[cluster.controller]) as client,
@@ -137,7 +137,7 @@ def test_a_partition_without_a_leader_is_shown_so() -> None:
         assert (kept.error_code, kept.leader_id, kept.offline_replicas) == (0, 1, [2])
 
 
-def test_authorized_operations_are_told_when_asked_for() -> None:
+def test_authorized_operations_are_returned_on_request() -> None:
     with (
         endpoint_cluster(brokers=1) as cluster,
         Client(cluster.ports[cluster.controller]) as client,

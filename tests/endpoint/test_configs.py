@@ -47,7 +47,7 @@ def test_a_topics_configs_tell_where_they_come_from(version: int) -> None:
             assert (policy.config_type, entries["segment.ms"].config_type) == (7, 5)
 
 
-def test_only_the_configs_asked_for_are_described() -> None:
+def test_only_the_named_configs_are_described() -> None:
     with (
         endpoint_cluster(brokers=1) as cluster,
         Client(cluster.ports[cluster.controller]) as client,
@@ -126,7 +126,7 @@ def test_steps_that_cannot_be_leave_everything_as_it_was(steps: list[Step], code
         assert stored(cluster, "topics/t") == {"retention.ms": "5"}
 
 
-def test_an_operation_that_nobody_knows_is_refused() -> None:
+def test_an_unknown_operation_is_refused() -> None:
     with (
         endpoint_cluster(brokers=1) as cluster,
         Client(cluster.ports[cluster.controller]) as client,
@@ -277,7 +277,7 @@ def test_listeners_cannot_be_the_same_for_all_brokers() -> None:
         assert alter(client, BROKER, "1", step)[0] == 0
 
 
-def test_a_config_that_nobody_knows_may_be_a_password() -> None:
+def test_an_unknown_config_is_sensitive() -> None:
     with (
         endpoint_cluster(brokers=1) as cluster,
         Client(cluster.ports[cluster.controller]) as client,

@@ -18,7 +18,7 @@ from kedge.endpoint.broker_requests import BrokerRequests
 from kedge.endpoint.controller_node import ControllerNode
 from kedge.endpoint.controller_stub import NoLogDirs
 from kedge.endpoint.dispatch import Dispatcher
-from kedge.endpoint.quota import MutationQuota
+from kedge.endpoint.limits import MutationQuota
 from kedge.endpoint.relay import Relay, expects_no_answer
 from kedge.errors import MalformedMessage
 from kedge.model import BrokerId, TopicPartition
@@ -124,9 +124,9 @@ def test_no_broker_to_pass_on_to_ends_the_connection(cluster: EndpointCluster) -
 
 
 def test_a_broker_that_is_gone_is_passed_over(cluster: EndpointCluster, other: OtherBroker) -> None:
-    nobody = socket.create_server(("127.0.0.1", 0))
-    at = Address("127.0.0.1", int(nobody.getsockname()[1]))
-    nobody.close()
+    closed = socket.create_server(("127.0.0.1", 0))
+    at = Address("127.0.0.1", int(closed.getsockname()[1]))
+    closed.close()
     unknown = struct.pack(">hhih", 999, 3, 17, 0)
     assert answer(node_of(cluster, at, other.at), unknown) == framed(b"echo" + unknown)
 
@@ -186,10 +186,10 @@ def test_a_leader_asks_for_an_isr_by_the_topics_id(cluster: EndpointCluster) -> 
     now, topic_id = context.leaderships[tp], context.topic_ids["t"]
     epoch = context.registered[now.leader].epoch
     members = (m.IsrMember(now.leader),)
-    wish = m.WantedPartition(0, now.leader_epoch, now.partition_epoch, members=members)
+    wish = m.RequestedPartition(0, now.leader_epoch, now.partition_epoch, members=members)
     topics = (
-        m.WantedTopic((wish,), topic_id=topic_id),
-        m.WantedTopic((wish,), topic_id="B" + "A" * 21),
+        m.RequestedTopic((wish,), topic_id=topic_id),
+        m.RequestedTopic((wish,), topic_id="B" + "A" * 21),
     )
     asked = m.AlterPartitionRequest(now.leader, epoch, topics)
     frame = ALTER_PARTITION.encode_request(3, asked, correlation=4, client="1")

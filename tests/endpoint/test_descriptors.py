@@ -1,4 +1,4 @@
-"""A process without a free descriptor takes connections again as soon as it has one."""
+"""A process without a free descriptor accepts connections again as soon as it has one."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def no_descriptors() -> Generator[None]:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
-def test_a_port_takes_connections_again_and_the_log_has_two_lines(
+def test_a_port_accepts_connections_again_and_the_log_has_two_lines(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with (
@@ -51,26 +51,26 @@ def test_a_port_takes_connections_again_and_the_log_has_two_lines(
         client.settimeout(10)
         assert client.recv(1) != b""
         said = [record.getMessage().split(" ", 2)[2] for record in caplog.records]
-        assert said == ["cannot take connections: Too many open files", "takes connections again"]
+        assert said == [
+            "cannot accept connections: Too many open files",
+            "accepts connections again",
+        ]
 
 
 def test_the_control_socket_of_a_lab_goes_on_when_there_are_descriptors(tmp_path: Path) -> None:
     server = ControlServer(tmp_path / "sock", lambda order: order["do"])
     try:
-        # the call that waits for a connection already has the descriptor for it
         with socket.socket(socket.AF_UNIX) as first, socket.socket(socket.AF_UNIX) as second:
             with no_descriptors():
-                assert greet(first, tmp_path / "sock", timeout_s=10) == {"ok": "hello"}
+                # some kernels reserve a descriptor in the accept that waits for the first one
+                for caller in (first, second):
+                    caller.connect(str(tmp_path / "sock"))
+                    caller.sendall(b'{"do":"hello"}\n')
+                second.settimeout(0.3)
                 with pytest.raises(TimeoutError):
-                    greet(second, tmp_path / "sock", timeout_s=0.3)
-            second.settimeout(10)
-            assert json.loads(second.recv(100)) == {"ok": "hello"}
+                    second.recv(100)
+            for caller in (first, second):
+                caller.settimeout(10)
+                assert json.loads(caller.recv(100)) == {"ok": "hello"}
     finally:
         server.stop()
-
-
-def greet(caller: socket.socket, path: Path, *, timeout_s: float) -> object:
-    caller.settimeout(timeout_s)
-    caller.connect(str(path))
-    caller.sendall(b'{"do":"hello"}\n')
-    return json.loads(caller.recv(100))

@@ -40,7 +40,7 @@ def open_all(images: MetadataCaches) -> dict[BrokerId, BrokerLink]:
     return {broker.id: images.open(broker, epoch=5) for broker in EVERYONE}
 
 
-def test_a_broker_knows_what_it_was_told_and_nothing_else() -> None:
+def test_a_cache_has_what_its_broker_accepted_and_nothing_else() -> None:
     images = MetadataCaches(RecordingBrokers())
     links = open_all(images)
     links[ONE].send(update(ONE, {T0: entry(1)}, {"t": "id-of-t"}), ignore)
@@ -66,12 +66,12 @@ def test_partitions_are_added_changed_and_forgotten_one_by_one() -> None:
     link.send(update(ONE, {T0: entry(DELETED_LEADER)}), ignore)
     after = images.cache(ONE)
     assert (set(after.topics), dict(after.names_by_id)) == ({"u"}, {"b": "u"})
-    # an image that somebody still holds has not changed
+    # a cache that was taken before has not changed
     assert before.entry(T1) == entry(1)
     assert before.entry(T0) == entry(1)
 
 
-def test_brokers_that_are_told_the_same_share_one_image() -> None:
+def test_brokers_that_are_sent_the_same_share_one_cache() -> None:
     images = MetadataCaches(RecordingBrokers())
     links = open_all(images)
     entries: Entries = {T0: entry(1)}

@@ -216,7 +216,7 @@ def test_a_broker_describes_its_own_directories(version: int) -> None:
         assert sorted(found for held in chosen.values() for found in held) == [("t", 0)]
 
 
-def test_a_replica_moves_to_the_directory_that_was_asked_for() -> None:
+def test_a_replica_moves_to_the_requested_directory() -> None:
     with endpoint_cluster() as cluster, Client(cluster.ports[cluster.controller]) as client:
         create(client, "t", [[1]])
         for path in ("/data/d1", "/data/d0"):
@@ -225,7 +225,7 @@ def test_a_replica_moves_to_the_directory_that_was_asked_for() -> None:
         assert move(client, "/nowhere", ("t", 0)) == {("t", 0): ErrorCode.LOG_DIR_NOT_FOUND}
 
 
-def test_a_replica_that_is_yet_to_come_is_put_where_it_was_asked_for() -> None:
+def test_a_replica_that_arrives_later_is_put_into_the_requested_directory() -> None:
     with endpoint_cluster() as cluster, Client(cluster.ports[cluster.controller]) as client:
         create(client, "t", [[2]])
         assert move(client, "/data/d1", ("t", 0)) == {("t", 0): ErrorCode.REPLICA_NOT_AVAILABLE}
@@ -265,7 +265,7 @@ def test_directories_that_cannot_be_looked_at_are_refused() -> None:
         assert move(client, "/a", ("t", 0)) == {("t", 0): ErrorCode.UNKNOWN_SERVER_ERROR}
 
 
-def test_a_failed_directory_is_told_beside_the_others() -> None:
+def test_a_failed_directory_is_reported_beside_the_others() -> None:
     with (
         endpoint_cluster(brokers=1, log_dirs=OneFailed()) as cluster,
         Client(cluster.ports[BrokerId(1)]) as client,

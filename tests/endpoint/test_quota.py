@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kedge.endpoint import QuotaSettings
-from kedge.endpoint.quota import CLIENTS_MAX, MutationQuota
+from kedge.endpoint.limits import CLIENTS_MAX, MutationQuota
 from kedge.errors import QuotaExceeded
 from kedge.model.error_codes import ErrorCode
 from tests.endpoint.client import Client
@@ -59,7 +59,7 @@ def test_every_client_has_a_bucket_of_its_own() -> None:
         quota.charge_for("one", strict=True)(1)
 
 
-def test_without_a_rate_nobody_waits() -> None:
+def test_without_a_rate_no_client_waits() -> None:
     charge = quota_of(None, Clock()).charge_for(None, strict=True)
     for _ in range(10):
         charge(10_000)
@@ -74,7 +74,7 @@ def test_only_so_many_clients_are_remembered() -> None:
 
 
 @given(st.lists(st.tuples(st.floats(0, 20), st.integers(0, 40)), max_size=40))
-def test_nobody_gets_more_than_the_rate_and_one_bucket_and_one_request(
+def test_no_client_gets_more_than_the_rate_and_one_bucket_and_one_request(
     steps: list[tuple[float, int]],
 ) -> None:
     clock = Clock()
@@ -93,7 +93,7 @@ def test_nobody_gets_more_than_the_rate_and_one_bucket_and_one_request(
 # ---- on the wire ---------------------------------------------------------------------------------
 
 
-def test_a_client_that_understands_is_refused_and_told_how_long_to_wait() -> None:
+def test_a_newer_client_is_refused_with_the_time_to_wait() -> None:
     with (
         endpoint_cluster(quota=QuotaSettings(1.0, samples=2)) as cluster,
         Client(cluster.ports[cluster.controller]) as client,

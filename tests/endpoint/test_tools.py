@@ -22,7 +22,7 @@ pytestmark = pytest.mark.real
 
 @dataclass
 class Operator:
-    """Somebody at a terminal."""
+    """A user at a terminal."""
 
     cluster: EndpointCluster
     tools: KafkaTools

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kedge.endpoint.handlers.encoding import wire_id
+from kedge.endpoint.handlers.shared import wire_id
 from kedge.errors import PolicyViolation
 from kedge.model import BrokerId, TopicPartition
 from kedge.model.broker_requests import StopReplica
@@ -117,14 +117,14 @@ def test_only_validating_writes_nothing() -> None:
 
 
 @pytest.mark.parametrize("timeout_ms", [0, -1])
-def test_whoever_gives_no_time_is_told_so_although_the_topic_is_made(timeout_ms: int) -> None:
+def test_a_request_without_time_is_late_although_the_topic_is_created(timeout_ms: int) -> None:
     with endpoint_cluster() as cluster, Client(cluster.ports[cluster.controller]) as client:
         code = code_for(client, counted("t", 1, 1), timeout_ms=timeout_ms)
         assert code == ErrorCode.REQUEST_TIMED_OUT
         cluster.until(lambda: "t" in cluster.images.cache(cluster.controller).topics)
 
 
-def test_a_topic_that_nobody_can_lead_times_out() -> None:
+def test_a_topic_that_no_live_broker_can_lead_times_out() -> None:
     with endpoint_cluster() as cluster, Client(cluster.ports[cluster.controller]) as client:
         began = time.monotonic()
         code = code_for(client, placed("t", [[9]]), timeout_ms=150)
@@ -335,7 +335,7 @@ def ask_for(client: Client, *names: str, allowed: bool = True) -> dict[str | Non
     return {topic.name: topic.error_code for topic in answer.topics}
 
 
-def test_a_topic_comes_into_being_when_it_is_asked_for() -> None:
+def test_a_metadata_request_creates_an_unknown_topic() -> None:
     settings = ClusterSettings(defaults=Defaults(3, 2))
     with (
         endpoint_cluster(settings=settings) as cluster,

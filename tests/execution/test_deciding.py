@@ -22,13 +22,13 @@ from kedge.execution import (
     in_order,
     lease_for,
     next_moves,
-    progress_of,
     read_journal,
     refuse_foreign,
     removable,
     status_of,
     statuses_of,
     still_leased,
+    work_of,
 )
 from kedge.execution import journal as lines
 from kedge.execution.schedule import Transfer, seconds_left
@@ -349,19 +349,21 @@ def test_progress_counts_what_has_arrived_and_estimates_the_rest() -> None:
 
     def at(now: float, **more: int) -> tuple[object, ...]:
         arrived = {PartitionReplica("t", 0, BrokerId(4)): size for size in more.values()}
-        p = progress_of(
-            changes,
-            statuses,
-            Sizes({**sizes, **arrived}),
-            look.leaders,
-            pace=pace,
-            now=now,
-            limits=limits,
-        )
+        work = work_of(changes, statuses, Sizes({**sizes, **arrived}), look.leaders)
+        p = work.progress(limits, pace, now)
         return p.bytes_total, p.bytes_done, p.bytes_per_second, p.seconds_left, p.share
 
     assert at(0.0) == (2000, 0, 0.0, None, 0.0)
     assert at(10.0, arrived=500) == (2000, 500, 50.0, 30.0, 0.25)
+
+
+def test_the_bound_of_a_run_is_its_busiest_broker_at_the_throttle() -> None:
+    changes = [Change(T0, ids(1, 2), ids(4, 2)), Change(T1, ids(1, 2), ids(5, 2))]
+    look = seen(t0=ids(1, 2), t1=ids(1, 2))
+    sizes = Sizes({PartitionReplica("t", n, BrokerId(1)): 1000 for n in (0, 1)})
+    work = work_of(changes, statuses_of(changes, look), sizes, {T0: BrokerId(1), T1: BrokerId(1)})
+    assert work.bound_seconds(Limits(100)) == 20.0  # broker 1 sends both
+    assert work.bound_seconds(Limits(None)) is None
 
 
 def test_the_time_left_is_never_less_than_the_schedule_allows() -> None:

@@ -11,7 +11,7 @@ from kedge.cluster.properties import parse_properties
 from kedge.cluster.tls import tls_context
 from kedge.files import read_text
 from kedge.topics import parse_add_config
-from tests.cluster.test_tls import jks
+from tests.cluster.key_stores import jks
 from tests.fuzz.driver import only_refusals, start
 from tests.fuzz.mutation import mutated_bytes
 

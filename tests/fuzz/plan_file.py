@@ -7,9 +7,9 @@ from random import Random
 
 from kedge.balance import verify_against
 from kedge.balance.goals.goals import goals_from_json
-from kedge.cli.plan_show import plan_lines
 from kedge.model import parse_snapshot
 from kedge.plan import from_kafka_file, is_plan, parse_execute, parse_plan, plan_to_json
+from kedge.report.plan_summary import plan_lines
 from kedge.report.plans import broker_lines, change_row, grounds, partition_lines, summary_row
 from tests.fuzz.documents import plan_document, snapshot_document
 from tests.fuzz.driver import only_refusals, start

@@ -7,7 +7,7 @@ from pathlib import Path
 from random import Random
 
 from kedge.balance import Goals, plan_of
-from kedge.cli.brokers_text import brokers_from_file
+from kedge.cli.parse_brokers import brokers_from_file
 from kedge.files import read_snapshot, write_snapshot
 from kedge.plan import plan_to_json
 from tests.fuzz.documents import snapshot_document

@@ -14,7 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from kedge.cluster.kafka_admin import KafkaAdmin
-from kedge.cluster.port import ConfigChange, ConfigOp, TopicOrder, broker_resource, topic_resource
+from kedge.cluster.port import (
+    ConfigChange,
+    ConfigOp,
+    TopicCreation,
+    broker_resource,
+    topic_resource,
+)
 from kedge.lab import Lab, LabSettings
 from kedge.model import BrokerId, TopicPartition
 from kedge.sim.truth import Observer
@@ -41,7 +47,7 @@ def create(admin: KafkaAdmin, topic: str, *replicas: Sequence[int], **configs: s
     """A topic on chosen brokers."""
     placed = {number: tuple(map(BrokerId, ids)) for number, ids in enumerate(replicas)}
     named = {name.replace("_", "."): value for name, value in configs.items()}
-    order = TopicOrder(topic, assignment=placed, configs=named)
+    order = TopicCreation(topic, assignment=placed, configs=named)
     assert admin.create_topics([order]) == {topic: None}
 
 

@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 
 from kedge.cluster.kafka_admin import KafkaAdmin
-from kedge.cluster.port import TopicOrder, topic_resource
+from kedge.cluster.port import TopicCreation, topic_resource
 from kedge.errors import InvalidRequest, UnknownBroker
 from kedge.lab import Lab, LabSettings
 from kedge.model import BrokerId, TopicPartition
@@ -27,7 +27,7 @@ def test_brokers_have_ids_ports_and_racks_in_turn() -> None:
 
 def test_a_topic_is_spread_over_racks_and_can_be_deleted() -> None:
     with running(brokers=6, racks=3) as (lab, admin):
-        assert admin.create_topics([TopicOrder("t", 12, 3)]) == {"t": None}
+        assert admin.create_topics([TopicCreation("t", 12, 3)]) == {"t": None}
         for number in range(12):
             now = lab.world.truth.assignment(TopicPartition("t", number))
             assert now is not None

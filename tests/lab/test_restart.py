@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kedge.cluster.kafka_admin import KafkaAdmin
-from kedge.cluster.port import Replica, TopicOrder, broker_resource, topic_resource
+from kedge.cluster.port import Replica, TopicCreation, broker_resource, topic_resource
 from kedge.errors import InvalidRequest, KedgeError
 from kedge.lab import Lab, LabSettings, open_folder, open_or_make
 from kedge.lab.control import order
@@ -164,7 +164,7 @@ def lab_in(path: Path) -> Lab:
 def ended(tmp_path: Path) -> Path:
     """The directory of a lab that has a topic and has ended."""
     with running(tmp_path / "lab", brokers=1) as (_, admin):
-        assert admin.create_topics([TopicOrder("t", 1, 1)]) == {"t": None}
+        assert admin.create_topics([TopicCreation("t", 1, 1)]) == {"t": None}
     return tmp_path / "lab"
 
 

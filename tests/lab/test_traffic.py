@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kedge.brokers.log import ReplicaLog
-from kedge.cluster.port import TopicOrder
+from kedge.cluster.port import TopicCreation
 from kedge.errors import InvalidRequest
 from kedge.lab import Traffic
 from kedge.lab.shares import bytes_in_minute, shares
@@ -58,7 +58,7 @@ def test_a_minute_is_near_its_share_of_the_rate() -> None:
 
 def test_hours_of_samples_are_one_row_per_replica_and_minute() -> None:
     with running(brokers=3, racks=3, traffic=Traffic.SKEWED, rate=10 * MB) as (lab, admin):
-        admin.create_topics([TopicOrder("a", 4, 3), TopicOrder("b", 2, 2)])
+        admin.create_topics([TopicCreation("a", 4, 3), TopicCreation("b", 2, 2)])
         rows = lab.sample(120)
         assert all(list(row) == COLUMNS for row in rows)
         assert len(rows) == 120 * (4 * 3 + 2 * 2)
@@ -88,7 +88,7 @@ def test_sizes_grow_by_what_was_written_on_every_replica_alike() -> None:
 def test_the_same_seed_gives_the_same_traffic_and_another_does_not() -> None:
     def traffic(seed: int) -> list[tuple[object, ...]]:
         with running(brokers=3, traffic=Traffic.SKEWED, seed=seed) as (lab, admin):
-            admin.create_topics([TopicOrder("a", 3, 2), TopicOrder("b", 3, 2)])
+            admin.create_topics([TopicCreation("a", 3, 2), TopicCreation("b", 3, 2)])
             rows = lab.sample(3)
         names = ("broker", "topic", "partition", "seq", "is_leader", "bytes_in", "bytes_out")
         return [tuple(row[name] for name in names) for row in rows]

@@ -1,4 +1,4 @@
-"""One Spark session for the whole test run, and metrics with known answers."""
+"""Fixtures: one Spark session for the whole test run, and generated metrics."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kedge.pipeline.jobs.ingest import IngestRequest, IngestResult, ingest
 from kedge.pipeline.session import SessionSettings, create_session
 from kedge.pipeline.sources.sample_files import Format
 
-# Frames here are so small that compiling code for them costs more than running it.
+# The frames are so small that code generation costs more than interpretation.
 SMALL = {
     "spark.default.parallelism": "2",
     "spark.sql.adaptive.enabled": "false",
@@ -38,7 +38,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Generator[SparkSession]:
         more={**SMALL, "spark.sql.warehouse.dir": str(warehouse)},
     )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Spark's Python warns of its own future
+        warnings.simplefilter("ignore")  # pyspark emits deprecation warnings
         session = create_session(settings)
     yield session
     session.stop()
@@ -46,13 +46,13 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Generator[SparkSession]:
 
 @pytest.fixture(scope="session")
 def opened(spark: SparkSession) -> Callable[[], AbstractContextManager[SparkSession]]:
-    """What a job is given to open its session with: the shared one, which stays open."""
+    """A session factory for jobs: the shared session, which stays open."""
     return lambda: nullcontext(spark)
 
 
 @dataclass(frozen=True)
 class Metrics:
-    """Generated metrics and what must come out of them."""
+    """Generated metrics and the expected results."""
 
     directory: Path
     expected: dict[str, Any]
@@ -91,7 +91,7 @@ Ingesting = Callable[..., IngestResult]
 @pytest.fixture(scope="session")
 def ingesting(opened: Callable[[], AbstractContextManager[SparkSession]]) -> Ingesting:
     """Run an ingest in the shared session."""
-    return lambda request: ingest(request, opened)
+    return lambda request: ingest(request, lambda rows: opened())
 
 
 @pytest.fixture(scope="session")

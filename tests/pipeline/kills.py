@@ -1,8 +1,8 @@
-"""`python -m tests.pipeline.kills --kills 20`: kill -9 the stream again and again, then count.
+"""`python -m tests.pipeline.kills --kills 20`: kill -9 a stream repeatedly, then count its rows.
 
 XS of the generated metrics goes to a real broker in random order. The stream is killed at random
-moments, started again on the same checkpoint, and at last left to finish. Then every row of the
-topic must be in bronze once, and the accounts must be those that the generator foretold.
+moments, restarted on the same checkpoint, and finally not killed. Then every row of the
+topic must be in bronze once, and the accounts must be those of the generator.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ from tests.pipeline.streaming import (
 
 
 def main() -> int:
-    """Kill, finish, judge."""
+    """Kill the stream, let it finish, and check the tables."""
     options = argparse.ArgumentParser(prog="python -m tests.pipeline.kills")
     options.add_argument("--kills", type=int, default=20)
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--batch", type=int, default=600, help="rows of a batch at most")
-    asked = options.parse_args()
-    luck = random.Random(asked.seed)
-    print(f"seed {asked.seed}", flush=True)
+    parsed = options.parse_args()
+    rng = random.Random(parsed.seed)
+    print(f"seed {parsed.seed}", flush=True)
     with tempfile.TemporaryDirectory(prefix="kedge-kills-") as scratch:
         directory = Path(scratch)
-        expected = generate(directory / "m", size="XS", seed=asked.seed, formats=("jsonl",))
+        expected = generate(directory / "m", size="XS", seed=parsed.seed, formats=("jsonl",))
         made = Metrics(directory / "m", expected)
         with kafka(directory / "kafka") as cluster:
-            send_shuffled(cluster.bootstrap, TOPIC, lines_of(made), seed=asked.seed)
-            command = StreamCommand(cluster.bootstrap, made, directory, max_offsets=asked.batch)
-            for number in range(1, asked.kills + 1):
-                print(f"kill {number}: {kill_somewhere(command, luck)}", flush=True)
+            send_shuffled(cluster.bootstrap, TOPIC, lines_of(made), seed=parsed.seed)
+            command = StreamCommand(cluster.bootstrap, made, directory, max_offsets=parsed.batch)
+            for number in range(1, parsed.kills + 1):
+                print(f"kill {number}: {kill_somewhere(command, rng)}", flush=True)
             print(command.start().finish(), flush=True)
             check_rows_and_accounts(command, made)
-    print(f"{asked.kills} kills, {expected['rows_total']} rows and no difference")
+    print(f"{parsed.kills} kills, {expected['rows_total']} rows and no difference")
     return 0
 
 

@@ -1,8 +1,8 @@
-"""`python -m tests.pipeline.matrix --sizes XS,S,M --seeds 3,4`: every size, seed and form, judged.
+"""`python -m tests.pipeline.matrix --sizes XS,S,M --seeds 3,4`: check sizes, seeds and formats.
 
 Metrics with known answers are generated and ingested as Parquet, JSON lines and CSV, with Spark as
-users run it; every account, sum, percentile and planted finding must be the one foretold. All are
-judged before the command fails for one. (XS may fail for its hot brokers: with eight leaders for
+users run it; every account, sum, percentile and injected finding must be the expected one. All are
+checked before the command fails. (XS may fail for its hot brokers: with eight leaders for
 each, chance hides or adds some.) With `--cluster`, the largest size is also ingested on a
 standalone cluster of this machine, and every table must have the rows that it has locally.
 """
@@ -29,23 +29,23 @@ from tests.pipeline.oracle import TABLES, check_all, query, scan
 
 
 def main() -> int:
-    """Generate, ingest, judge."""
+    """Generate, ingest and check."""
     options = argparse.ArgumentParser(prog="python -m tests.pipeline.matrix")
     options.add_argument("--sizes", default="XS,S,M")
     options.add_argument("--seeds", default="3,4")
     options.add_argument("--cluster", action="store_true", help="the largest on a cluster, too")
-    asked = options.parse_args()
-    seeds = [int(seed) for seed in asked.seeds.split(",")]
+    parsed = options.parse_args()
+    seeds = [int(seed) for seed in parsed.seeds.split(",")]
     every: list[Metrics] = []
     missed = 0
     with tempfile.TemporaryDirectory(prefix="kedge-matrix-") as scratch:
         with spark_session(SessionSettings()) as spark:
-            for size in asked.sizes.split(","):
+            for size in parsed.sizes.split(","):
                 for seed in seeds:
                     every.append(_made(Path(scratch) / f"{size}-{seed}", size, seed))
                     for form in Format:
-                        missed += not _judged(every[-1], form, spark)
-        if asked.cluster:
+                        missed += not _is_as_expected(every[-1], form, spark)
+        if parsed.cluster:
             _compare(every[-1], Path(scratch))
     return 1 if missed else 0
 
@@ -56,19 +56,19 @@ def _made(directory: Path, size: str, seed: int) -> Metrics:
     return Metrics(directory, json.loads(json.dumps(expected)))
 
 
-def _judged(made: Metrics, form: Format, spark: SparkSession) -> bool:
+def _is_as_expected(made: Metrics, form: Format, spark: SparkSession) -> bool:
     began = time.perf_counter()
     output = made.directory / f"history-{form}"
-    done = ingest(made.request(form, output), lambda: nullcontext(spark))
+    done = ingest(made.request(form, output), lambda rows: nullcontext(spark))
     took = time.perf_counter() - began
     try:
         check_all(made, output, form)
     except AssertionError as difference:
-        said = f"not as foretold: {difference}"
+        verdict = f"not as expected: {difference}"
     else:
-        said = "as foretold"
-    print(f"{made.directory.name} {form}: {done.rows:,} rows {said}, {took:.0f} s", flush=True)
-    return said == "as foretold"
+        verdict = "as expected"
+    print(f"{made.directory.name} {form}: {done.rows:,} rows {verdict}, {took:.0f} s", flush=True)
+    return verdict == "as expected"
 
 
 def _compare(made: Metrics, scratch: Path) -> None:
@@ -76,7 +76,9 @@ def _compare(made: Metrics, scratch: Path) -> None:
     here, there = made.directory / f"history-{Format.PARQUET}", made.directory / "history-cluster"
     with spark_cluster(scratch / "cluster") as cluster:
         session = SessionSettings(master=cluster.url, driver_memory="1g")
-        ingest(made.request(Format.PARQUET, there), lambda: spark_session(session))
+        ingest(
+            made.request(Format.PARQUET, there), lambda rows: spark_session(session.for_rows(rows))
+        )
     for table, columns in TABLES.items():
         one, other = (f"select {columns} from {scan(at, table)}" for at in (here, there))
         for first, second in ((one, other), (other, one)):

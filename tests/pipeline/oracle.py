@@ -1,4 +1,4 @@
-"""Tables read without Spark, and compared by DuckDB with what must be in them."""
+"""Reads tables with DuckDB and compares them with the expected results."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SILVER = (
     "cluster, broker, topic, partition, ts, ingest_ts, seq, is_leader, size_bytes, bytes_in, "
     "bytes_out, isr, rf, copies"
 )
-TABLES = {  # and what of them does not hang on files and runs
+TABLES = {  # and the columns that do not depend on files and runs
     "silver": SILVER,
     "late": "* exclude (file)",
     "quarantine": "reason, raw",
@@ -71,7 +71,7 @@ def expected_accounts(expected: dict[str, Any], form: str) -> dict[str, Any]:
 
 
 def check_all(metrics: Metrics, output: Path, form: str) -> None:
-    """Every account, sum, percentile and planted finding is what the generator says."""
+    """Every account, sum, percentile and injected finding is the expected one."""
     assert accounts(output) == expected_accounts(metrics.expected, form)
     for table, file in (("broker_load", "expected_broker"), ("window_load", "expected_window")):
         truth = f"'{metrics.directory}/{file}.parquet'"
@@ -107,6 +107,6 @@ def as_set(named: Iterable[Iterable[Any]]) -> set[Any]:
 
 
 def state(output: Path) -> dict[str, Any]:
-    """All that tables say, whatever files and runs they came from."""
-    told = {table: rows(output, table, columns) for table, columns in TABLES.items()}
-    return {"accounts": accounts(output), **told}
+    """The content of all tables, without what depends on files and runs."""
+    content = {table: rows(output, table, columns) for table, columns in TABLES.items()}
+    return {"accounts": accounts(output), **content}

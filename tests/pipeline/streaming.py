@@ -18,7 +18,7 @@ from pathlib import Path
 from confluent_kafka import Producer
 
 from jvm.clusters import RealCluster, kraft_cluster
-from kedge.cluster.port import TopicOrder
+from kedge.cluster.port import TopicCreation
 from kedge.wiring import open_cluster
 from tests.pipeline.conftest import SMALL, Metrics
 from tests.pipeline.oracle import accounts, expected_accounts, rows
@@ -41,18 +41,18 @@ def kafka(directory: Path) -> Generator[RealCluster]:
 def create_topic(bootstrap: str, topic: str) -> None:
     """A topic of several partitions."""
     with open_cluster(bootstrap, {}) as cluster:
-        order = TopicOrder(topic, partitions=PARTITIONS, replication_factor=1)
+        order = TopicCreation(topic, partitions=PARTITIONS, replication_factor=1)
         assert cluster.create_topics([order]) == {topic: None}
 
 
 def send_shuffled(bootstrap: str, topic: str, lines: Sequence[bytes], seed: int) -> None:
     """Send lines in random order, to random partitions."""
-    luck = random.Random(seed)
+    rng = random.Random(seed)
     producer = Producer(
         {"bootstrap.servers": bootstrap, "enable.idempotence": True, "log_level": 0}
     )
-    for line in luck.sample(lines, len(lines)):
-        producer.produce(topic, line, partition=luck.randrange(PARTITIONS))
+    for line in rng.sample(lines, len(lines)):
+        producer.produce(topic, line, partition=rng.randrange(PARTITIONS))
         producer.poll(0)
     assert producer.flush(60) == 0
 
@@ -65,7 +65,7 @@ def lines_of(metrics: Metrics) -> list[bytes]:
 
 @dataclass(frozen=True)
 class StreamCommand:
-    """`kedge pipeline stream --once` with small batches, as a process of its own."""
+    """`kedge pipeline stream --once` with small batches, in its own process."""
 
     bootstrap: str
     metrics: Metrics
@@ -102,7 +102,7 @@ class StreamCommand:
         ]
 
     def start(self) -> StreamProcess:
-        """Start it in a process group of its own."""
+        """Start it in its own process group."""
         return StreamProcess(self.arguments(), quick_spark(self.directory))
 
 
@@ -141,7 +141,7 @@ class StreamProcess:
             self._lines.put(line)
 
     def wait_for_batch(self, timeout: float = FINISH_S) -> bool:
-        """Whether another batch has been told of before the process ended."""
+        """Whether another batch was reported before the process ended."""
         deadline = time.monotonic() + timeout
         while time.monotonic() < deadline:
             try:
@@ -159,16 +159,16 @@ class StreamProcess:
         self._close()
 
     def finish(self) -> str:
-        """Wait for the end; everything that it said."""
+        """Wait for the end; return the output."""
         try:
             code = self.process.wait(FINISH_S)
         except subprocess.TimeoutExpired:
             self.kill()
             raise
         self._close()
-        said = "\n".join(self.seen)
-        assert code == 0, said
-        return said
+        output = "\n".join(self.seen)
+        assert code == 0, output
+        return output
 
     def _close(self) -> None:
         self._reader.join(10)
@@ -176,22 +176,22 @@ class StreamProcess:
         self.process.stdout.close()
 
 
-def kill_somewhere(command: StreamCommand, luck: random.Random) -> str:
-    """Start the stream, kill it at a random moment; where that was, in words.
+def kill_somewhere(command: StreamCommand, rng: random.Random) -> str:
+    """Start the stream, kill it at a random moment, and describe when.
 
     One time in four before the first batch is done, else some seconds after one of the next.
     """
     started = time.monotonic()
     running = command.start()
-    awaited = luck.choice((0, 1, 1, 2))
+    awaited = rng.choice((0, 1, 1, 2))
     for _ in range(awaited):
         if not running.wait_for_batch():
             running.finish()
             return "not at all: it had finished"
-    time.sleep(luck.uniform(0, 4) if awaited else luck.uniform(1, 15))
+    time.sleep(rng.uniform(0, 4) if awaited else rng.uniform(1, 15))
     running.kill()
     batches = sum(line.startswith("batch ") for line in running.seen)
-    return f"after {time.monotonic() - started:.1f} s, {batches} batches told"
+    return f"after {time.monotonic() - started:.1f} s, {batches} batches reported"
 
 
 def check_rows_and_accounts(command: StreamCommand, made: Metrics) -> None:

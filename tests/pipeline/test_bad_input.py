@@ -1,4 +1,4 @@
-"""What is refused, and that a refusal changes nothing. No Spark is started for any of it."""
+"""Malformed input and invalid requests are refused without Spark, and change nothing."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from kedge.pipeline.sources.sample_files import Format, find_files, new_files
 from kedge.pipeline.warehouse import open_warehouse, published_version
 
 
-def no_spark() -> AbstractContextManager[Any]:
-    """A session that nobody may ask for."""
+def no_spark(rows: int) -> AbstractContextManager[Any]:
+    """A session factory that must not be called."""
     raise AssertionError("Spark was started")
 
 
@@ -81,7 +81,7 @@ BAD_FILES: list[tuple[Callable[[pa.Table, Path], None], str]] = [
 
 
 @pytest.mark.parametrize(("spoil", "sentence"), BAD_FILES)
-def test_a_bad_file_is_refused_by_name_and_no_output_is_made(
+def test_a_malformed_file_is_refused_by_name_and_no_tables_are_written(
     spoil: Callable[[pa.Table, Path], None], sentence: str, made: Path, tmp_path: Path
 ) -> None:
     inbox = tmp_path / "inbox"
@@ -102,7 +102,7 @@ def test_a_bad_file_is_refused_by_name_and_no_output_is_made(
         ("\x80\x81", "column cluster is missing"),
     ],
 )  # fmt: skip
-def test_a_csv_file_is_known_by_its_header(
+def test_the_header_of_a_csv_file_is_validated(
     header: str, sentence: str, made: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "bad.csv").write_text(header + "\n")
@@ -111,7 +111,7 @@ def test_a_csv_file_is_known_by_its_header(
     assert sentence in str(refused.value)
 
 
-def test_a_directory_without_files_of_that_form_is_refused(made: Path, tmp_path: Path) -> None:
+def test_a_directory_without_files_of_the_format_is_refused(made: Path, tmp_path: Path) -> None:
     (tmp_path / "_SUCCESS").touch()
     (tmp_path / "notes.txt").write_text("no samples")
     with pytest.raises(InvalidRequest, match="has no parquet file"):
@@ -120,7 +120,9 @@ def test_a_directory_without_files_of_that_form_is_refused(made: Path, tmp_path:
         find_files(tmp_path / "nowhere", Format.PARQUET)
 
 
-def test_an_output_that_holds_something_else_is_left_alone(made: Path, tmp_path: Path) -> None:
+def test_a_directory_with_other_content_is_refused_and_unchanged(
+    made: Path, tmp_path: Path
+) -> None:
     theirs = tmp_path / "theirs"
     theirs.mkdir()
     (theirs / "thesis.txt").write_text("years of work")
@@ -131,9 +133,7 @@ def test_an_output_that_holds_something_else_is_left_alone(made: Path, tmp_path:
         ingest(request_of(made, made / "raw_parquet", theirs / "thesis.txt"), no_spark)
 
 
-def test_two_runs_on_one_output_are_refused_with_the_owners_name(
-    made: Path, tmp_path: Path
-) -> None:
+def test_a_second_writer_is_refused_with_the_id_of_the_first(made: Path, tmp_path: Path) -> None:
     output = tmp_path / "history"
     with open_warehouse(output, "the-first"), pytest.raises(OutputInUse, match="run the-first"):
         ingest(request_of(made, made / "raw_parquet", output), no_spark)
@@ -141,7 +141,7 @@ def test_two_runs_on_one_output_are_refused_with_the_owners_name(
         pass  # the lock went with its owner
 
 
-def test_what_a_killed_run_left_is_swept_away_and_the_current_version_stays(
+def test_files_of_a_killed_run_are_removed_and_the_current_version_stays(
     tmp_path: Path,
 ) -> None:
     root = tmp_path / "history"
@@ -157,7 +157,7 @@ def test_what_a_killed_run_left_is_swept_away_and_the_current_version_stays(
     assert published_version(root).name == "000001"
 
 
-def test_a_change_that_fails_leaves_the_tables_as_they_were(tmp_path: Path) -> None:
+def test_a_run_that_fails_leaves_the_tables_unchanged(tmp_path: Path) -> None:
     root = tmp_path / "history"
     with open_warehouse(root, "one") as warehouse, warehouse.stage() as staged:
         warehouse.publish(staged, warehouse.manifest)
@@ -167,7 +167,7 @@ def test_a_change_that_fails_leaves_the_tables_as_they_were(tmp_path: Path) -> N
         assert [path.name for path in (root / ".versions").iterdir()] == ["000001"]
 
 
-def test_accounts_that_do_not_close_fail_the_run() -> None:
+def test_row_counts_that_do_not_add_up_fail_the_run() -> None:
     Accounts(rows_read=3, kept=2, late=1).check()
     with pytest.raises(AccountsOpen, match="4 rows read"):
         Accounts(rows_read=4, kept=2, late=1).check()
@@ -175,7 +175,7 @@ def test_accounts_that_do_not_close_fail_the_run() -> None:
         Accounts(rows_read=1, quarantined=1).check()
 
 
-def test_tables_made_with_other_settings_are_not_mixed() -> None:
+def test_tables_with_other_settings_are_not_mixed() -> None:
     with pytest.raises(InvalidRequest, match="allowed lateness of 60 s"):
         Settings(allowed_lateness_s=60).check_unchanged(Settings())
 

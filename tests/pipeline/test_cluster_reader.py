@@ -1,4 +1,4 @@
-"""A live cluster as frames."""
+"""The Spark data source of a live cluster."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 import pytest
 from pyspark.sql import SparkSession
 
-from kedge.cluster import KafkaAdmin, MemoryCluster
-from kedge.cluster.port import TopicOrder
+from kedge.cluster.kafka_admin import KafkaAdmin
+from kedge.cluster.memory import MemoryCluster
+from kedge.cluster.port import TopicCreation
 from kedge.pipeline.schemas import BROKERS, SAMPLE_COLUMNS
 from kedge.pipeline.sources.cluster_reader import KafkaClusterDataSource, table_rows
 from tests.endpoint.endpoint_cluster import endpoint_cluster
@@ -16,9 +17,9 @@ from tests.endpoint.endpoint_cluster import endpoint_cluster
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
 
 
-def test_a_cluster_tells_its_brokers_its_assignment_and_its_samples() -> None:
+def test_a_cluster_is_read_as_brokers_assignment_and_samples() -> None:
     cluster = MemoryCluster(3)
-    cluster.create_topics([TopicOrder("orders", partitions=2, replication_factor=3)])
+    cluster.create_topics([TopicCreation("orders", partitions=2, replication_factor=3)])
     name = cluster.describe().cluster_id
     assert [row[:3] for row in table_rows(cluster, "brokers", NOON)] == [
         (name, broker, f"r{broker}") for broker in (1, 2, 3)
@@ -32,13 +33,13 @@ def test_a_cluster_tells_its_brokers_its_assignment_and_its_samples() -> None:
 
 
 @pytest.mark.real
-def test_spark_reads_the_brokers_and_the_assignment_of_a_cluster_it_reaches(
+def test_spark_reads_the_brokers_and_the_assignment_of_a_live_cluster(
     spark: SparkSession,
 ) -> None:
     spark.dataSource.register(KafkaClusterDataSource)
     with endpoint_cluster() as cluster:
         admin = KafkaAdmin(cluster.bootstrap)
-        admin.create_topics([TopicOrder("orders", partitions=2, replication_factor=2)])
+        admin.create_topics([TopicCreation("orders", partitions=2, replication_factor=2)])
         wanted = table_rows(admin, "assignment", NOON)
         admin.close()
         reader = spark.read.format("kedge-cluster").option("bootstrap", cluster.bootstrap)

@@ -1,4 +1,4 @@
-"""`kedge pipeline`, as typed; and reading the tables without Spark."""
+"""The commands of `kedge pipeline`, and reading the tables without Spark."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ from pyspark.sql import SparkSession
 
 from kedge.cli.app import run
 from kedge.errors import InvalidRequest
-from kedge.files import read_snapshot
+from kedge.files import read_snapshot, write_snapshot
 from kedge.pipeline.compaction import _apply_retention, compact
 from kedge.pipeline.load_snapshots import parse_load_statistic
 from kedge.pipeline.manifest import Day, Manifest
 from kedge.pipeline.warehouse import StagedVersion
 from kedge.report.findings import sparkline
+from tests.balance.snapshots import lopsided
 from tests.pipeline.oracle import query, scan, state
 
 NOWHERE = ["--input", "nowhere", "--brokers", "b", "--assignment", "a", "--output", "o"]
@@ -34,7 +35,7 @@ Captured = pytest.CaptureFixture[str]
 
 
 @pytest.mark.real
-def test_findings_are_told_with_their_course_and_without_spark(tables: Path) -> None:
+def test_findings_have_their_time_series_and_need_no_spark(tables: Path) -> None:
     words = f"['pipeline', 'findings', '--output', {str(tables)!r}, '--report', 'json']"
     probe = (
         f"import sys; from kedge.cli.app import run; code = run({words}); "
@@ -51,11 +52,9 @@ def test_findings_are_told_with_their_course_and_without_spark(tables: Path) -> 
 
 @pytest.mark.real
 @pytest.mark.parametrize("at", ["p50", "p95", "max", "mean", "ewma", "forecast+7d"])
-def test_a_snapshot_carries_the_load_that_was_asked_for(
-    at: str, tables: Path, tmp_path: Path
-) -> None:
-    asked = ("pipeline", "loads", "--output", str(tables), "--cluster", "c01", "--at", at)
-    assert run([*asked, "--out", str(tmp_path / "made")]) == 0
+def test_a_snapshot_has_the_requested_load(at: str, tables: Path, tmp_path: Path) -> None:
+    requested = ("pipeline", "loads", "--output", str(tables), "--cluster", "c01", "--at", at)
+    assert run([*requested, "--out", str(tmp_path / "made")]) == 0
     made = read_snapshot(tmp_path / "made")
     figure = {"mean": '"sum" / n', "forecast+7d": '"sum" / n'}.get(at, f'"{at}"')
     wanted = query(
@@ -78,7 +77,7 @@ def test_arrow_and_duckdb_read_the_history_and_see_no_file_of_another_version(
 
 
 @pytest.mark.real
-def test_compaction_changes_the_files_and_no_answer(
+def test_compaction_changes_the_files_and_not_the_rows(
     tables: Path, tmp_path: Path, opened: Callable[[], AbstractContextManager[SparkSession]]
 ) -> None:
     output = tmp_path / "history"
@@ -90,7 +89,7 @@ def test_compaction_changes_the_files_and_no_answer(
     assert state(output) == before
 
 
-def test_retention_removes_old_days_and_the_runs_that_told_only_of_them(tmp_path: Path) -> None:
+def test_retention_removes_old_days_and_the_runs_with_only_such_rows(tmp_path: Path) -> None:
     days = ["2026-01-01", "2026-01-02", "2026-01-03"]
     for number, day in enumerate(days):
         for table in ("silver", "gold/rollup"):
@@ -128,13 +127,29 @@ def test_days_that_retention_removes_stay_in_the_accounts() -> None:
         (["findings", "--output", "x", "--kind", "odd"], "no kind 'odd'"),
         (["compact", "--output", "x", "--keep", "soon"], "write it in days, like 30d"),
         (["loads", "--output", "x", "--cluster", "c", "--out", "y", "--at", "p42"], "'p42'"),
-        (
-            ["ingest", *NOWHERE],
-            "no such directory",
-        ),
+        (["ingest", *NOWHERE], "no such directory"),
+        (["what-if", "--snapshot", "s"], "No scenarios given"),
+        (["what-if", "--snapshot", "s", "--grid", "colour=1"], "unknown axis 'colour'"),
+        (["what-if", "--snapshot", "s", "--grid", "traffic"], "has no values"),
+        (["what-if", "--snapshot", "s", "--grid", "traffic=1;traffic=2"], "'traffic=2'"),
+        (["what-if", "--snapshot", "s", "--grid", "traffic=fast"], "traffic=fast is not a number"),
+        (["what-if", "--snapshot", "s", "--grid", "traffic=-1"], "factor of traffic -1"),
+        (["what-if", "--snapshot", "s", "--grid", ";"], "no axis given"),
+        (["what-if", "--snapshot", "no", "--grid", "traffic=2"], "no such file or directory"),
+        (["what-if", "--snapshot", "s", "--grid", "lose-rack=z"], "unknown rack z"),
+        (["what-if", "--snapshot", "s", "--grid", "tolerance=-1"], "numbers from 0"),
+        (["what-if", "--snapshot", "s", "--grid", "tolerance=5"], "tolerance 5 is more than 1"),
+        (["what-if", "--snapshot", "s", "--scenarios", "no"], "no such file or directory"),
+        (["what-if", "--snapshot", "s", "--grid", "seed=1", "--out", "no/x"], "to write to"),
+        (["fleet", "--output", "no", "--out", "o"], "not a directory of pipeline tables"),
+        (["fleet", "--output", "no", "--out", "o", "--tolerance", "x"], "not a number from 0"),
+        (["verify-plans", "--plans", "no", "--snapshots", "s"], "no such file or directory"),
+        (["verify-plans", "--plans", "s", "--snapshots", "s"], "has no plans"),
+        (["verify-plans", "--plans", "s", "--snapshots", "s", "--out", "no/x"], "to write to"),
+        (["verify-plans", "--plans", "s", "--snapshots", "s", "--driver-memory", "x"], "like 2g"),
     ],
 )
-def test_a_bad_request_is_one_sentence_and_exit_two(
+def test_a_bad_request_is_one_sentence_and_starts_no_spark(
     words: list[str],
     sentence: str,
     tmp_path: Path,
@@ -142,20 +157,23 @@ def test_a_bad_request_is_one_sentence_and_exit_two(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    write_snapshot(lopsided(), "s")
     assert run(["pipeline", *words]) == 2
-    told = capsys.readouterr()
-    assert sentence in told.err
-    assert told.err.strip().splitlines()[-1].startswith("kedge: ")
-    assert list(tmp_path.iterdir()) == []
+    last_line = capsys.readouterr().err.strip().splitlines()[-1]
+    assert last_line.startswith("kedge: ")
+    assert sentence in last_line
+    assert [path.name for path in tmp_path.iterdir()] == ["s"]
 
 
-@pytest.mark.parametrize("command", ["ingest", "findings", "loads", "compact"])
+@pytest.mark.parametrize(
+    "command", ["ingest", "findings", "loads", "compact", "fleet", "what-if", "verify-plans"]
+)
 def test_every_command_explains_itself_with_an_example(command: str, capsys: Captured) -> None:
     assert run(["pipeline", command, "--help"]) == 0
     assert f"Example: kedge pipeline {command}" in " ".join(capsys.readouterr().out.split())
 
 
-def test_forecasts_are_told_in_days() -> None:
+def test_forecasts_are_in_days() -> None:
     assert (parse_load_statistic("forecast+30d").days, parse_load_statistic("p95").name) == (
         30,
         "p95",

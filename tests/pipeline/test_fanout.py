@@ -1,4 +1,4 @@
-"""Scenarios, fleets and plans checked at scale: the planner's own answers, wherever it runs."""
+"""What-if scenarios, fleet plans and plan verification: the results are those of the planner."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from kedge.balance import Goals, figures_of
-from kedge.cli.app import run
 from kedge.errors import Conflict, InvalidRequest, MalformedJson, OutputNotOurs, SparkUnavailable
 from kedge.files import read_snapshot, write_snapshot
 from kedge.pipeline.fanout.fleet_plans import SUMMARY, FleetRequest, fleet, reproducible_plan
@@ -69,30 +68,30 @@ def test_traffic_changes_rates_and_size_changes_bytes_on_disk() -> None:
     assert np.array_equal(large.bytes_in, before.bytes_in)
 
 
-def test_sizes_that_are_not_told_stay_untold() -> None:
+def test_unknown_sizes_stay_unknown() -> None:
     before = lopsided(size=np.full(30, -1))
     assert Scenario(size=3).apply(before, Goals())[0].size.tolist() == [-1] * 30
 
 
-def test_a_lost_rack_is_its_brokers_and_new_brokers_fill_the_emptiest_that_stay() -> None:
+def test_a_lost_rack_removes_its_brokers_and_new_brokers_join_the_smallest_racks() -> None:
     _, goals = Scenario(lose_racks=("a",), add_brokers=3).apply(lopsided(), Goals())
     assert goals.remove_brokers == {0, 3}
     assert [(one.id, one.rack) for one in goals.add_brokers] == [(6, "b"), (7, "c"), (8, "b")]
 
 
-def test_new_brokers_have_no_rack_where_the_others_have_none() -> None:
+def test_new_brokers_have_no_rack_if_the_others_have_none() -> None:
     bare = lopsided(brokers=[broker(number) for number in range(6)])
     _, goals = Scenario(add_brokers=2).apply(bare, Goals())
     assert [(one.id, one.rack) for one in goals.add_brokers] == [(6, None), (7, None)]
 
 
-def test_a_scenario_keeps_the_goals_that_it_does_not_speak_of() -> None:
+def test_a_scenario_keeps_the_goals_that_it_does_not_set() -> None:
     given_goals = Goals(tolerance=0.2, exclude_topics="small", weights={"cpu": 0.0})
     _, goals = Scenario(goals={"max_moves": 3}).apply(lopsided(), given_goals)
     assert goals == Goals(tolerance=0.2, exclude_topics="small", weights={"cpu": 0.0}, max_moves=3)
 
 
-def test_partitions_that_live_in_the_lost_rack_alone_are_counted() -> None:
+def test_partitions_with_replicas_in_the_lost_rack_only_are_counted() -> None:
     alone = cluster([broker(1, "a"), broker(2, "b")], {"t": [([1], 1), ([1, 2], 1), ([2], 1)]})
     assert partitions_without_copy(alone, {1}) == 1
     assert partitions_without_copy(alone, {1, 2}) == 3
@@ -113,11 +112,11 @@ def test_partitions_that_live_in_the_lost_rack_alone_are_counted() -> None:
         goals=st.just({"max_moves": 4}) | st.just({}),
     )
 )
-def test_a_scenario_reaches_a_worker_as_it_is(scenario: Scenario) -> None:
+def test_a_scenario_survives_encoding_for_a_worker(scenario: Scenario) -> None:
     assert scenario_from_json(scenario_to_json(scenario)) == scenario
 
 
-def test_scenarios_of_a_file_are_a_list_or_stand_under_their_name() -> None:
+def test_scenarios_of_a_file_are_a_list_or_in_the_field_scenarios() -> None:
     listed = [{"name": "twice", "traffic": 2, "lose_racks": "a", "replication_factor": 3}]
     [one] = parse_scenarios(json.dumps(listed).encode())
     assert one == Scenario("twice", 2.0, lose_racks=("a",), replication_factor={".*": 3})
@@ -137,9 +136,7 @@ def test_scenarios_of_a_file_are_a_list_or_stand_under_their_name() -> None:
         ([{"lose_racks": 3}], "lose_racks = 3"),
     ],
 )
-def test_a_scenario_that_makes_no_sense_is_refused_at_its_place(
-    document: Any, sentence: str
-) -> None:
+def test_an_invalid_scenario_is_refused_with_its_place(document: Any, sentence: str) -> None:
     with pytest.raises(MalformedJson, match=sentence):
         parse_scenarios(json.dumps(document).encode())
 
@@ -151,21 +148,21 @@ def test_a_scenario_without_a_plan_is_a_row_with_its_reason() -> None:
     assert set(row) <= set(OUTPUT_COLUMNS)
 
 
-def test_the_fullest_broker_is_told_as_a_share_of_its_capacity() -> None:
+def test_the_fullest_broker_is_a_share_of_its_capacity() -> None:
     even = cluster([broker(1), broker(2)], {"t": [([1], 300), ([2], 100)]})
     row = evaluate(even, Scenario(), Goals(weights={"in": 0, "out": 0, "cpu": 0}))
     assert row["fullest_after"]["disk"] == pytest.approx(0.3)
 
 
-def test_a_snapshot_that_has_changed_since_is_not_answered_for(tmp_path: Path) -> None:
+def test_a_snapshot_that_changed_after_validation_is_refused(tmp_path: Path) -> None:
     write_snapshot(lopsided(), tmp_path / "now")
     with pytest.raises(Conflict, match="has changed"):
         _loaded(str(tmp_path / "now"), "another digest")
 
 
-def test_the_picture_names_scenarios_and_reasons_and_fetches_nothing() -> None:
-    asked = [Scenario("<now>"), Scenario("much", replication_factor={".*": 7})]
-    answers = [evaluate(lopsided(), one, Goals()) for one in asked]
+def test_the_chart_names_scenarios_and_reasons_and_needs_no_network() -> None:
+    requested = [Scenario("<now>"), Scenario("much", replication_factor={".*": 7})]
+    answers = [evaluate(lopsided(), one, Goals()) for one in requested]
     nothing: Row = {"fullest_after": {}}
     rows = [nothing | one | {"number": place} for place, one in enumerate(answers)]
     page = what_if_html(rows, "of a test")
@@ -179,16 +176,16 @@ def test_the_picture_names_scenarios_and_reasons_and_fetches_nothing() -> None:
 
 
 @pytest.mark.real
-def test_scenarios_on_spark_are_the_planners_own_answers_in_the_order_asked(
+def test_scenarios_on_spark_have_the_results_of_the_planner_in_their_order(
     opened: Opened, tmp_path: Path
 ) -> None:
-    snapshot, goals, asked = lopsided(), Goals(tolerance=0.1), parse_grid(GRID)
+    snapshot, goals, requested = lopsided(), Goals(tolerance=0.1), parse_grid(GRID)
     write_snapshot(snapshot, tmp_path / "c.snapshot")
-    rows = rows_of_table(what_if(WhatIfRequest(tmp_path / "c.snapshot", asked, goals), opened))
+    rows = rows_of_table(what_if(WhatIfRequest(tmp_path / "c.snapshot", requested, goals), opened))
     assert [row["number"] for row in rows] == list(range(16))
-    assert [row["name"] for row in rows] == [one.label for one in asked]
-    assert [row["feasible"] for row in rows] == [not one.replication_factor for one in asked]
-    for row, scenario in zip(rows, asked, strict=True):
+    assert [row["name"] for row in rows] == [one.label for one in requested]
+    assert [row["feasible"] for row in rows] == [not one.replication_factor for one in requested]
+    for row, scenario in zip(rows, requested, strict=True):
         if row["feasible"]:
             alone = asdict(figures_of(*scenario.apply(snapshot, goals), scenario.seed))
             assert {name: row[name] for name in alone} == alone
@@ -197,7 +194,7 @@ def test_scenarios_on_spark_are_the_planners_own_answers_in_the_order_asked(
 
 
 @pytest.mark.real
-def test_a_worker_that_cannot_go_on_is_told_in_its_own_words(opened: Opened) -> None:
+def test_an_error_of_a_worker_keeps_its_message(opened: Opened) -> None:
     def refuse(row: Row) -> list[Row]:
         raise Conflict(f"row {row['number']} is nobody's")
 
@@ -234,7 +231,7 @@ def test_the_plans_of_a_fleet_are_those_made_one_at_a_time(
         assert row["bytes_moved"] == parse_plan(plan_to_json(alone)).summary.bytes_moved  # pyright: ignore[reportOptionalMemberAccess]
 
 
-def test_a_fleet_writes_into_no_directory_of_somebody_else(tmp_path: Path) -> None:
+def test_a_fleet_does_not_write_to_a_directory_with_other_content(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("mine")
 
     def never() -> AbstractContextManager[SparkSession]:
@@ -257,15 +254,15 @@ def test_plans_that_were_changed_lost_or_misnamed_are_found(
     (tmp_path / rows[0]["plan"]).write_text(json.dumps(document))
     (tmp_path / "broken.json").write_text("{")
     (tmp_path / "stranger.json").write_text(json.dumps(document | {"cluster_id": "elsewhere"}))
-    asked = VerifyRequest(tmp_path, tables / "gold" / "snapshot")
-    found = {row["plan"]: row for row in rows_of_table(verify_plans(asked, opened))}
+    requested = VerifyRequest(tmp_path, tables / "gold" / "snapshot")
+    found = {row["plan"]: row for row in rows_of_table(verify_plans(requested, opened))}
     assert found["by-its-cluster.json"]["severity"] == "ok"
     assert found["by-its-cluster.json"]["snapshot"] == rows[0]["cluster"]
     assert found["by-its-cluster.json"]["partitions"] == rows[0]["partitions_changed"]
     assert found[rows[0]["plan"]]["kind"] == "summary"
     assert found["broken.json"]["kind"] == "unreadable"
     assert found["stranger.json"]["what"] == "the plan has no snapshot"
-    whole = rows_of_table(verify_plans(VerifyRequest(out, asked.snapshots), opened))
+    whole = rows_of_table(verify_plans(VerifyRequest(out, requested.snapshots), opened))
     assert {row["severity"] for row in whole} == {"ok"}
     assert len(whole) == len(rows)
 
@@ -273,7 +270,7 @@ def test_plans_that_were_changed_lost_or_misnamed_are_found(
 @pytest.mark.real
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_the_commands_give_the_same_plans_on_a_cluster_of_spark(
+def test_the_commands_give_the_same_plans_on_a_spark_cluster(
     tables: Path, plans: tuple[Path, list[Row]], tmp_path: Path
 ) -> None:
     local, rows = plans
@@ -285,13 +282,13 @@ def test_the_commands_give_the_same_plans_on_a_cluster_of_spark(
     cluster_id, files = rows[0]["cluster"], ["--out", str(table), "--html", str(page)]
     goals = ["--tolerance", "0.1", "--seed", "3"]
     with spark_cluster(tmp_path / "cluster") as there:
-        asked = [
+        requested = [
             ["fleet", "--output", str(tables), "--out", str(made), *goals, "--master", there.url],
             ["verify-plans", "--plans", str(wrong), "--snapshots", snapshots],
             ["what-if", "--snapshot", f"{snapshots}/{cluster_id}", "--grid", "traffic=1,2", *files],
         ]
         more = ["--driver-memory", "1g", "--report", "json"]
-        lines = [["pipeline", *words, *more] for words in asked]
+        lines = [["pipeline", *words, *more] for words in requested]
         probe = f"from kedge.cli.app import run; exit(str([run(words) for words in {lines!r}]))"
         done = subprocess.run(
             [sys.executable, "-c", probe],
@@ -303,63 +300,17 @@ def test_the_commands_give_the_same_plans_on_a_cluster_of_spark(
     assert done.stderr.splitlines()[-1] == "[0, 1, 0]", done.stderr
     for path in local.glob("*.json"):
         assert (made / path.name).read_bytes() == path.read_bytes()
-    told = [json.loads(line) for line in done.stdout.splitlines()]
-    assert told[0] == json.loads(json.dumps(rows))
-    assert told[2] == json.loads(json.dumps(rows_of_table(pq.read_table(table))))
-    assert [row["traffic"] for row in told[2]] == [1, 2]
+    reported = [json.loads(line) for line in done.stdout.splitlines()]
+    assert reported[0] == json.loads(json.dumps(rows))
+    assert reported[2] == json.loads(json.dumps(rows_of_table(pq.read_table(table))))
+    assert [row["traffic"] for row in reported[2]] == [1, 2]
     assert "What if: 2 scenarios" in page.read_text()
 
 
 # ---- as typed -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (["what-if", "--snapshot", "s"], "No scenarios given"),
-        (["what-if", "--snapshot", "s", "--grid", "colour=1"], "unknown axis 'colour'"),
-        (["what-if", "--snapshot", "s", "--grid", "traffic"], "has no values"),
-        (["what-if", "--snapshot", "s", "--grid", "traffic=1;traffic=2"], "'traffic=2'"),
-        (["what-if", "--snapshot", "s", "--grid", "traffic=fast"], "traffic=fast is not a number"),
-        (["what-if", "--snapshot", "s", "--grid", "traffic=-1"], "factor of traffic -1"),
-        (["what-if", "--snapshot", "s", "--grid", ";"], "no axis given"),
-        (["what-if", "--snapshot", "no", "--grid", "traffic=2"], "no such file or directory"),
-        (["what-if", "--snapshot", "s", "--grid", "lose-rack=z"], "unknown rack z"),
-        (["what-if", "--snapshot", "s", "--grid", "tolerance=-1"], "numbers from 0"),
-        (["what-if", "--snapshot", "s", "--grid", "tolerance=5"], "tolerance 5 is more than 1"),
-        (["what-if", "--snapshot", "s", "--scenarios", "no"], "no such file or directory"),
-        (["what-if", "--snapshot", "s", "--grid", "seed=1", "--out", "no/x"], "to write to"),
-        (["fleet", "--output", "no", "--out", "o"], "not a directory of pipeline tables"),
-        (["fleet", "--output", "no", "--out", "o", "--tolerance", "x"], "not a number from 0"),
-        (["verify-plans", "--plans", "no", "--snapshots", "s"], "no such file or directory"),
-        (["verify-plans", "--plans", "s", "--snapshots", "s"], "has no plans"),
-        (["verify-plans", "--plans", "s", "--snapshots", "s", "--out", "no/x"], "to write to"),
-        (["verify-plans", "--plans", "s", "--snapshots", "s", "--driver-memory", "x"], "like 2g"),
-    ],
-)
-def test_a_bad_request_is_one_sentence_and_starts_no_spark(
-    words: list[str],
-    sentence: str,
-    tmp_path: Path,
-    capsys: Captured,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    write_snapshot(lopsided(), "s")
-    assert run(["pipeline", *words]) == 2
-    told = capsys.readouterr().err.strip().splitlines()
-    assert told[-1].startswith("kedge: ")
-    assert sentence in told[-1]
-    assert [path.name for path in tmp_path.iterdir()] == ["s"]
-
-
-def test_a_grid_that_explodes_is_refused() -> None:
+def test_a_grid_with_too_many_scenarios_is_refused() -> None:
     many = ",".join(map(str, range(1, 401)))
     with pytest.raises(InvalidRequest, match="160000 scenarios"):
         parse_grid(f"seed={many};add-brokers={many}")
-
-
-@pytest.mark.parametrize("command", ["fleet", "what-if", "verify-plans"])
-def test_every_command_explains_itself_with_an_example(command: str, capsys: Captured) -> None:
-    assert run(["pipeline", command, "--help"]) == 0
-    assert f"Example: kedge pipeline {command}" in " ".join(capsys.readouterr().out.split())

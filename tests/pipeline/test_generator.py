@@ -1,4 +1,4 @@
-"""The generator keeps its word: what it says is planted is found by others in what it wrote."""
+"""The expected results of the generator, compared by DuckDB with the files that it wrote."""
 
 from __future__ import annotations
 
@@ -74,7 +74,9 @@ def test_every_row_is_of_one_kind(generated: Generated) -> None:
     assert generated.one("select count(*) from silver") == expected["clean_unique"]
 
 
-def test_as_many_rows_are_malformed_late_and_doubled_as_it_says(generated: Generated) -> None:
+def test_malformed_late_and_duplicate_rows_are_as_many_as_expected(
+    generated: Generated,
+) -> None:
     expected = generated.expected
     malformed = (
         f"from raw m left join brokers b using (cluster, broker) where ({RULES}) is not true"
@@ -107,7 +109,7 @@ def test_as_many_rows_are_malformed_late_and_doubled_as_it_says(generated: Gener
         ("empty_topic", "topic = ''"),
     ],
 )
-def test_each_kind_of_broken_field_is_there_as_often_as_it_says(
+def test_the_counts_of_malformed_fields_are_those_expected(
     generated: Generated, kind: str, condition: str
 ) -> None:
     found = generated.one(f"select count(*) from raw where {condition}")
@@ -161,7 +163,7 @@ def test_planted_partitions_flap_and_grow_and_no_others_do(generated: Generated)
         assert [list(row) for row in found] == sorted(named)
 
 
-def test_text_tells_the_same_rows_and_the_broken_lines_it_says(tmp_path: Path) -> None:
+def test_text_files_have_the_same_rows_and_the_expected_malformed_lines(tmp_path: Path) -> None:
     expected = generate(tmp_path, size="XS", seed=3, formats=("parquet", "jsonl", "csv"))
     lines = sum(len(f.read_bytes().splitlines()) for f in tmp_path.rglob("*.jsonl"))
     assert lines == expected["rows_total"] + expected["text_broken"]["jsonl"]
@@ -169,9 +171,9 @@ def test_text_tells_the_same_rows_and_the_broken_lines_it_says(tmp_path: Path) -
     assert csv == expected["rows_total"] + expected["text_broken"]["csv"]
     first = sorted(tmp_path.rglob("*.jsonl"))[0].read_bytes().splitlines()[0]
     row = pq.read_table(sorted(tmp_path.rglob("part-00000.parquet"))[0]).slice(0, 1).to_pylist()[0]
-    told = orjson.loads(first)
-    assert {**told, "ts": 0, "ingest_ts": 0} == {**row, "ts": 0, "ingest_ts": 0}
-    assert told["ts"] == row["ts"].strftime("%Y-%m-%dT%H:%M:%SZ")
+    reported = orjson.loads(first)
+    assert {**reported, "ts": 0, "ingest_ts": 0} == {**row, "ts": 0, "ingest_ts": 0}
+    assert reported["ts"] == row["ts"].strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def test_the_same_seed_gives_the_same_files_and_another_seed_others(tmp_path: Path) -> None:
@@ -185,7 +187,7 @@ def test_the_same_seed_gives_the_same_files_and_another_seed_others(tmp_path: Pa
     assert a != c
 
 
-def test_rows_come_in_order_of_arrival(generated: Generated) -> None:
+def test_rows_are_in_the_order_of_arrival(generated: Generated) -> None:
     last = 0
     for file in sorted(generated.directory.rglob("part-*.parquet"), key=lambda f: f.name):
         arrivals = pq.read_table(file)["ingest_ts"].cast("int64").to_numpy()

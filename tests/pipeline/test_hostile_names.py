@@ -1,4 +1,4 @@
-"""Names of clusters that are paths: nothing is written outside of the tables and the plans."""
+"""Cluster names that are paths: nothing is written outside the tables and the plans."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _request(directory: Path) -> IngestRequest:
 
 
 @pytest.mark.real
-def test_a_cluster_that_is_called_like_a_path_stays_within_the_tables(
+def test_a_cluster_with_a_path_as_name_is_written_within_the_tables(
     ingesting: Callable[[IngestRequest], IngestResult],
     opened: Callable[[], AbstractContextManager[SparkSession]],
     tmp_path: Path,

@@ -1,4 +1,4 @@
-"""Ingesting metrics with known answers, in every form, order and cut."""
+"""Ingest of generated metrics in every format, order and split into runs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_runs_over_parts_give_the_tables_of_one_run_over_all(
     assert state(output) == state(tables)
 
 
-def test_rows_in_any_order_and_twice_over_give_the_same_silver_and_gold(
+def test_rows_in_any_order_and_duplicated_give_the_same_silver_and_gold(
     metrics: MakeMetrics, ingesting: Ingesting, tables: Path, tmp_path: Path
 ) -> None:
     made, output = metrics("XS", 7), tmp_path / "history"
@@ -81,7 +81,7 @@ def test_a_second_run_over_the_same_files_changes_nothing(
     assert state(output) == state(tables)
 
 
-def test_the_snapshot_of_gold_reads_like_any_other_and_carries_the_expected_loads(
+def test_the_snapshot_of_gold_is_readable_and_has_the_expected_loads(
     metrics: MakeMetrics, tables: Path
 ) -> None:
     made = metrics("XS", 7)

@@ -26,6 +26,15 @@ def test_settings_of_the_caller_override_the_defaults() -> None:
     assert found["spark.sql.session.timeZone"] == "UTC"
 
 
+def test_a_small_job_uses_the_fast_compiler_unless_java_options_are_given() -> None:
+    options = "spark.driver.extraJavaOptions"
+    few, many = (_configuration(SessionSettings().for_rows(n)) for n in (1000, 10_000_000))
+    assert "-XX:TieredStopAtLevel=1" in few[options]
+    assert "TieredStopAtLevel" not in many[options]
+    given = SessionSettings(java_options=("-Xint",)).for_rows(1000)
+    assert given.java_options == ("-Xint",)
+
+
 def test_a_connect_server_gets_only_settings_that_a_client_may_set() -> None:
     found = _configuration(SessionSettings(master="sc://h:15002", more={"spark.x": "1"}))
     assert found == {"spark.sql.session.timeZone": "UTC", "spark.x": "1"}

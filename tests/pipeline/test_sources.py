@@ -1,4 +1,4 @@
-"""Files as raw rows: times of every unit that Parquet has, and paths of every kind."""
+"""Files read as raw rows: timestamps of every unit, and paths with special characters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same job on a standalone cluster of this machine gives the same tables."""
+"""The standalone Spark cluster: same tables as a local job, and errors at start-up."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_job_on_a_cluster_gives_the_tables_of_a_local_one(
     assert state(output) == state(tables)
 
 
-def test_a_port_that_is_taken_is_refused_before_anything_is_started(
+def test_a_port_in_use_is_refused_before_a_process_starts(
     tmp_path: Path,
 ) -> None:
     with socket.socket() as taken:

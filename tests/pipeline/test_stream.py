@@ -1,4 +1,4 @@
-"""The stream gives the tables of the batch, and no kill loses or doubles a row."""
+"""The stream gives the tables of the batch, and a kill neither loses nor duplicates a row."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Generator[RealCluster]:
 
 
 @pytest.mark.timeout(900)
-def test_a_killed_stream_goes_on_and_ends_with_the_tables_of_the_batch(
+def test_a_killed_stream_continues_and_has_the_tables_of_the_batch(
     cluster: RealCluster, metrics: MakeMetrics, tables: Path, tmp_path: Path
 ) -> None:
     made = metrics("XS", 7)
@@ -54,13 +54,13 @@ def test_a_killed_stream_goes_on_and_ends_with_the_tables_of_the_batch(
 
 
 def silver_and_gold(output: Path) -> dict[str, object]:
-    """The tables that do not tell how their rows have come."""
+    """The tables that do not depend on the source of the rows."""
     gold = ("rollup", "broker_load", "window_load", "partition_load", "findings")
     found: dict[str, object] = {name: rows(output, f"gold/{name}") for name in gold}
     return {"silver": rows(output, "silver", SILVER), **found}
 
 
-def test_a_topic_that_is_gone_is_refused_in_one_sentence_and_harms_nothing(
+def test_a_deleted_topic_is_an_error_of_one_sentence_and_writes_nothing(
     cluster: RealCluster, metrics: MakeMetrics, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     create_topic(cluster.bootstrap, "brief")
@@ -69,10 +69,10 @@ def test_a_topic_that_is_gone_is_refused_in_one_sentence_and_harms_nothing(
     command = StreamCommand(cluster.bootstrap, metrics("XS", 7), tmp_path)
     arguments = ["brief" if part == TOPIC else part for part in command.arguments()]
     assert run(arguments) == 2
-    said = capfd.readouterr().err.strip()
-    assert said.startswith("kedge: ")
-    assert "brief" in said
-    assert "\n" not in said
+    sentence = capfd.readouterr().err.strip()
+    assert sentence.startswith("kedge: ")
+    assert "brief" in sentence
+    assert "\n" not in sentence
     assert not command.output.exists()
     assert not command.checkpoint.exists()
 
@@ -84,8 +84,8 @@ def test_samples_of_a_live_cluster_reach_its_topic(
     arguments = ["pipeline", "produce", "--bootstrap-server", cluster.bootstrap]
     arguments += ["--topic", "sampled", "--interval", "50ms", "--count", "2"]
     assert run(arguments) == 0
-    told = capfd.readouterr()
-    replicas = [int(line.split()[0]) for line in told.err.splitlines() if "sampled" in line]
+    reported = capfd.readouterr()
+    replicas = [int(line.split()[0]) for line in reported.err.splitlines() if "sampled" in line]
     assert len(replicas) == 2
     assert replicas[0] >= 8  # the two topics of four partitions
-    assert told.out.strip() == f"{sum(replicas)} rows sent to sampled"
+    assert reported.out.strip() == f"{sum(replicas)} rows sent to sampled"

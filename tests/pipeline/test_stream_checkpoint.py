@@ -1,4 +1,4 @@
-"""Whose checkpoint is it? Every mix-up is refused before anything is written."""
+"""Checkpoints: a mismatch of topic, tables or batches is refused before anything is written."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_checkpoint_keeps_its_name_and_a_new_one_gets_another(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("source", "output", "said"),
+    ("source", "output", "sentence"),
     [
         (replace(SOURCE, topic="other"), "out", "checkpoint of topic metrics"),
         (replace(SOURCE, cluster_id="cluster-b"), "out", "of cluster cluster-a"),
@@ -62,15 +62,15 @@ def test_a_checkpoint_keeps_its_name_and_a_new_one_gets_another(tmp_path: Path) 
     ],
 )
 def test_a_checkpoint_of_another_stream_is_refused(
-    source: TopicIdentity, output: str, said: str, tmp_path: Path
+    source: TopicIdentity, output: str, sentence: str, tmp_path: Path
 ) -> None:
     open_checkpoint(tmp_path / "checkpoint", SOURCE, tmp_path / "out")
-    with pytest.raises(InvalidRequest, match=said):
+    with pytest.raises(InvalidRequest, match=sentence):
         check_checkpoint(tmp_path / "checkpoint", source, tmp_path / output)
 
 
 @pytest.mark.parametrize("text", [None, b"{", b"[]", b'{"format":"kedge.stream/9"}'])
-def test_a_directory_of_something_else_is_refused_and_left_alone(
+def test_a_directory_with_other_content_is_refused_and_unchanged(
     text: bytes | None, tmp_path: Path
 ) -> None:
     directory = tmp_path / "checkpoint"
@@ -104,7 +104,7 @@ def test_rows_are_not_read_again_through_a_second_checkpoint(tmp_path: Path) -> 
         check_tables_match(fresh, {lost.stream: 4})
 
 
-def test_the_rows_of_a_batch_are_told_by_its_offsets(tmp_path: Path) -> None:
+def test_the_rows_of_a_batch_are_those_between_its_offsets(tmp_path: Path) -> None:
     checkpoint = open_checkpoint(tmp_path / "a", SOURCE, tmp_path / "out")
     offsets = checkpoint.spark / "offsets"
     offsets.mkdir(parents=True)
@@ -121,7 +121,7 @@ def test_a_checkpoint_that_is_a_file_is_refused(request_: StreamRequest) -> None
     assert not request_.tables.exists()
 
 
-def test_an_output_that_somebody_writes_to_is_refused(request_: StreamRequest) -> None:
+def test_tables_that_another_run_has_locked_are_refused(request_: StreamRequest) -> None:
     with (
         open_warehouse(request_.tables, "the-first"),
         pytest.raises(OutputInUse, match="the-first"),
@@ -130,7 +130,7 @@ def test_an_output_that_somebody_writes_to_is_refused(request_: StreamRequest) -
     assert not request_.checkpoint.exists()
 
 
-def test_an_output_of_something_else_is_refused(request_: StreamRequest) -> None:
+def test_tables_in_a_directory_with_other_content_are_refused(request_: StreamRequest) -> None:
     request_.tables.mkdir()
     (request_.tables / "letter.txt").write_text("dear")
     with pytest.raises(OutputNotOurs):
@@ -148,7 +148,7 @@ def test_a_damaged_table_of_brokers_is_refused_before_anything_is_written(
     assert not request_.checkpoint.exists()
 
 
-def test_client_settings_reach_the_connector_and_never_a_repr() -> None:
+def test_client_settings_are_options_of_the_connector_and_not_in_the_repr() -> None:
     client = {"sasl.jaas.config": "hush", "auto.offset.reset": "none", "security.protocol": "SSL"}
     source = KafkaSource("h:1", "t", 5, client)
     options = source.options()

@@ -1,4 +1,4 @@
-"""Samples of a cluster, and files sent again: what goes to the topic is what the stream reads."""
+"""Sampling of a cluster and replay of files: the rows that are sent to the topic."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from kedge.cli.pipeline_stream import seconds
 from kedge.cluster.access import access_from
 from kedge.cluster.memory import MemoryCluster
-from kedge.cluster.port import TopicOrder
+from kedge.cluster.port import TopicCreation
 from kedge.errors import InvalidRequest, MalformedInput
 from kedge.model import BrokerId
 from kedge.pipeline.generator import generate
@@ -41,7 +41,7 @@ class Collected:
 
 def small_cluster() -> MemoryCluster:
     cluster = MemoryCluster(3)
-    cluster.create_topics([TopicOrder("orders", partitions=2, replication_factor=2)])
+    cluster.create_topics([TopicCreation("orders", partitions=2, replication_factor=2)])
     return cluster
 
 
@@ -58,7 +58,7 @@ def test_a_sample_has_a_row_for_each_replica_with_leader_and_isr() -> None:
         assert row["ts"] == AT.replace(microsecond=0)
 
 
-def test_a_broker_that_is_gone_tells_nothing_and_shrinks_the_isr() -> None:
+def test_a_stopped_broker_has_no_samples_and_shrinks_the_isr() -> None:
     cluster = small_cluster()
     victim = Sampler(cluster).sample(AT)[0]["broker"]
     cluster.stop_broker(BrokerId(victim))
@@ -69,18 +69,18 @@ def test_a_broker_that_is_gone_tells_nothing_and_shrinks_the_isr() -> None:
 
 def test_rows_of_one_replica_share_a_key_and_seq_rises() -> None:
     sampler, sent = Sampler(small_cluster()), Collected()
-    told: list[int] = []
+    reported: list[int] = []
     rows = sample_periodically(
-        sampler, sent, interval_s=1, count=3, wait=lambda pause: False, sampled=told.append
+        sampler, sent, interval_s=1, count=3, wait=lambda pause: False, sampled=reported.append
     )
     assert rows == 12
-    assert told == [4, 4, 4]
+    assert reported == [4, 4, 4]
     assert len(set(sent.keys)) == 4
     assert {orjson.loads(value)["seq"] for value in sent.values} == {0, 2, 4}
     assert orjson.loads(sent.values[0])["ts"].endswith("Z")
 
 
-def test_sampling_ends_when_it_is_told_to() -> None:
+def test_sampling_ends_when_wait_returns_true() -> None:
     sent = Collected()
     waits = iter([False, True])
     sample_periodically(
@@ -101,7 +101,7 @@ def test_sampling_without_an_interval_or_a_count_is_refused(interval_s: int, cou
         )
 
 
-def test_lines_are_sent_as_they_stand_and_tables_row_by_row(tmp_path: Path) -> None:
+def test_lines_are_sent_unchanged_and_tables_row_by_row(tmp_path: Path) -> None:
     expected = generate(tmp_path, size="XS", seed=4, formats=("parquet", "jsonl", "csv"))
     text, table = Collected(), Collected()
     assert replay(tmp_path / "raw_jsonl", text) == (
@@ -116,7 +116,7 @@ def test_lines_are_sent_as_they_stand_and_tables_row_by_row(tmp_path: Path) -> N
     assert orjson.loads(table.values[0]) == orjson.loads(text.values[0])
 
 
-def test_a_file_that_is_no_table_is_refused_with_its_name(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_table_is_refused_with_its_name(tmp_path: Path) -> None:
     (tmp_path / "x.parquet").write_bytes(b"PAR1")
     with pytest.raises(MalformedInput, match=r"x\.parquet"):
         replay(tmp_path / "x.parquet", Collected())
@@ -136,10 +136,10 @@ def test_settings_of_kafkas_tools_become_those_of_the_client() -> None:
             "sasl.jaas.config": jaas + 'password="p";',
         }
     )
-    told = librdkafka_settings(access)
-    assert told["security.protocol"] == "SASL_PLAINTEXT"
-    assert (told["sasl.mechanism"], told["sasl.username"]) == ("PLAIN", "u")
-    assert told["sasl.password"] == "p"
+    reported = librdkafka_settings(access)
+    assert reported["security.protocol"] == "SASL_PLAINTEXT"
+    assert (reported["sasl.mechanism"], reported["sasl.username"]) == ("PLAIN", "u")
+    assert reported["sasl.password"] == "p"
 
 
 @pytest.mark.parametrize(
@@ -150,6 +150,6 @@ def test_times_have_their_unit(text: str, value: float) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "s", "1d", "-1s", "nan", "1000h"])
-def test_what_is_no_time_is_refused(text: str) -> None:
+def test_an_invalid_duration_is_refused(text: str) -> None:
     with pytest.raises(InvalidRequest):
         seconds(text)

@@ -1,4 +1,4 @@
-"""The transforms on a few rows each, and the shape of the plans that they make."""
+"""The transforms on a few rows each, and the physical plans of Spark."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ FAULTS: dict[str, dict[str, Any]] = {
 }
 
 
-def test_each_fault_has_its_reason_and_the_edges_are_good(spark: SparkSession) -> None:
+def test_each_fault_has_its_reason_and_values_at_the_limits_are_valid(spark: SparkSession) -> None:
     edges = {
         "good": {},
         "just in time": {"ingest_ts": NOON + timedelta(seconds=1800)},
@@ -105,7 +105,7 @@ def test_each_fault_has_its_reason_and_the_edges_are_good(spark: SparkSession) -
     ]
 
 
-def test_every_replica_has_a_number_of_its_own_whatever_else_its_rows_say(
+def test_the_hash_of_a_replica_depends_on_its_key_only(
     spark: SparkSession,
 ) -> None:
     changes = [{}, {"broker": 2}, {"partition": 2}, {"topic": "u"}, {"cluster": "d"}]
@@ -115,7 +115,7 @@ def test_every_replica_has_a_number_of_its_own_whatever_else_its_rows_say(
     assert numbers[: len(changes)] == numbers[len(changes) :]
 
 
-def test_texts_that_are_no_samples_are_kept_whole(spark: SparkSession) -> None:
+def test_text_that_is_not_a_sample_is_kept_unchanged(spark: SparkSession) -> None:
     broken = [
         LINE[:40],
         LINE.replace("100", '"many"'),
@@ -134,7 +134,7 @@ def test_texts_that_are_no_samples_are_kept_whole(spark: SparkSession) -> None:
     assert all(row.cluster is None for row in parsed[1:])
 
 
-def test_the_highest_seq_wins_and_rows_of_it_are_its_copies(spark: SparkSession) -> None:
+def test_the_highest_seq_is_kept_and_counts_its_copies(spark: SparkSession) -> None:
     later = {"ts": NOON + timedelta(seconds=60)}
     rows = samples(
         spark,
@@ -151,7 +151,7 @@ def test_the_highest_seq_wins_and_rows_of_it_are_its_copies(spark: SparkSession)
     assert first.ingest_ts.second == 5
 
 
-def test_rows_seen_in_two_runs_count_as_in_one(spark: SparkSession) -> None:
+def test_two_runs_give_the_counts_of_one_run(spark: SparkSession) -> None:
     rows = samples(spark, {"seq": 4}, {"seq": 4}, {"seq": 3})
     numbered = with_replica_hash(rows)
     once = dedupe(numbered.unionByName(numbered), partitions=2)
@@ -160,7 +160,7 @@ def test_rows_seen_in_two_runs_count_as_in_one(spark: SparkSession) -> None:
     assertDataFrameEqual(dedupe(again, partitions=2), once)
 
 
-def test_a_window_holds_what_falls_between_its_ends(spark: SparkSession) -> None:
+def test_a_window_includes_its_start_and_excludes_its_end(spark: SparkSession) -> None:
     ends = [NOON, NOON + timedelta(seconds=299), NOON + timedelta(seconds=300)]
     changes = [{"ts": ts, "size_bytes": size} for size, ts in enumerate(ends)]
     rolled = roll_up(samples(spark, *changes, {"broker": 2, "is_leader": False, "isr": 2}))
@@ -187,7 +187,7 @@ def test_a_window_holds_what_falls_between_its_ends(spark: SparkSession) -> None
     assert (found[2, 0].leader_rows, found[2, 0].min_isr) == (0, 2)
 
 
-def test_slopes_and_forgetful_means_are_those_of_a_plain_computation(spark: SparkSession) -> None:
+def test_slopes_and_moving_averages_equal_those_of_plain_python(spark: SparkSession) -> None:
     points = [(i * 3600, float(10 + 2 * i + (50 if i == 4 else 0))) for i in range(10)]
     frame = spark.createDataFrame([(points,)], "s array<struct<t:bigint,v:double>>")
     rises = slopes_per_day(F.col("s"), "v")
@@ -203,7 +203,7 @@ def test_slopes_and_forgetful_means_are_those_of_a_plain_computation(spark: Spar
     assert row.ewma == pytest.approx(mean)
 
 
-def test_rows_of_one_seq_that_differ_have_one_winner_however_narrow_they_are(
+def test_of_different_rows_with_one_seq_the_same_one_is_kept_for_any_columns(
     spark: SparkSession,
 ) -> None:
     changes: list[dict[str, Any]] = [

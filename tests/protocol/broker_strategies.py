@@ -10,7 +10,12 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from kedge.protocol import broker_messages as m
-from kedge.protocol.broker_apis import SENT_BY_BROKERS, SENT_BY_CONTROLLERS, encode_body
+from kedge.protocol.broker_apis import SENT_BY_BROKERS, SENT_BY_CONTROLLERS
+from kedge.protocol.reader import Reader
+from kedge.protocol.schema import Struct
+
+ALL = {**SENT_BY_CONTROLLERS, **SENT_BY_BROKERS}
+VERSIONS = [(api, v) for api in ALL.values() for v in range(api.oldest, api.newest + 1)]
 
 INT16 = st.integers(-(1 << 15), (1 << 15) - 1)
 INT32 = st.integers(-(1 << 31), (1 << 31) - 1)
@@ -20,6 +25,18 @@ TEXT = st.text(st.characters(codec="utf-8"), max_size=20)
 TOPIC_ID = st.none() | st.binary(min_size=16, max_size=16).filter(any).map(
     lambda raw: urlsafe_b64encode(raw).decode().rstrip("=")
 )
+
+
+def encode_body(message: Struct, version: int, value: Any, *, flexible: bool) -> bytes:
+    """A message without its header."""
+    out = bytearray()
+    message.writer(version, flexible=flexible)(out, value)
+    return bytes(out)
+
+
+def decode_body(message: Struct, version: int, payload: bytes, *, flexible: bool) -> Any:
+    """A message without its header."""
+    return message.reader(version, flexible=flexible)(Reader(payload))
 
 
 def several(each: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[Any, ...]]:
@@ -37,10 +54,10 @@ def until(version: int, last: int, each: st.SearchStrategy[Any], default: Any) -
 
 def leader_and_isr_request(v: int) -> st.SearchStrategy[Any]:
     partition = st.builds(
-        m.LeadPartition, INT32, INT32, INT32, INT32, IDS, INT32, IDS, IDS, IDS, st.booleans(),
-        since(v, 6, st.integers(-128, 127), 0),
+        m.LeaderAndIsrPartition, INT32, INT32, INT32, INT32, IDS, INT32, IDS, IDS, IDS,
+        st.booleans(), since(v, 6, st.integers(-128, 127), 0),
     )  # fmt: skip
-    topic = st.builds(m.LeadTopic, TEXT, several(partition), since(v, 5, TOPIC_ID, None))
+    topic = st.builds(m.LeaderAndIsrTopic, TEXT, several(partition), since(v, 5, TOPIC_ID, None))
     leader = st.builds(m.LiveLeader, INT32, TEXT, INT32)
     return st.builds(
         m.LeaderAndIsrRequest, INT32, INT32, INT64, several(topic), several(leader),
@@ -60,8 +77,8 @@ def leader_and_isr_response(v: int) -> st.SearchStrategy[Any]:
 
 
 def update_metadata_request(v: int) -> st.SearchStrategy[Any]:
-    partition = st.builds(m.KnownPartition, INT32, INT32, INT32, INT32, IDS, INT32, IDS, IDS)
-    topic = st.builds(m.KnownTopic, TEXT, several(partition), since(v, 7, TOPIC_ID, None))
+    partition = st.builds(m.MetadataPartition, INT32, INT32, INT32, INT32, IDS, INT32, IDS, IDS)
+    topic = st.builds(m.MetadataTopic, TEXT, several(partition), since(v, 7, TOPIC_ID, None))
     endpoint = st.builds(m.BrokerEndpoint, INT32, TEXT, TEXT, INT16)
     broker = st.builds(m.LiveBroker, INT32, several(endpoint), st.none() | TEXT)
     content = st.builds(m.MetadataContent, several(topic), several(broker))
@@ -74,8 +91,8 @@ def update_metadata_response(v: int) -> st.SearchStrategy[Any]:
 
 
 def stop_replica_request(v: int) -> st.SearchStrategy[Any]:
-    partition = st.builds(m.StopPartition, INT32, INT32, st.booleans())
-    topic = st.builds(m.StopTopic, TEXT, several(partition))
+    partition = st.builds(m.StopReplicaPartition, INT32, INT32, st.booleans())
+    topic = st.builds(m.StopReplicaTopic, TEXT, several(partition))
     kraft = since(v, 4, st.booleans(), False)
     return st.builds(m.StopReplicaRequest, INT32, INT32, INT64, several(topic), kraft)
 
@@ -88,11 +105,11 @@ def stop_replica_response(v: int) -> st.SearchStrategy[Any]:
 def alter_partition_request(v: int) -> st.SearchStrategy[Any]:
     member = st.builds(m.IsrMember, INT32, INT64)
     partition = st.builds(
-        m.WantedPartition, INT32, INT32, INT32, until(v, 2, IDS, ()),
+        m.RequestedPartition, INT32, INT32, INT32, until(v, 2, IDS, ()),
         since(v, 3, several(member), ()), since(v, 1, st.integers(-128, 127), 0),
     )  # fmt: skip
     topic = st.builds(
-        m.WantedTopic, several(partition), until(v, 1, TEXT, ""), since(v, 2, TOPIC_ID, None)
+        m.RequestedTopic, several(partition), until(v, 1, TEXT, ""), since(v, 2, TOPIC_ID, None)
     )
     return st.builds(m.AlterPartitionRequest, INT32, INT64, several(topic))
 
@@ -138,9 +155,9 @@ MESSAGES = {
 
 
 def print_examples(count: int) -> None:
-    """Lines of kind, key, version and body. In a process of its own, for Hypothesis takes it ill
-    if other threads draw random numbers, as those of a ZooKeeper client do."""
-    for key, api in {**SENT_BY_CONTROLLERS, **SENT_BY_BROKERS}.items():
+    """Lines of kind, key, version and body. In a process of its own: Hypothesis fails if
+    other threads draw random numbers, as those of a ZooKeeper client do."""
+    for key, api in ALL.items():
         for version in range(api.oldest, api.newest + 1):
             for number, kind in enumerate(("request", "response")):
                 form = (api.request, api.response)[number]
@@ -149,7 +166,7 @@ def print_examples(count: int) -> None:
 
 def _print_some(what: str, form: Any, strategy: st.SearchStrategy[Any], count: int) -> None:
     _, key, version = what.split()
-    flexible = int(version) >= {**SENT_BY_CONTROLLERS, **SENT_BY_BROKERS}[int(key)].flexible
+    flexible = int(version) >= ALL[int(key)].flexible
 
     @settings(max_examples=count, phases=[Phase.generate], database=None, deadline=None)
     @given(strategy)

@@ -20,7 +20,7 @@ from kazoo.client import KazooClient
 
 from jvm import memory_directory
 from kedge.cluster.kafka_admin import KafkaAdmin
-from kedge.cluster.port import Election, TopicOrder
+from kedge.cluster.port import Election, TopicCreation
 from kedge.protocol.messages import MetadataRequest, MetadataResponse
 from tests.endpoint.client import Client
 from tests.real.identified import IdentifiedProducer, lost_and_doubled
@@ -82,7 +82,7 @@ def kill_rounds(cluster: Run, rounds: int, *, wide: int = 0) -> Outcome:
 
 def make_topics(cluster: Run, sizes: dict[str, int]) -> None:
     admin = KafkaAdmin(cluster.fleet.bootstrap)
-    orders = [TopicOrder(name, size, len(BROKERS), configs=KEEP) for name, size in sizes.items()]
+    orders = [TopicCreation(name, size, len(BROKERS), configs=KEEP) for name, size in sizes.items()]
     until(lambda: len(admin.describe().brokers) == len(BROKERS) + 1)
     refusals = [refusal for refusal in admin.create_topics(orders).values() if refusal is not None]
     admin.close()

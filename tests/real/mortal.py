@@ -20,7 +20,7 @@ from typing import Any
 from kedge.brokers.wire import WireBrokers
 from kedge.controller import effects as f
 from kedge.model import BrokerId
-from kedge.runtime import Carrier, Loop
+from kedge.runtime import EffectExecutor, Loop
 from kedge.service import ControllerService, JsonLines, Options, parse_address, parse_protocol
 from kedge.service.broker_settings import BrokerSettings
 
@@ -45,8 +45,8 @@ def steps_of(effect: f.Effect, topic: str) -> list[str]:
 class MortalCarrier:
     """Carries effects out until its time has come."""
 
-    def __init__(self, carrier: Carrier, wire: WireBrokers, topic: str, after: int) -> None:
-        self._carrier = carrier
+    def __init__(self, executor: EffectExecutor, wire: WireBrokers, topic: str, after: int) -> None:
+        self._carrier = executor
         self._wire = wire
         self._topic = topic
         self._after = after
@@ -56,7 +56,7 @@ class MortalCarrier:
         return getattr(self._carrier, name)
 
     def carry_out(self, effect: f.Effect) -> Any:
-        answer = self._carrier.carry_out(effect)
+        answer = self._carrier.execute(effect)
         steps = steps_of(effect, self._topic)
         if steps and (self._done or isinstance(effect, f.StoreAssignment)):
             self._done += steps
@@ -75,7 +75,7 @@ class MortalCarrier:
 
 
 class MortalService(ControllerService):
-    """The controller's process with a carrier that is not to live long."""
+    """The controller's process with a executor that is not to live long."""
 
     def __init__(self, options: Options, lines: JsonLines, topic: str, after: int) -> None:
         super().__init__(options, log=lines.sink)
@@ -84,8 +84,8 @@ class MortalService(ControllerService):
 
     def _make_loop(self, known: BrokerSettings | None) -> Loop:
         loop = super()._make_loop(known)
-        carrier: Any = MortalCarrier(loop.carrier, self.wire, self._topic, self._after)
-        loop.carrier = carrier
+        executor: Any = MortalCarrier(loop.executor, self.wire, self._topic, self._after)
+        loop.executor = executor
         return loop
 
 

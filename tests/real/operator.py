@@ -20,8 +20,8 @@ from kedge.cluster.kafka_admin import KafkaAdmin
 from kedge.cluster.port import (
     PartitionDescription,
     Replica,
+    TopicCreation,
     TopicDescription,
-    TopicOrder,
     broker_resource,
     topic_resource,
 )
@@ -121,7 +121,7 @@ class Operator:
         """Create a topic whose replicas are where the assignment says; all must be in sync."""
         named = {name.replace("_", "."): value for name, value in configs.items()}
         replicas = {p: tuple(map(BrokerId, ids)) for p, ids in assignment.items()}
-        order = TopicOrder(topic, assignment=replicas, configs=named)
+        order = TopicCreation(topic, assignment=replicas, configs=named)
         refused = self.admin.create_topics([order])[topic]
         assert refused is None, refused
         until(lambda: self._is_whole([topic]))
@@ -133,7 +133,7 @@ class Operator:
         """
         self.admin.delete_topics(topics)
         until(lambda: not set(topics) & set(self.admin.topic_names()))
-        again = [TopicOrder(topic, partitions=1, replication_factor=1) for topic in topics]
+        again = [TopicCreation(topic, partitions=1, replication_factor=1) for topic in topics]
         until(lambda: not any(self.admin.create_topics(again, validate_only=True).values()))
 
     def fill(self, topic: str, partitions: Iterable[int], bytes_each: int) -> None:

@@ -13,8 +13,7 @@ import pytest
 
 from jvm import KAFKA_3_9, ROOT, java
 from kedge.protocol import broker_messages as m
-from kedge.protocol.broker_apis import decode_body, encode_body
-from tests.protocol.test_broker_messages import ALL, VERSIONS
+from tests.protocol.broker_strategies import ALL, VERSIONS, decode_body, encode_body
 
 pytestmark = pytest.mark.real
 
@@ -55,9 +54,15 @@ def test_kafka_reads_what_we_write_and_writes_the_same(kafka: Codec) -> None:
 
 def test_fields_mean_to_kafka_what_they_mean_to_us(kafka: Codec) -> None:
     topic_id = "AAAAAAAAAAAAAAAAAAAABw"
-    lead = m.LeadPartition(1, 2, 3, 4, (5,), 6, (7,), (8,), (9,), True, 1)
+    lead = m.LeaderAndIsrPartition(1, 2, 3, 4, (5,), 6, (7,), (8,), (9,), True, 1)
     request = m.LeaderAndIsrRequest(
-        10, 11, 12, (m.LeadTopic("t", (lead,), topic_id),), (m.LiveLeader(13, "h", 14),), False, 1
+        10,
+        11,
+        12,
+        (m.LeaderAndIsrTopic("t", (lead,), topic_id),),
+        (m.LiveLeader(13, "h", 14),),
+        False,
+        1,
     )
     body = encode_body(ALL[4].request, 7, request, flexible=True)
     assert kafka("request", 4, 7, body)[1] == {
@@ -68,9 +73,9 @@ def test_fields_mean_to_kafka_what_they_mean_to_us(kafka: Codec) -> None:
              "isNew": True, "leaderRecoveryState": 1}]}],
         "liveLeaders": [{"brokerId": 13, "hostName": "h", "port": 14}],
     }  # fmt: skip
-    known = m.KnownPartition(1, 2, 3, 4, (5,), 6, (7,), (8,))
+    known = m.MetadataPartition(1, 2, 3, 4, (5,), 6, (7,), (8,))
     broker = m.LiveBroker(9, (m.BrokerEndpoint(10, "h", "l", 2),), "r")
-    content = m.MetadataContent((m.KnownTopic("t", (known,), topic_id),), (broker,))
+    content = m.MetadataContent((m.MetadataTopic("t", (known,), topic_id),), (broker,))
     body = encode_body(
         ALL[6].request, 8, m.UpdateMetadataRequest(11, 12, 13, content), flexible=True
     )
@@ -82,7 +87,9 @@ def test_fields_mean_to_kafka_what_they_mean_to_us(kafka: Codec) -> None:
         "liveBrokers": [{"id": 9, "rack": "r", "endpoints": [
             {"port": 10, "host": "h", "listener": "l", "securityProtocol": 2}]}],
     }  # fmt: skip
-    stop = m.StopReplicaRequest(1, 2, 3, (m.StopTopic("t", (m.StopPartition(4, 5, True),)),))
+    stop = m.StopReplicaRequest(
+        1, 2, 3, (m.StopReplicaTopic("t", (m.StopReplicaPartition(4, 5, True),)),)
+    )
     body = encode_body(ALL[5].request, 4, stop, flexible=True)
     assert kafka("request", 5, 4, body)[1]["topicStates"] == [
         {

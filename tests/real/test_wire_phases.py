@@ -23,7 +23,7 @@ import pytest
 
 from jvm.fleet import KedgeController
 from kedge.cluster.kafka_admin import KafkaAdmin
-from kedge.cluster.port import TopicOrder
+from kedge.cluster.port import TopicCreation
 from kedge.model import BrokerId
 from kedge.protocol.messages import AlterPartitionReassignmentsRequest
 from tests.endpoint.client import Client
@@ -88,7 +88,7 @@ class Mortals:
 def make_topic(cluster: Run, topic: str) -> None:
     admin = KafkaAdmin(cluster.fleet.bootstrap)
     assignment = {0: [BrokerId(b) for b in BEFORE]}
-    until(lambda: admin.create_topics([TopicOrder(topic, assignment=assignment)])[topic] is None)
+    until(lambda: admin.create_topics([TopicCreation(topic, assignment=assignment)])[topic] is None)
     admin.close()
     cluster.produce(topic, [f"{topic} {n}" for n in range(RECORDS)])
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kedge.brokers.recording import RecordingBrokers
-from kedge.controller.events import Event, IsrChangeRequested, Started, WantedIsr
+from kedge.controller.events import Event, IsrChangeRequested, RequestedIsr, Started
 from kedge.controller.settings import Settings
 from kedge.model import (
     Broker,
@@ -17,7 +17,7 @@ from kedge.model import (
     ReplicaAssignment,
     TopicPartition,
 )
-from kedge.runtime.layout import prepare
+from kedge.runtime.controller_role import create_persistent_nodes
 from kedge.runtime.loop import Loop
 from kedge.runtime.state_log import LogEntry
 from kedge.store.memory import MemoryEnsemble, MemoryStore
@@ -48,7 +48,7 @@ class Lab:
         self.now_ms = 0
         self.drawn: list[bytes] = []  # random bytes to draw first
         self._given = 0
-        prepare(self.admin)
+        create_persistent_nodes(self.admin)
         for broker in range(1, brokers + 1):
             self.start(broker)
         self.loop = self.elect(100)
@@ -113,7 +113,7 @@ class Lab:
         if sender is None:
             return None
         members = tuple(map(BrokerId, isr))
-        wish = WantedIsr(members, now.leader_epoch, now.partition_epoch, Recovery.RECOVERED)
+        wish = RequestedIsr(members, now.leader_epoch, now.partition_epoch, Recovery.RECOVERED)
         topics = {context.topic_ids[where.topic]: {where.partition: wish}}
         return self.ask(IsrChangeRequested(now.leader, sender.epoch, topics))
 

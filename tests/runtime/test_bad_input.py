@@ -172,10 +172,10 @@ class Failing(Loop):
 
     fails_at: type[Any] | None = None
 
-    def _carry_out(self, name: str, effect: f.Effect, reply: Replied) -> Any:
+    def _execute(self, name: str, effect: f.Effect, reply: Replied) -> Any:
         if self.fails_at is not None and isinstance(effect, self.fails_at):
             raise ZeroDivisionError("once in\na while")
-        return super()._carry_out(name, effect, reply)
+        return super()._execute(name, effect, reply)
 
 
 def failing(lab: Lab) -> Failing:
@@ -219,7 +219,7 @@ def test_an_election_that_fails_is_answered_for_each_partition() -> None:
 def test_a_broker_that_wants_producer_ids_is_told_of_a_failure() -> None:
     lab = Lab()
     loop = failing(lab)
-    loop.fails_at = f.TakeProducerIds
+    loop.fails_at = f.AllocateProducerIds
     epoch = loop.context.registered[BrokerId(2)].epoch
     assert lab.ask(ProducerIdsRequested(BrokerId(2), epoch)) is UNKNOWN
 

@@ -193,7 +193,7 @@ def run_partly(loop: Loop, event: Event, steps: int) -> None:
         effect: Effect = next(script)
         for _ in range(steps):
             try:
-                answer = loop._carry_out("dying", effect, lambda _: None)
+                answer = loop._execute("dying", effect, lambda _: None)
             except KedgeError as error:
                 effect = script.throw(error)
             else:

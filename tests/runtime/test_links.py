@@ -13,7 +13,7 @@ from kedge.model.broker_requests import (
     StopReplica,
 )
 from kedge.model.error_codes import ErrorCode
-from kedge.runtime.links import event_of
+from kedge.runtime.broker_links import event_of
 
 TP = TopicPartition("t", 0)
 SENDER = Sender(BrokerId(100), 7, 12)
@@ -29,4 +29,4 @@ SENDER = Sender(BrokerId(100), 7, 12)
 def test_an_answer_names_the_epochs_that_it_was_asked_in(request_sent: BrokerRequest) -> None:
     event = event_of(request_sent, BrokerAnswer(errors={TP: ErrorCode.NONE}))
     assert isinstance(event, LeaderAndIsrAnswered | ReplicasDeleted)
-    assert (event.asked_in_epoch, event.broker_epoch) == (7, 12)
+    assert (event.controller_epoch, event.broker_epoch) == (7, 12)

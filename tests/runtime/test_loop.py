@@ -23,8 +23,8 @@ from kedge.errors import Unavailable
 from kedge.model import BrokerId, TopicPartition
 from kedge.model.broker_requests import LeaderAndIsr, StopReplica
 from kedge.model.error_codes import ErrorCode
+from kedge.runtime.event_queue import QUEUED_REQUESTS_MAX
 from kedge.runtime.loop import Loop
-from kedge.runtime.queue import REQUESTS_MAX
 from kedge.runtime.thread import LoopThread
 from kedge.store.memory import MemoryStore
 from kedge.store.port import Create, Delete, Multi, SetData
@@ -309,7 +309,7 @@ def test_a_claim_whose_answer_was_lost_is_won_anew() -> None:
     lab.settle()
     lab.store.expire()
     lab.loop.step()
-    lab.loop._mend()
+    lab.loop._recover()
     lab.store.disconnect_during_next_batch(after=9)
     lab.settle()
     lab.store.reconnect()
@@ -331,7 +331,7 @@ def test_a_look_again_that_waits_is_not_queued_twice() -> None:
 
 def test_too_many_callers_are_turned_away() -> None:
     lab = Lab()
-    for _ in range(REQUESTS_MAX):
+    for _ in range(QUEUED_REQUESTS_MAX):
         lab.loop.put(ReassignmentsListed())
     with pytest.raises(Unavailable, match="busy"):
         lab.loop.put(ReassignmentsListed())

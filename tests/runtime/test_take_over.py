@@ -8,7 +8,7 @@ from kedge.brokers.recording import RecordingBrokers
 from kedge.controller.events import Started
 from kedge.controller.settings import Settings
 from kedge.model import Broker, BrokerId, Endpoint, ReplicaAssignment
-from kedge.runtime.layout import prepare
+from kedge.runtime.controller_role import create_persistent_nodes
 from kedge.runtime.loop import Loop
 from kedge.store.memory import MemoryEnsemble, MemoryStore
 from kedge.store.port import Create, GetData, Node
@@ -40,7 +40,7 @@ class Cluster:
     ) -> None:
         self.ensemble = MemoryEnsemble()
         self.admin = MemoryStore(self.ensemble)
-        prepare(self.admin)
+        create_persistent_nodes(self.admin)
         for node in (*brokers, *controllers):
             features = {CONTROLLER_ONLY: (1, 1)} if node in controllers else {}
             at = (Endpoint("PLAINTEXT", "127.0.0.1", 9092),)

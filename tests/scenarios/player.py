@@ -33,8 +33,8 @@ class MortalLoop(Loop):
 
     dies_after: tuple[str, int] | None = None
 
-    def _carry_out(self, name: str, effect: Effect, reply: Any) -> Any:
-        answer = super()._carry_out(name, effect, reply)
+    def _execute(self, name: str, effect: Effect, reply: Any) -> Any:
+        answer = super()._execute(name, effect, reply)
         if self.dies_after is not None and type(effect).__name__ == self.dies_after[0]:
             kind, left = self.dies_after
             self.dies_after = (kind, left - 1)

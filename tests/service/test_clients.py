@@ -13,7 +13,7 @@ from kedge.brokers.wire_forms import Address
 from kedge.controller.settings import Settings
 from kedge.model import BrokerId
 from kedge.protocol.messages import CreateTopicsRequest, CreateTopicsResponse
-from kedge.runtime import Loop, LoopThread, prepare
+from kedge.runtime import Loop, LoopThread, create_persistent_nodes
 from kedge.service.clients import Clients
 from kedge.service.node_cache import NodeMetadataCaches
 from kedge.store.memory import MemoryEnsemble, MemoryStore
@@ -21,7 +21,7 @@ from kedge.store.port import Create
 from kedge.store.znodes import BrokerRegistration, broker_path, encode_broker
 from tests.brokers.fake_broker import FakeBroker
 from tests.endpoint.client import answer_in, frame_of
-from tests.lab.labs import until
+from tests.service.brokers import until
 
 NODE = BrokerId(1000)
 VERSION = 5
@@ -39,7 +39,7 @@ def broker() -> Iterator[FakeBroker]:
 def clients(broker: FakeBroker) -> Iterator[Clients]:
     ensemble = MemoryEnsemble()
     store = MemoryStore(ensemble)
-    prepare(store)
+    create_persistent_nodes(store)
     shown = encode_broker(BrokerRegistration(broker.broker))
     store.batch([Create(broker_path(broker.broker.id), shown, ephemeral=True)])
     with ExitStack() as stack:

@@ -134,6 +134,27 @@ def test_a_standby_logs_its_state_at_the_start_and_on_each_change(lab: Lab) -> N
     ]
 
 
+def test_without_a_controller_a_standby_is_unhealthy_and_says_so(
+    lab: Lab, service: Service, server: MetricsServer
+) -> None:
+    idle = Loop(BrokerId(102), MemoryStore(lab.ensemble), lab.recorder, now_ms=lambda: 0)
+    service.loop = idle
+    assert fetched(server, "/healthz") == (503, "standby: there is no controller\n")
+    log: list[LogEntry] = []
+    RoleLog(idle, MemoryStore(lab.ensemble), log.append).update()
+    assert [entry.what for entry in log] == ["standby: there is no controller"]
+
+
+def test_the_epoch_of_another_controller_is_unknown_while_the_store_is_unavailable(
+    lab: Lab,
+) -> None:
+    standby, log = lab.elect(101), list[LogEntry]()
+    store = MemoryStore(lab.ensemble)
+    store.disconnect()
+    RoleLog(standby, store, log.append).update()
+    assert [entry.what for entry in log] == ["standby: controller is node 100, epoch ?"]
+
+
 def test_one_line_tells_how_many_transitions_were_refused_and_names_the_first(lab: Lab) -> None:
     lab.create("t", *([[9]] * 50))
     lab.log.clear()

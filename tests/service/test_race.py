@@ -1,4 +1,4 @@
-"""Taking over while somebody else does: whoever loses tries again at once."""
+"""Take-overs of two controllers at the same time: the loser tries again at once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kedge.brokers.recording import RecordingBrokers
 from kedge.controller.events import Started
 from kedge.controller.settings import Settings
 from kedge.model import Broker, BrokerId, Endpoint
-from kedge.runtime import Loop, prepare
+from kedge.runtime import Loop, create_persistent_nodes
 from kedge.store.memory import MemoryEnsemble, MemoryStore
 from kedge.store.port import Answer, Create, Delete, GetData, Multi, Node, Request, SetData
 from kedge.store.znodes import (
@@ -45,7 +45,7 @@ class OvertakenStore(MemoryStore):
 def test_a_take_over_that_loses_a_race_is_tried_again_at_once() -> None:
     ensemble = MemoryEnsemble()
     admin = MemoryStore(ensemble)
-    prepare(admin)
+    create_persistent_nodes(admin)
     for broker in BROKERS:
         at = (Endpoint("PLAINTEXT", "127.0.0.1", 9092),)
         shown = encode_broker(BrokerRegistration(Broker(broker, endpoints=at)))

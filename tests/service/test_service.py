@@ -92,6 +92,29 @@ def test_what_is_set_on_brokers_is_heeded_and_what_is_not_is_kafkas_default() ->
     assert not clients.deletion_enabled
 
 
-def test_a_broker_that_does_not_answer_is_told_so() -> None:
+def test_a_broker_that_does_not_answer_is_reported() -> None:
     with pytest.raises(BrokerFailed, match=r"broker 3 at 127\.0\.0\.1:1 does not answer"):
         ask_broker(BrokerId(3), Address("127.0.0.1", 1))
+
+
+def test_a_protocol_that_cannot_be_read_is_unknown() -> None:
+    assert BrokerSettings({"inter.broker.protocol.version": "newest"}).protocol is None
+    assert BrokerSettings({}).protocol is None
+
+
+def test_errors_and_messages_are_logged_with_their_details() -> None:
+    stream = io.StringIO()
+    lines = JsonLines(stream)
+    try:
+        raise ValueError("odd")
+    except ValueError as error:
+        trace = (ValueError, error, error.__traceback__)
+    lines.handle(logging.LogRecord("kedge.x", logging.ERROR, "f", 1, "failed", (), trace))
+    lines.note("listening", port=9090)
+    first, second = map(json.loads, stream.getvalue().splitlines())
+    assert (first["severity"], first["what"], first["error"]) == (
+        "error",
+        "failed",
+        "ValueError('odd')",
+    )
+    assert (second["severity"], second["what"], second["port"]) == ("info", "listening", 9090)

@@ -15,7 +15,7 @@ from confluent_kafka import Consumer
 
 from jvm import memory_directory
 from kedge.cluster.kafka_admin import KafkaAdmin
-from kedge.cluster.port import TopicOrder
+from kedge.cluster.port import TopicCreation
 from tests.real.identified import IdentifiedProducer, lost_and_doubled
 from tests.real.kedge_cluster import Run, kedge_cluster, until
 from tests.soak.mishaps import BROKERS, PARTITIONS, REPLICAS, STREAM, Mishaps
@@ -49,7 +49,7 @@ def soak(cluster: Run, minutes: float, seed: int) -> dict[str, object]:
     """Run, and tell what came of it."""
     cluster.start_kedge(1001, "--take-over")
     admin = KafkaAdmin(cluster.fleet.bootstrap)
-    order = TopicOrder(STREAM, PARTITIONS, REPLICAS, configs={"min.insync.replicas": "2"})
+    order = TopicCreation(STREAM, PARTITIONS, REPLICAS, configs={"min.insync.replicas": "2"})
     until(lambda: len(admin.describe().brokers) == BROKERS + 1)
     (refusal,) = admin.create_topics([order]).values()
     assert refusal is None, refusal

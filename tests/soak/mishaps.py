@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from kedge.cluster.kafka_admin import KafkaAdmin
-from kedge.cluster.port import TopicOrder
+from kedge.cluster.port import TopicCreation
 from kedge.errors import KedgeError
 from kedge.model import BrokerId, TopicPartition
 from tests.real.kedge_cluster import Run, until
@@ -134,7 +134,7 @@ class Mishaps:
         """A topic comes, and the one before it goes."""
         name, before = f"churn-{self._churned}", f"churn-{self._churned - 1}"
         self._churned += 1
-        order = TopicOrder(name, partitions=5, replication_factor=2)
+        order = TopicCreation(name, partitions=5, replication_factor=2)
         self._attempt("create", lambda admin: admin.create_topics([order]))
         if self._churned > 1:
             self._attempt("delete", lambda admin: admin.delete_topics([before]))

@@ -95,7 +95,7 @@ def test_notices_can_be_held_back_and_late_ones_of_an_old_session_are_dropped() 
     heard = listening(store)
     store.batch([Create("/a"), GetData("/a", watch=True), SetData("/a", b"1")])
     assert heard == []
-    assert [d.notice for d in under_way] == [WatchFired("/a", Change.DATA)]
+    assert [d.event for d in under_way] == [WatchFired("/a", Change.DATA)]
     late = under_way.pop()
     store.renew_session()
     late()

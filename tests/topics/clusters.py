@@ -30,12 +30,12 @@ def view(topics: Mapping[str, Partitions] | None = None, count: int = 3) -> Clus
 
 
 def zero(size: int) -> int:
-    """No luck: always the first."""
+    """Always the first."""
     assert size > 0
     return 0
 
 
-def luck(*numbers: int) -> Callable[[int], int]:
+def draws(*numbers: int) -> Callable[[int], int]:
     """These numbers, one after the other."""
     left = list(numbers)
     return lambda size: left.pop(0) % size

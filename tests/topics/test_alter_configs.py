@@ -21,8 +21,8 @@ from kedge.topics import (
     Source,
     TieredRules,
     describe_topic,
-    judge_alter,
-    judge_replace,
+    validate_alter,
+    validate_replace,
 )
 from tests.topics.clusters import topic, view
 
@@ -38,22 +38,22 @@ def never(proposal: object, /) -> None:
 
 def test_steps_are_merged_into_what_is_stored() -> None:
     steps = [Alteration("retention.ms", Op.DELETE), Alteration("preallocate", Op.SET, "true")]
-    answer = judge_alter("t", steps, CLUSTER)
+    answer = validate_alter("t", steps, CLUSTER)
     assert answer == NewConfigs("t", {"min.compaction.lag.ms": "9", "preallocate": "true"})
     assert STORED == {"retention.ms": "5", "min.compaction.lag.ms": "9"}
 
 
 def test_the_last_override_may_go() -> None:
     steps = [Alteration(name, Op.DELETE) for name in STORED]
-    assert judge_alter("t", steps, CLUSTER).configs == {}
+    assert validate_alter("t", steps, CLUSTER).configs == {}
 
 
-def test_the_whole_result_is_judged() -> None:
+def test_the_whole_result_is_validated() -> None:
     with pytest.raises(InvalidConfiguration, match=r"min\.compaction"):
-        judge_alter("t", [Alteration("max.compaction.lag.ms", Op.SET, "8")], CLUSTER)
+        validate_alter("t", [Alteration("max.compaction.lag.ms", Op.SET, "8")], CLUSTER)
     with pytest.raises(InvalidConfiguration, match="'gone'"):
-        judge_alter("old", [Alteration("retention.ms", Op.SET, "1")], CLUSTER)
-    assert judge_alter("old", [Alteration("gone", Op.DELETE)], CLUSTER).configs == {}
+        validate_alter("old", [Alteration("retention.ms", Op.SET, "1")], CLUSTER)
+    assert validate_alter("old", [Alteration("gone", Op.DELETE)], CLUSTER).configs == {}
 
 
 BAD = Alteration("retention.ms", Op.SET, "x")
@@ -63,17 +63,17 @@ BAD = Alteration("retention.ms", Op.SET, "x")
     ("name", "steps", "error"),
     [
         ("", [BAD, BAD], InvalidRequest),
-        ("nobody", [BAD, BAD], DuplicateInRequest),
-        ("nobody", [Alteration("retention.ms")], InvalidRequest),
-        ("nobody", [Alteration("retention.ms", Op.APPEND, "1")], InvalidConfiguration),
-        ("nobody", [BAD], UnknownTopicOrPartition),
+        ("absent", [BAD, BAD], DuplicateInRequest),
+        ("absent", [Alteration("retention.ms")], InvalidRequest),
+        ("absent", [Alteration("retention.ms", Op.APPEND, "1")], InvalidConfiguration),
+        ("absent", [BAD], UnknownTopicOrPartition),
         ("t", [BAD], InvalidConfiguration),
         ("t", [Alteration("retention.ms", Op.SET, "1")], PolicyViolation),
     ],
 )
 def test_refusals_in_order(name: str, steps: Sequence[Alteration], error: type[KedgeError]) -> None:
     with pytest.raises(KedgeError) as refusal:
-        judge_alter(name, steps, CLUSTER, policy=never)
+        validate_alter(name, steps, CLUSTER, policy=never)
     assert type(refusal.value) is error
 
 
@@ -83,14 +83,14 @@ def test_a_policy_sees_the_request_and_not_the_result() -> None:
         Alteration("retention.ms", Op.DELETE, "ignored"),
         Alteration("cleanup.policy", Op.APPEND, "compact"),
     ]
-    judge_alter("t", steps, CLUSTER, policy=seen.append)
+    validate_alter("t", steps, CLUSTER, policy=seen.append)
     assert seen == [AlterProposal("t", {"retention.ms": None, "cleanup.policy": "compact"})]
 
 
 def test_replacing_forgets_what_was_stored() -> None:
-    assert judge_replace("t", {"flush.ms": "1"}, CLUSTER) == NewConfigs("t", {"flush.ms": "1"})
+    assert validate_replace("t", {"flush.ms": "1"}, CLUSTER) == NewConfigs("t", {"flush.ms": "1"})
     with pytest.raises(UnknownTopicOrPartition):
-        judge_replace("nobody", {"flush.ms": "1"}, CLUSTER)
+        validate_replace("absent", {"flush.ms": "1"}, CLUSTER)
 
 
 def test_remote_storage_is_not_turned_off_by_the_way() -> None:
@@ -101,9 +101,9 @@ def test_remote_storage_is_not_turned_off_by_the_way() -> None:
     )
     off = Alteration("remote.storage.enable", Op.SET, "false")
     with pytest.raises(InvalidConfiguration, match="giving up"):
-        judge_alter("t", [off], cluster)
+        validate_alter("t", [off], cluster)
     drop = Alteration("remote.log.delete.on.disable", Op.SET, "true")
-    assert judge_alter("t", [off, drop], cluster)
+    assert validate_alter("t", [off, drop], cluster)
 
 
 def test_a_topic_is_described_with_its_overrides() -> None:
@@ -111,4 +111,4 @@ def test_a_topic_is_described_with_its_overrides() -> None:
     assert (found["retention.ms"].value, found["retention.ms"].source) == ("5", Source.TOPIC)
     assert found["flush.ms"].is_default
     with pytest.raises(UnknownTopicOrPartition):
-        describe_topic("nobody", CLUSTER)
+        describe_topic("absent", CLUSTER)

@@ -9,8 +9,8 @@ from kedge.topics import (
     Defaults,
     InternalTopic,
     automatic_request,
-    judge_auto_create,
-    judge_create,
+    validate_auto_create,
+    validate_create,
 )
 from tests.topics.clusters import topic, view, zero
 
@@ -48,27 +48,27 @@ def test_the_internal_topics_have_configs_of_their_own() -> None:
 
 
 @pytest.mark.parametrize("name", ["__consumer_offsets", "__transaction_state"])
-def test_what_is_asked_for_can_be_created(name: str) -> None:
-    made = judge_create(automatic_request(name, AutoCreate()), CLUSTER, draw=zero)
+def test_an_unknown_topic_can_be_created(name: str) -> None:
+    made = validate_create(automatic_request(name, AutoCreate()), CLUSTER, draw=zero)
     assert (made.partitions, made.replication_factor) == (50, 3)
 
 
 def test_the_replication_factor_is_not_lowered_for_a_small_cluster() -> None:
     request = automatic_request("__consumer_offsets", AutoCreate())
     with pytest.raises(InvalidReplicationFactor):
-        judge_create(request, view(count=2), draw=zero)
+        validate_create(request, view(count=2), draw=zero)
 
 
 def test_settings_shape_the_internal_topics() -> None:
     settings = AutoCreate(offsets=InternalTopic(partitions=4, replication_factor=1))
-    request = judge_auto_create("__consumer_offsets", CLUSTER, settings)
+    request = validate_auto_create("__consumer_offsets", CLUSTER, settings)
     assert request is not None
     assert (request.partitions, request.replication_factor) == (4, 1)
 
 
 def test_a_topic_that_is_there_needs_nothing() -> None:
     off = AutoCreate(enabled=False)
-    assert judge_auto_create("there", CLUSTER, off, client_allows=False) is None
+    assert validate_auto_create("there", CLUSTER, off, client_allows=False) is None
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_both_sides_must_agree(
     settings = AutoCreate(enabled=enabled)
 
     def ask() -> CreateRequest | None:
-        return judge_auto_create(
+        return validate_auto_create(
             "t", CLUSTER, settings, client_allows=client_allows, all_topics=all_topics
         )
 
@@ -97,17 +97,17 @@ def test_both_sides_must_agree(
             ask()
 
 
-def test_a_coordinator_asks_nobody() -> None:
+def test_a_coordinators_topic_needs_no_permission() -> None:
     off = AutoCreate(enabled=False)
-    assert judge_auto_create("__consumer_offsets", CLUSTER, off, for_coordinator=True)
+    assert validate_auto_create("__consumer_offsets", CLUSTER, off, for_coordinator=True)
 
 
-def test_a_bad_name_is_told_before_anything_else() -> None:
+def test_an_invalid_name_is_reported_first() -> None:
     for settings in (AutoCreate(), AutoCreate(enabled=False)):
         with pytest.raises(InvalidTopic):
-            judge_auto_create("a b", CLUSTER, settings, in_flight=["a b"])
+            validate_auto_create("a b", CLUSTER, settings, in_flight=["a b"])
 
 
 def test_a_topic_in_the_making_is_not_made_twice() -> None:
     with pytest.raises(UnknownTopicOrPartition, match="being created"):
-        judge_auto_create("t", CLUSTER, AutoCreate(), in_flight={"t"})
+        validate_auto_create("t", CLUSTER, AutoCreate(), in_flight={"t"})

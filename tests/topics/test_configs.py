@@ -109,7 +109,7 @@ def test_a_refusal_says_what_is_allowed() -> None:
     assert "[1,...,9] or -1" in said
 
 
-def test_names_are_judged_before_values() -> None:
+def test_names_are_validated_before_values() -> None:
     with pytest.raises(InvalidConfiguration, match="unknown topic config 'nope'"):
         validate_configs({"retention.ms": "x", "nope": "1"})
 

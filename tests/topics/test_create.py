@@ -29,11 +29,11 @@ from kedge.topics import (
     Flavour,
     NewTopic,
     TieredRules,
-    judge_create,
-    judge_creates,
     validate_create,
+    validate_creates,
+    validate_new_topic,
 )
-from tests.topics.clusters import brokers, ids, luck, topic, view, zero
+from tests.topics.clusters import brokers, draws, ids, topic, view, zero
 
 LISTS = {0: ids(0, 1), 1: ids(1, 2)}
 
@@ -44,19 +44,19 @@ def never(proposal: object, /) -> None:
 
 def test_counts_are_placed_and_configs_kept() -> None:
     request = CreateRequest("t", 3, 2, configs={"retention.ms": "1"})
-    made = judge_create(request, view(), draw=luck(1, 0))
+    made = validate_create(request, view(), draw=draws(1, 0))
     assert made == NewTopic("t", {0: ids(1, 2), 1: ids(2, 0), 2: ids(0, 1)}, {"retention.ms": "1"})
     assert (made.partitions, made.replication_factor) == (3, 2)
 
 
 def test_minus_one_means_the_clusters_defaults() -> None:
     cluster = replace(view(), defaults=Defaults(partitions=4, replication_factor=3))
-    made = judge_create(CreateRequest("t"), cluster, draw=zero)
+    made = validate_create(CreateRequest("t"), cluster, draw=zero)
     assert (made.partitions, made.replication_factor) == (4, 3)
 
 
 def test_lists_are_taken_as_they_are_even_for_brokers_that_do_not_exist() -> None:
-    made = judge_create(
+    made = validate_create(
         CreateRequest("t", assignments={1: ids(-7, 9), 0: ids(8, 9)}), view(), draw=zero
     )
     assert list(made.assignment.items()) == [(0, ids(8, 9)), (1, ids(-7, 9))]
@@ -112,7 +112,7 @@ PRECEDENCE: list[tuple[str, CreateRequest, type[KedgeError]]] = [
 @pytest.mark.parametrize(
     ("request_", "error"), [row[1:] for row in PRECEDENCE], ids=[row[0] for row in PRECEDENCE]
 )
-def test_the_first_fault_in_kafkas_order_is_told(
+def test_the_first_fault_in_kafkas_sequence_is_raised(
     request_: CreateRequest, error: type[KedgeError]
 ) -> None:
     topics = {name: topic([0]) for name in ("known", "going", "unseen", "un_led")}
@@ -122,21 +122,22 @@ def test_the_first_fault_in_kafkas_order_is_told(
         unseen=frozenset({"going", "unseen"}),
     )
     with pytest.raises(KedgeError) as refusal:
-        judge_create(request_, cluster, draw=zero, policy=never)
+        validate_create(request_, cluster, draw=zero, policy=never)
     assert type(refusal.value) is error
 
 
 def test_a_topic_marked_for_deletion_is_said_to_be() -> None:
     cluster = replace(view({"t": topic([0])}), marked=frozenset("t"), unseen=frozenset("t"))
     with pytest.raises(TopicExists, match="marked for deletion"):
-        judge_create(CreateRequest("t", 1, 1), cluster, draw=zero)
+        validate_create(CreateRequest("t", 1, 1), cluster, draw=zero)
 
 
 def test_mixed_racks_refuse_placement_but_not_lists() -> None:
     cluster = ClusterView(brokers=brokers("a", None))
     with pytest.raises(InconsistentRacks):
-        judge_create(CreateRequest("t", 1, 1), cluster, draw=zero)
-    assert judge_create(CreateRequest("t", assignments=LISTS), cluster, draw=zero).partitions == 2
+        validate_create(CreateRequest("t", 1, 1), cluster, draw=zero)
+    made = validate_create(CreateRequest("t", assignments=LISTS), cluster, draw=zero)
+    assert made.partitions == 2
 
 
 @pytest.mark.parametrize(
@@ -149,12 +150,12 @@ def test_mixed_racks_refuse_placement_but_not_lists() -> None:
     ids=["all empty", "a negative id", "a sum of 32 bits"],
 )
 def test_kafkas_tests_of_lists_let_some_through(assignment: Mapping[int, tuple]) -> None:
-    validate_create("t", assignment, {}, existing=())
+    validate_new_topic("t", assignment, {}, existing=())
 
 
 def test_no_partitions_at_all_are_refused() -> None:
     with pytest.raises(InvalidReplicaAssignment, match="missing"):
-        validate_create("t", {}, {}, existing=())
+        validate_new_topic("t", {}, {}, existing=())
 
 
 @pytest.mark.parametrize(
@@ -172,44 +173,44 @@ def test_no_partitions_at_all_are_refused() -> None:
 def test_kraft_is_stricter_about_lists(assignments: dict[int, tuple], why: str) -> None:
     cluster = replace(view(), fenced=frozenset(ids(2)))
     with pytest.raises(InvalidReplicaAssignment, match=why):
-        judge_create(
+        validate_create(
             CreateRequest("t", assignments=assignments), cluster, draw=zero, flavour=Flavour.KRAFT
         )
 
 
 def test_kraft_places_in_stripes_and_takes_mixed_racks() -> None:
     cluster = ClusterView(brokers=brokers("a", None))
-    made = judge_create(CreateRequest("t", 1, 2), cluster, draw=zero, flavour=Flavour.KRAFT)
+    made = validate_create(CreateRequest("t", 1, 2), cluster, draw=zero, flavour=Flavour.KRAFT)
     assert sorted(made.assignment[0]) == [0, 1]
     with pytest.raises(InvalidPartitions):
-        judge_create(CreateRequest("t", 0, 2), cluster, draw=zero, flavour=Flavour.KRAFT)
+        validate_create(CreateRequest("t", 0, 2), cluster, draw=zero, flavour=Flavour.KRAFT)
 
 
 def test_a_policy_sees_counts_as_resolved_or_the_lists() -> None:
     seen: list[CreateProposal] = []
     configs = {"retention.ms": "1"}
-    judge_create(CreateRequest("t", configs=configs), view(), draw=zero, policy=seen.append)
-    judge_create(CreateRequest("u", assignments=LISTS), view(), draw=zero, policy=seen.append)
+    validate_create(CreateRequest("t", configs=configs), view(), draw=zero, policy=seen.append)
+    validate_create(CreateRequest("u", assignments=LISTS), view(), draw=zero, policy=seen.append)
     assert seen == [
         CreateProposal("t", 1, 1, None, configs),
         CreateProposal("u", None, None, LISTS, {}),
     ]
 
 
-def test_configs_are_judged_on_top_of_the_brokers_own() -> None:
+def test_configs_are_validated_on_top_of_the_brokers_own() -> None:
     static = {"log.cleaner.min.compaction.lag.ms": "10"}
     cluster = replace(view(), broker_configs=BrokerConfigs(static=static))
     request = CreateRequest("t", 1, 1, configs={"max.compaction.lag.ms": "9"})
-    assert judge_create(request, view(), draw=zero)
+    assert validate_create(request, view(), draw=zero)
     with pytest.raises(InvalidConfiguration):
-        judge_create(request, cluster, draw=zero)
+        validate_create(request, cluster, draw=zero)
 
 
 def test_remote_storage_is_refused_where_there_is_none() -> None:
     request = CreateRequest("t", 1, 1, configs={"remote.storage.enable": "true"})
-    assert judge_create(request, view(), draw=zero)
+    assert validate_create(request, view(), draw=zero)
     with pytest.raises(InvalidConfiguration, match="no remote storage"):
-        judge_create(request, replace(view(), tiered=TieredRules()), draw=zero)
+        validate_create(request, replace(view(), tiered=TieredRules()), draw=zero)
 
 
 # ---- batches -----------------------------------------------------------------------------------
@@ -221,21 +222,21 @@ def kinds(answers: list[NewTopic | KedgeError]) -> list[str]:
 
 def test_refusals_stand_beside_successes() -> None:
     requests = [CreateRequest("a", 1, 1), CreateRequest("b", 1, 9), CreateRequest("c", 1, 1)]
-    answers = judge_creates(requests, view(), draw=zero)
+    answers = validate_creates(requests, view(), draw=zero)
     assert kinds(answers) == ["NewTopic", "InvalidReplicationFactor", "NewTopic"]
 
 
 def test_a_name_twice_is_refused_twice_and_the_others_are_not() -> None:
     requests = [CreateRequest(name, 1, 1) for name in ("a", "b", "a")]
-    answers = judge_creates(requests, view(), draw=zero)
+    answers = validate_creates(requests, view(), draw=zero)
     assert kinds(answers) == ["DuplicateInRequest", "NewTopic", "DuplicateInRequest"]
 
 
 def test_topics_of_one_batch_collide_unless_it_is_only_validated() -> None:
     requests = [CreateRequest("a.b", 1, 1), CreateRequest("a_b", 1, 1)]
     cluster = view()
-    assert kinds(judge_creates(requests, cluster, draw=zero)) == ["NewTopic", "InvalidTopic"]
-    tried = judge_creates(requests, cluster, draw=zero, validate_only=True)
+    assert kinds(validate_creates(requests, cluster, draw=zero)) == ["NewTopic", "InvalidTopic"]
+    tried = validate_creates(requests, cluster, draw=zero, validate_only=True)
     assert kinds(tried) == ["NewTopic", "NewTopic"]
     assert cluster.topics == {}
 
@@ -247,7 +248,7 @@ def test_topics_of_one_batch_collide_unless_it_is_only_validated() -> None:
 )
 def test_whatever_is_accepted_is_sound(names: list[str], partitions: int, rf: int) -> None:
     requests = [CreateRequest(name, partitions, rf) for name in names]
-    answers = judge_creates(requests, view(), draw=zero)
+    answers = validate_creates(requests, view(), draw=zero)
     made = [answer for answer in answers if isinstance(answer, NewTopic)]
     assert len(answers) == len(requests)
     assert len({topic.name.replace(".", "_") for topic in made}) == len(made)

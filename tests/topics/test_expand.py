@@ -16,7 +16,13 @@ from kedge.errors import (
     UnknownTopicOrPartition,
 )
 from kedge.model import ReplicaAssignment
-from kedge.topics import ClusterView, ExpandRequest, NewPartitions, judge_expand, judge_expands
+from kedge.topics import (
+    ClusterView,
+    ExpandRequest,
+    NewPartitions,
+    validate_expand,
+    validate_expands,
+)
 from tests.topics.clusters import brokers, ids, topic, view
 
 MOVING = {0: ReplicaAssignment(ids(0, 1), adding=ids(1))}
@@ -30,12 +36,12 @@ def cluster() -> ClusterView:
 
 
 def test_new_partitions_follow_the_model_of_partition_0() -> None:
-    answer = judge_expand(ExpandRequest("t", 5), cluster())
+    answer = validate_expand(ExpandRequest("t", 5), cluster())
     assert answer == NewPartitions("t", {3: ids(0, 2), 4: ids(1, 0)})
 
 
 def test_lists_count_from_the_partitions_that_are_there() -> None:
-    answer = judge_expand(ExpandRequest("t", 5, [ids(2, 1), ids(1, 0)]), cluster())
+    answer = validate_expand(ExpandRequest("t", 5, [ids(2, 1), ids(1, 0)]), cluster())
     assert answer.added == {3: ids(2, 1), 4: ids(1, 0)}
 
 
@@ -44,7 +50,7 @@ def test_lists_count_from_the_partitions_that_are_there() -> None:
     [
         (ExpandRequest("going", 0), InvalidTopic),
         (ExpandRequest("moving", 0), ReassignmentInProgress),
-        (ExpandRequest("nobody", 0), UnknownTopicOrPartition),
+        (ExpandRequest("absent", 0), UnknownTopicOrPartition),
         (ExpandRequest("t", 2, [ids(9)]), InvalidPartitions),
         (ExpandRequest("t", 3, [ids(9)]), InvalidPartitions),
         (ExpandRequest("gap", 2, [ids(9)]), InvalidReplicaAssignment),
@@ -59,27 +65,27 @@ def test_lists_count_from_the_partitions_that_are_there() -> None:
 )
 def test_refusals_in_order(request_: ExpandRequest, error: type[KedgeError]) -> None:
     with pytest.raises(KedgeError) as refusal:
-        judge_expand(request_, cluster())
+        validate_expand(request_, cluster())
     assert type(refusal.value) is error
 
 
-def test_too_few_and_the_same_are_told_apart() -> None:
+def test_fewer_and_equal_counts_have_different_errors() -> None:
     with pytest.raises(InvalidPartitions, match="fewer"):
-        judge_expand(ExpandRequest("t", 2), cluster())
+        validate_expand(ExpandRequest("t", 2), cluster())
     with pytest.raises(InvalidPartitions, match="already"):
-        judge_expand(ExpandRequest("t", 3), cluster())
+        validate_expand(ExpandRequest("t", 3), cluster())
 
 
 def test_mixed_racks_refuse_the_whole_batch_even_lists() -> None:
     mixed = replace(cluster(), brokers=brokers("a", None, "b"))
-    requests = [ExpandRequest("t", 4, [ids(0, 1)]), ExpandRequest("nobody", 1)]
-    answers = judge_expands(requests, mixed)
+    requests = [ExpandRequest("t", 4, [ids(0, 1)]), ExpandRequest("absent", 1)]
+    answers = validate_expands(requests, mixed)
     assert [type(answer) for answer in answers] == [InconsistentRacks] * 2
 
 
 def test_a_batch_answers_each_and_refuses_what_is_named_twice() -> None:
     requests = [ExpandRequest(name, 4) for name in ("t", "moving", "wide", "wide")]
-    answers = judge_expands(requests, cluster())
+    answers = validate_expands(requests, cluster())
     assert [type(answer).__name__ for answer in answers] == [
         "NewPartitions",
         "ReassignmentInProgress",

@@ -13,10 +13,10 @@ SIXTEEN = st.binary(min_size=16, max_size=16)
 
 
 @given(SIXTEEN)
-def test_an_id_is_a_random_uuid_in_twenty_two_letters(luck: bytes) -> None:
-    made = topic_id(luck)
+def test_an_id_is_a_random_uuid_in_twenty_two_letters(drawn: bytes) -> None:
+    made = topic_id(drawn)
     if made is None:
-        assert luck[0] >> 2 == 62  # the sixth of base64's signs that is '-'
+        assert drawn[0] >> 2 == 62  # the sixth of base64's signs that is '-'
         return
     assert len(made) == 22
     assert not made.startswith("-")

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from kedge.errors import InvalidConfiguration
-from kedge.topics import TieredRules, judge_tiered, validate_configs
+from kedge.topics import TieredRules, validate_configs, validate_tiered
 
 ON = {"remote.storage.enable": "true"}
 KRAFT = TieredRules(remote_storage=True, zookeeper=False)
@@ -22,7 +22,7 @@ NO_COPY = {**ON, "remote.log.copy.disable": "true"}
     ],
 )
 def test_what_goes_together(configs: dict[str, str]) -> None:
-    judge_tiered(validate_configs(configs), KRAFT)
+    validate_tiered(validate_configs(configs), KRAFT)
 
 
 @pytest.mark.parametrize(
@@ -38,17 +38,17 @@ def test_what_goes_together(configs: dict[str, str]) -> None:
 )
 def test_what_does_not(configs: dict[str, str], why: str) -> None:
     with pytest.raises(InvalidConfiguration, match=why):
-        judge_tiered(validate_configs(configs), KRAFT)
+        validate_tiered(validate_configs(configs), KRAFT)
 
 
 @pytest.mark.parametrize("name", ["remote.log.copy.disable", "remote.log.delete.on.disable"])
 def test_zookeeper_knows_neither_way_of_stopping(name: str) -> None:
     values = validate_configs({name: "true"})
-    judge_tiered(values, KRAFT)
+    validate_tiered(values, KRAFT)
     with pytest.raises(InvalidConfiguration, match="ZooKeeper"):
-        judge_tiered(values, TieredRules())
+        validate_tiered(values, TieredRules())
 
 
 def test_a_cluster_without_remote_storage_refuses_it() -> None:
     with pytest.raises(InvalidConfiguration, match="no remote storage"):
-        judge_tiered(validate_configs(ON), TieredRules())
+        validate_tiered(validate_configs(ON), TieredRules())

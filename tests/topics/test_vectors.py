@@ -15,8 +15,8 @@ from kedge.topics import (
     has_collision_chars,
     is_internal,
     validate_configs,
-    validate_create,
     validate_name,
+    validate_new_topic,
 )
 
 FILE = Path(__file__).parents[1] / "vectors" / "admin-examples.json"
@@ -43,7 +43,7 @@ def topic_config(case: dict[str, Any]) -> dict[str, Any]:
 
 
 def create_chain(case: dict[str, Any]) -> dict[str, Any]:
-    validate_create(
+    validate_new_topic(
         case["topic"],
         {int(pid): [BrokerId(b) for b in ids] for pid, ids in case["assignment"].items()},
         case["configs"],

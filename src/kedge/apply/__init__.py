@@ -1,18 +1,20 @@
-"""Carrying plans out on a live cluster: any cluster that the port reaches, real or lab.
+"""Carries plans out on a live cluster, real or lab, with a journal on disk.
 
 `execution` decides; this package observes, acts and keeps the journal.
 
     run_store        plans and journals on disk, and the lock that keeps two processes apart
     observe          the cluster in the words of `execution`, and its health
     throttles        throttles read, set, confirmed and removed
-    preview          a run judged against the cluster; every refusal is found here
-    commands         what each command does in each state of a run: judge, then act
+    plan_file        the plan of a run, from a plan file or from Kafka's reassignment file
+    preview          a run checked against the cluster; every refusal is raised here
+    commands         what each command does in each state of a run: check, then act
     executor         the loop: observe, start what may start, report, wait, clean up
     cancel_rollback  cancel, roll back, and clean up after a process that died
+    kafka_reassign   what kafka-reassign-partitions does with a file, without a journal
 
 Rules.
 
-- Nothing is changed before the run was judged against the cluster as it is now.
+- Nothing is changed before the run was checked against the cluster as it is now.
 - What will have to be undone is on disk before it is done.
 - A second process finds all that it needs in the journal and the cluster: `kedge resume`,
   `kedge cancel` and `kedge rollback` work after kill -9 as they do after a clean stop.

@@ -1,4 +1,4 @@
-"""Ending a run otherwise than by finishing it: cancel, roll back, clean up after a dead process."""
+"""Cancels and rolls back runs, and cleans up after processes that died."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _send_back(cluster: Cluster, run: RunFiles) -> _WayBack:
     record, plan = run.record(), run.plan()
     changes = [change for change in plan.changes if change.tp in record.started]
     target = target_of(plan, record.kind)
-    seen, _ = observe(cluster, changes, target)
+    seen = observe(cluster, changes, target).seen
     back = [change for change in changes if _is_between(change, seen)]
     requests = [change for change in back if _needs_request(change, seen)]
     _cancel_moves(cluster, requests, seen)
@@ -133,7 +133,7 @@ def _needs_request(change: Change, seen: Observation) -> bool:
 
 
 def _cancel_moves(cluster: Cluster, changes: Sequence[Change], seen: Observation) -> None:
-    """Ask for the replicas of before, in their order; where one's broker is down, cancel plainly.
+    """Request the replicas of before, in their order; where one's broker is down, cancel plainly.
 
     A plain cancel keeps the order that the move wanted, so it is the second choice. A reassignment
     to a broker that is down is refused in ZooKeeper mode and does not end in KRaft mode.
@@ -153,11 +153,11 @@ def _log_dir_cancels(
     changes: Sequence[Change], seen: Observation, wanted: Mapping[PartitionReplica, str]
 ) -> dict[Replica, str]:
     """Copies between log directories are cancelled by sending the replica to where it is."""
-    ours = {change.tp for change in changes}
+    own = {change.tp for change in changes}
     return {
         Replica(*replica): present.current
         for replica, present in seen.directories.items()
-        if replica.tp in ours
+        if replica.tp in own
         and replica in wanted
         and present.future == wanted[replica]
         and present.current is not None
@@ -170,7 +170,7 @@ def _log_dir_cancels(
 def rollback_plan(cluster: Cluster, run: RunFiles) -> Plan | None:
     """The plan that undoes what a run has moved so far; None where it has moved nothing."""
     record, plan = run.record(), run.plan()
-    seen, _ = observe(cluster, plan.changes, target_of(plan, record.kind))
+    seen = observe(cluster, plan.changes, target_of(plan, record.kind)).seen
     moved = [
         at
         for at, change in enumerate(plan.changes)
@@ -295,7 +295,7 @@ def is_under_way(cluster: Cluster, run: RunFiles) -> bool:
     plan = run.plan()
     changes = in_order(plan)
     target = target_of(plan, RunKind.ROLLBACK)
-    seen, _ = observe(cluster, changes, target)
+    seen = observe(cluster, changes, target).seen
     if any(change.tp in seen.moving for change in changes):
         return True
     statuses = statuses_of(changes, seen, target)

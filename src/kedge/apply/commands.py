@@ -1,4 +1,4 @@
-"""The commands of a run: each judges first, and acts only on what was shown.
+"""The commands of a run: each checks first, and does only what was shown.
 
 `propose_…` reads the table of states (`execution.run_states`), observes the cluster and returns
 what the command would do, or raises the sentence that refuses it; nothing is changed. `carry_out`
@@ -32,7 +32,7 @@ from kedge.plan import Plan
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What a command would do: to `run`, or by a new run of what was judged."""
+    """What a command would do: to `run`, or by a new run of what was checked."""
 
     action: Action
     run: RunFiles | None = None
@@ -51,7 +51,7 @@ def allowed(verb: Verb, runs: Runs, run: RunFiles) -> Action:
     raise RefusedCommand(cell.what.format(**names), hint=cell.hint.format(**names))
 
 
-# ---- judging ------------------------------------------------------------------------------------
+# ---- checking -----------------------------------------------------------------------------------
 
 
 def propose_apply(
@@ -90,7 +90,7 @@ def propose_cancel(cluster: Cluster, runs: Runs, run_id: str | None) -> Proposal
         run = _rollback(runs, run)
     plan, record = run.plan(), run.record()
     target = target_of(plan, record.kind)
-    seen, _ = observe(cluster, plan.changes, target)
+    seen = observe(cluster, plan.changes, target).seen
     statuses = statuses_of(plan.changes, seen, target)
     moving = sorted(tp for tp, status in statuses.items() if status is MoveStatus.MOVING)
     return Proposal(action, run, moving=tuple(moving))
@@ -135,7 +135,7 @@ def _continued(
 
 def _rollback(runs: Runs, run: RunFiles) -> RunFiles:
     rollback = runs.rollback_of(run)
-    assert rollback is not None, "the table says so only of a run with a rollback"
+    assert rollback is not None, "only a run with a rollback has this action"
     return rollback
 
 

@@ -1,14 +1,14 @@
 """The loop that carries a plan out: observe, start what may start, report, wait; then clean up.
 
-Every state is written to the journal before its work begins (`execution.run_states`). What ends a
-run early leaves the cluster in order:
+Every state is written to the journal before its work begins (`execution.run_states`). A run that
+ends early leaves a defined state:
 
     an interrupt          no more moves start; the run waits for those under way, then removes the
                           throttles and is stopped
     a second interrupt    the run is left as it is; the journal has its state and its throttles
     kill -9               the same
     an error              with no move under way the throttles are removed and the run has failed
-    no answer             the run keeps asking; after `patience_s` it is left as it is
+    no response           the run retries; after `patience_s` it is left as it is
 """
 
 from __future__ import annotations
@@ -17,7 +17,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from kedge.apply.observe import Found, observe, observe_health, observe_until_confirmed
+from kedge.apply.observe import (
+    Found,
+    observe,
+    observe_health,
+    observe_until_confirmed,
+    work_in,
+)
 from kedge.apply.preview import Preview
 from kedge.apply.run_store import RunFiles
 from kedge.apply.throttles import (
@@ -42,13 +48,11 @@ from kedge.execution import (
     Pace,
     Progress,
     RunState,
-    Sizes,
     Statuses,
     brokers_waited_for,
     lease_for,
     log_dir_requests,
     next_moves,
-    progress_of,
 )
 from kedge.execution import journal as lines
 from kedge.model import BrokerId, TopicPartition
@@ -160,7 +164,7 @@ class Executor:
         """Remove the throttles unless moves are under way; what to do next is in the error."""
         name = self._files.name
         try:
-            (_, _), statuses = self._observe()
+            _, statuses = self._observe()
             moving = [tp for tp, status in statuses.items() if status is MoveStatus.MOVING]
         except KedgeError:
             moving = None
@@ -184,7 +188,8 @@ class Executor:
         if self._limits.rate is None:
             return
         self._files.enter(RunState.THROTTLING)
-        (seen, _), statuses = self._observe()
+        found, statuses = self._observe()
+        seen = found.seen
         wanted = lease_for(self._changes, statuses, seen, self._limits.rate, self._target)
         self._lease(self._files.record().lease.updated(wanted))
         self._leased_for = seen.alive
@@ -213,8 +218,9 @@ class Executor:
 
     def _until_settled(self) -> Statuses:
         while True:
-            (seen, sizes), statuses = self._observe()
-            self._report(statuses, seen, sizes)
+            found, statuses = self._observe()
+            seen = found.seen
+            self._report(statuses, found)
             stopping = self._pacing.stopping()
             open_changes = [
                 change
@@ -248,7 +254,7 @@ class Executor:
             try:
                 self._health = observe_health(self._cluster, (c.tp for c in self._changes))
             except Unavailable as fault:
-                self._note(f"no answer from the cluster ({fault.what}); asking again")
+                self._note(f"no response from the cluster ({fault.what}); retrying")
                 return False
             took = self._pacing.clock() - began
             self._health_due = began + max(HEALTH_INTERVAL_S, took / HEALTH_SHARE)
@@ -258,14 +264,14 @@ class Executor:
 
     def _observe(self) -> tuple[Found, dict[TopicPartition, MoveStatus]]:
         return observe_until_confirmed(
-            self._look,
+            self._read,
             self._changes,
             self._target,
             confirmed=self._diverged,
             sleep=lambda seconds: self._pacing.sleep(min(self._pacing.interval_s, seconds)),
         )
 
-    def _look(self) -> Found:
+    def _read(self) -> Found:
         """Observe, and again while the cluster does not answer."""
         deadline = self._pacing.clock() + self._pacing.patience_s
         while True:
@@ -274,7 +280,7 @@ class Executor:
             except Unavailable as fault:
                 if self._pacing.clock() >= deadline:
                     raise
-                self._note(f"no answer from the cluster ({fault.what}); asking again")
+                self._note(f"no response from the cluster ({fault.what}); retrying")
                 self._pacing.sleep(self._pacing.interval_s)
 
     def _start(self, changes: Sequence[Change], seen: Observation) -> None:
@@ -287,7 +293,7 @@ class Executor:
         try:
             answers = self._cluster.alter_reassignments(moves)
         except Unavailable as fault:  # the next observation shows whether they have started
-            self._note(f"no answer from the cluster ({fault.what}); asking again")
+            self._note(f"no response from the cluster ({fault.what}); retrying")
             return
         for tp, refusal in answers.items():
             if refusal is not None and not refusal.retriable:
@@ -314,7 +320,7 @@ class Executor:
 
     def _elect(self, statuses: Statuses) -> None:
         """Make the replica that the plan puts first the leader."""
-        seen, _ = self._look()
+        seen = self._read().seen
         elections = [
             c.tp
             for c in self._changes
@@ -331,21 +337,10 @@ class Executor:
 
     # ---- reporting ------------------------------------------------------------------------------
 
-    def _report(self, statuses: Statuses, seen: Observation, sizes: Sizes) -> None:
-        self._pacing.on_progress(
-            progress_of(
-                self._changes,
-                statuses,
-                sizes,
-                seen.leaders,
-                pace=self._pace,
-                now=self._pacing.clock(),
-                limits=self._limits,
-                target=self._target,
-                log_dirs_before=self._log_dirs_before,
-            )
-        )
-        for broker in brokers_waited_for(self._changes, statuses, seen):
+    def _report(self, statuses: Statuses, found: Found) -> None:
+        work = work_in(found, self._changes, statuses, self._target, self._log_dirs_before)
+        self._pacing.on_progress(work.progress(self._limits, self._pace, self._pacing.clock()))
+        for broker in brokers_waited_for(self._changes, statuses, found.seen):
             self._note(f"moves wait for broker {broker}, which is down")
         for tp, status in statuses.items():
             if status in DIVERGED:

@@ -1,22 +1,32 @@
-"""What a cluster shows of the partitions of a plan, and of everything around them."""
+"""Reads the partitions of a plan from a cluster, and the health of the rest of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
-from kedge.cluster.port import Cluster, PartitionDescription, topic_resource
+from kedge.cluster.port import (
+    Cluster,
+    PartitionDescription,
+    TopicDescription,
+    topic_resource,
+)
 from kedge.errors import KedgeError, UnknownTopicOrPartition
 from kedge.execution import (
     ANYWHERE,
     DIVERGED,
     Health,
+    LogDirs,
     MoveStatus,
     Observation,
     PartitionHealth,
     Sizes,
+    Statuses,
     Target,
+    Work,
     health_of,
     statuses_of,
+    work_of,
 )
 from kedge.model import BrokerId, TopicPartition
 from kedge.plan import Change, Directories, PartitionReplica
@@ -24,7 +34,14 @@ from kedge.plan import Change, Directories, PartitionReplica
 RECHECKS, RECHECK_S = 20, 0.25
 MIN_ISR = "min.insync.replicas"
 
-Found = tuple[Observation, Sizes]
+
+class Found(NamedTuple):
+    """The partitions of a plan as observed, the sizes of their replicas, and log directories."""
+
+    seen: Observation
+    sizes: Sizes
+    log_dirs: Mapping[PartitionReplica, str]  # of each replica whose broker responded
+    online: Mapping[BrokerId, frozenset[str]]  # the paths of each broker that responded
 
 
 def observe(cluster: Cluster, changes: Sequence[Change], target: Target = ANYWHERE) -> Found:
@@ -36,21 +53,22 @@ def observe(cluster: Cluster, changes: Sequence[Change], target: Target = ANYWHE
     wanted = {change.tp for change in changes}
     moving = cluster.reassignments()
     alive = cluster.describe().alive
-    found = _partitions(cluster, sorted({tp.topic for tp in wanted}))
+    found = _partitions(cluster, {tp.topic for tp in wanted})
     known = {tp: each for tp, each in found.items() if tp in wanted}
-    directories, sizes = _log_dirs(cluster, changes, alive)
+    found_dirs = _log_dirs(cluster, changes, alive)
     seen = Observation(
         alive=alive,
         replicas={tp: each.replicas for tp, each in known.items()},
         leaders={tp: each.leader for tp, each in known.items()},
         moving=moving,
-        directories=directories if target.log_dirs else {},
+        directories=found_dirs.directories if target.log_dirs else {},
     )
-    return seen, sizes
+    log_dirs = {r: each.current for r, each in found_dirs.directories.items() if each.current}
+    return Found(seen, found_dirs.sizes, log_dirs, found_dirs.online)
 
 
 def observe_until_confirmed(
-    look: Callable[[], Found],
+    read: Callable[[], Found],
     changes: Sequence[Change],
     target: Target,
     *,
@@ -64,8 +82,8 @@ def observe_until_confirmed(
     """
     rechecks = RECHECKS
     while True:
-        found = look()
-        statuses = statuses_of(changes, found[0], target)
+        found = read()
+        statuses = statuses_of(changes, found.seen, target)
         diverged = {tp for tp, status in statuses.items() if status in DIVERGED}
         rechecks -= 1
         if diverged <= confirmed or rechecks <= 0:
@@ -74,29 +92,63 @@ def observe_until_confirmed(
         sleep(RECHECK_S)
 
 
-def _partitions(
-    cluster: Cluster, topics: Sequence[str]
-) -> dict[TopicPartition, PartitionDescription]:
-    found: dict[TopicPartition, PartitionDescription] = {}
-    for name, topic in (cluster.describe_topics(topics) if topics else {}).items():
-        if isinstance(topic, UnknownTopicOrPartition):
+def described_topics(
+    cluster: Cluster, names: Iterable[str], *, all_exist: bool = False
+) -> dict[str, TopicDescription]:
+    """Topics by name; absent ones are left out, unless `all_exist` is demanded."""
+    listed = sorted(set(names))
+    found: dict[str, TopicDescription] = {}
+    for name, topic in (cluster.describe_topics(listed) if listed else {}).items():
+        if isinstance(topic, UnknownTopicOrPartition) and not all_exist:
             continue
         if isinstance(topic, KedgeError):
             raise topic
-        found |= {TopicPartition(name, each.partition): each for each in topic.partitions}
+        found[name] = topic
     return found
 
 
-def _log_dirs(
-    cluster: Cluster, changes: Sequence[Change], alive: Iterable[BrokerId]
-) -> tuple[dict[PartitionReplica, Directories], Sizes]:
-    """Where the replicas of these partitions are; brokers that do not answer are left out."""
+def _partitions(
+    cluster: Cluster, topics: Iterable[str]
+) -> dict[TopicPartition, PartitionDescription]:
+    return {
+        TopicPartition(name, each.partition): each
+        for name, topic in described_topics(cluster, topics).items()
+        for each in topic.partitions
+    }
+
+
+def work_in(
+    found: Found,
+    changes: Sequence[Change],
+    statuses: Statuses,
+    target: Target,
+    log_dirs_before: LogDirs,
+) -> Work:
+    """What the changes of a run copy, as observed."""
+    return work_of(changes, statuses, found.sizes, found.seen.leaders, target, log_dirs_before)
+
+
+class _LogDirs(NamedTuple):
+    directories: dict[PartitionReplica, Directories]
+    sizes: Sizes
+    online: dict[BrokerId, frozenset[str]]
+
+
+def _log_dirs(cluster: Cluster, changes: Sequence[Change], alive: Iterable[BrokerId]) -> _LogDirs:
+    """The log directories of these partitions' replicas; brokers without a response are left out.
+
+    Every change names its brokers, so one request to each of them is enough for all questions.
+    """
     brokers = {b for change in changes for b in (*change.before, *change.after)} & set(alive)
     topics = sorted({change.tp.topic for change in changes})
     current: dict[PartitionReplica, tuple[str, int]] = {}
     future: dict[PartitionReplica, tuple[str, int]] = {}
+    online: dict[BrokerId, frozenset[str]] = {}
     for broker, answer in cluster.log_dirs(sorted(brokers), topics).items() if brokers else ():
-        for log_dir in () if isinstance(answer, KedgeError) else answer:
+        if isinstance(answer, KedgeError):
+            continue
+        online[broker] = frozenset(each.path for each in answer if each.error is None)
+        for log_dir in answer:
             for stored in log_dir.replicas:
                 place = future if stored.future else current
                 place[PartitionReplica(*stored.tp, broker)] = log_dir.path, stored.size_bytes
@@ -104,16 +156,11 @@ def _log_dirs(
         replica: Directories(path, future.get(replica, (None, 0))[0])
         for replica, (path, _) in current.items()
     }
-    return directories, Sizes(
+    sizes = Sizes(
         {replica: size for replica, (_, size) in current.items()},
         {replica: size for replica, (_, size) in future.items()},
     )
-
-
-def log_dirs_now(cluster: Cluster, changes: Sequence[Change]) -> dict[PartitionReplica, str]:
-    """The log directory of every replica of these partitions whose broker answers."""
-    directories, _ = _log_dirs(cluster, changes, cluster.describe().alive)
-    return {replica: each.current for replica, each in directories.items() if each.current}
+    return _LogDirs(directories, sizes, online)
 
 
 # ---- everything else ----------------------------------------------------------------------------
@@ -126,7 +173,7 @@ def observe_health(cluster: Cluster, inside: Iterable[TopicPartition]) -> Health
     alive = cluster.describe().alive
     partitions = [
         PartitionHealth(tp, each.replicas, each.isr, moving[tp].adding if tp in moving else ())
-        for tp, each in _partitions(cluster, list(cluster.topic_names())).items()
+        for tp, each in _partitions(cluster, cluster.topic_names()).items()
         if tp not in excluded
     ]
     suspects = sorted({each.tp.topic for each in partitions if each.under_replicated})

@@ -1,6 +1,6 @@
-"""What a run would do, judged against the cluster as it is now; nothing is changed.
+"""Checks a run against the cluster as it is now, and computes what it would do.
 
-Every reason to refuse is found here, before a run begins: what is refused has changed nothing.
+Every refusal is raised here, before a run begins: a refused command has changed nothing.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from kedge.apply.observe import (
-    log_dirs_now,
+    Found,
     min_isr_of,
     observe,
     observe_health,
     observe_until_confirmed,
+    work_in,
 )
 from kedge.apply.throttles import Waiting, authorize_throttles, present_throttles
 from kedge.cluster.port import Cluster
@@ -25,21 +26,15 @@ from kedge.execution import (
     LogDirs,
     MoveStatus,
     Observation,
-    Pace,
     Progress,
     RunKind,
     Setting,
-    Sizes,
     Target,
-    bound_seconds,
     check_preconditions,
-    copies_of,
     in_order,
     lease_for,
     named,
-    progress_of,
     refuse_foreign,
-    transfers_of,
 )
 from kedge.model import TopicPartition
 from kedge.plan import Change, Plan
@@ -94,31 +89,34 @@ def preview(
     log_dirs_before: LogDirs | None = None,
     waiting: Waiting | None = None,
 ) -> Preview:
-    """Observe and judge. The changes are in the order of the plan's waves.
+    """Observe and check. The changes are in the sequence of the plan's waves.
 
-    `own` are throttle values that runs of ours have set; `log_dirs_before` are the log directories
+    `own` are throttle values that Kedge's runs have set; `log_dirs_before` are the log directories
     that an interrupted run has recorded.
     """
     waiting = waiting or Waiting()
     target, ordered = target_of(plan, kind), in_order(plan)
-    (seen, sizes), statuses = observe_until_confirmed(
+    found, statuses = observe_until_confirmed(
         lambda: observe(cluster, ordered, target),
         ordered,
         target,
         confirmed=set(),
         sleep=waiting.sleep,
     )
+    seen = found.seen
     diverged = sorted(tp for tp in statuses if statuses[tp] in DIVERGED)
     skipped = diverged if options.skip_drifted else []
     changes = [change for change in ordered if change.tp not in set(skipped)]
     statuses = {change.tp: statuses[change.tp] for change in changes}
     cluster_id = cluster.describe().cluster_id
     check_preconditions(plan, changes, statuses, seen, cluster_id=cluster_id)
-    _check_log_dirs(cluster, changes, target)
+    _check_log_dirs(found, changes, target)
     _check_rights_and_throttles(cluster, changes, statuses, seen, options, target, own)
     if not options.ignore_health:
         _check_health(cluster, ordered, waiting)
-    before = log_dirs_before or log_dirs_now(cluster, changes)
+    kept = set(statuses)
+    before = log_dirs_before or {r: p for r, p in found.log_dirs.items() if r.tp in kept}
+    work = work_in(found, changes, statuses, target, before)
     return Preview(
         plan,
         kind,
@@ -127,36 +125,11 @@ def preview(
         statuses,
         skipped,
         seen,
-        progress_of(
-            changes,
-            statuses,
-            sizes,
-            seen.leaders,
-            pace=Pace(),
-            now=0.0,
-            limits=options.limits,
-            target=target,
-            log_dirs_before=before,
-        ),
-        _bound(changes, statuses, sizes, seen, options, target, before),
+        work.progress(options.limits),
+        work.bound_seconds(options.limits),
         before,
         tuple(_warnings(cluster, changes)),
     )
-
-
-def _bound(
-    changes: Sequence[Change],
-    statuses: dict[TopicPartition, MoveStatus],
-    sizes: Sizes,
-    seen: Observation,
-    options: RunOptions,
-    target: Target,
-    before: LogDirs,
-) -> float | None:
-    if options.limits.rate is None:
-        return None
-    copies = [copies_of(c, statuses[c.tp], sizes, target, before) for c in changes]
-    return bound_seconds(transfers_of(copies, statuses, seen.leaders), options.limits.rate)
 
 
 def _check_rights_and_throttles(
@@ -177,19 +150,11 @@ def _check_rights_and_throttles(
     refuse_foreign(present_throttles(cluster, lease)[0], own)
 
 
-def _check_log_dirs(cluster: Cluster, changes: Sequence[Change], target: Target) -> None:
+def _check_log_dirs(found: Found, changes: Sequence[Change], target: Target) -> None:
     """Refuse a plan that names a log directory which its broker does not have."""
     wanted = {r: path for c in changes for r, path in target.log_dirs_of(c).items()}
-    if not wanted:
-        return
-    answers = cluster.log_dirs(sorted({replica.broker for replica in wanted}), [])
-    known = {
-        broker: {each.path for each in answer if each.error is None}
-        for broker, answer in answers.items()
-        if isinstance(answer, tuple)
-    }
     for replica, path in sorted(wanted.items()):
-        if replica.broker in known and path not in known[replica.broker]:
+        if path not in found.online.get(replica.broker, (path,)):
             raise RefusedCommand(
                 f"Broker {replica.broker} has no log directory {path} that is online "
                 f"(wanted for {replica.tp})",

@@ -1,4 +1,4 @@
-"""Runs on disk: for each cluster a directory, in it one directory per run.
+"""Keeps runs on disk: a directory for each cluster, in it one directory per run.
 
     <state>/<cluster id>/2026-11-16T01-30-00.123456Z-3f9c/
         plan.json        what is carried out, as it was reviewed
@@ -24,7 +24,7 @@ from typing import BinaryIO
 from kedge.errors import InvalidRequest, ReassignmentInProgress
 from kedge.execution import ENDED, RunKind, RunRecord, RunState, Setting, read_journal
 from kedge.execution.journal import begun, entered
-from kedge.files import path_component, read_bytes, said_of, write_atomically
+from kedge.files import path_component, read_bytes, with_path_context, write_atomically
 from kedge.plan import Plan, parse_plan, plan_to_json
 
 PLAN, JOURNAL, LOCK = "plan.json", "journal.jsonl", "lock"
@@ -52,20 +52,20 @@ class RunFiles:
         """The plan as it was reviewed."""
         path = self.directory / PLAN
         data = read_bytes(path)
-        with said_of(path):
+        with with_path_context(path):
             return parse_plan(data)
 
     def record(self) -> RunRecord:
-        """What the journal says."""
+        """The record that the journal gives."""
         path = self.directory / JOURNAL
         data = read_bytes(path)
-        with said_of(path):
+        with with_path_context(path):
             return read_journal(data)
 
     def write(self, line: bytes) -> None:
         """Append a line to the journal; on disk when this returns."""
         path = self.directory / JOURNAL
-        with said_of(path), path.open("ab+") as journal:
+        with with_path_context(path), path.open("ab+") as journal:
             _drop_cut_line(path, journal)
             journal.write(line)
             journal.flush()
@@ -100,9 +100,9 @@ class Runs:
         return [RunFiles(each) for each in sorted(found)]
 
     def record_of(self, run: RunFiles) -> RunRecord:
-        """What a run's journal says; journals only grow, so one of the same size is read once."""
+        """The record of a run; journals only grow, so one of the same size is read once."""
         path = run.directory / JOURNAL
-        with said_of(path):
+        with with_path_context(path):
             size = path.stat().st_size
         if run.directory not in self._read or self._read[run.directory][0] != size:
             self._read[run.directory] = size, run.record()
@@ -158,7 +158,7 @@ class Runs:
         """A new run: its plan and the first line of its journal."""
         moment = datetime.fromtimestamp(record.begun_at, UTC).strftime("%Y-%m-%dT%H-%M-%S.%fZ")
         directory = self._directory / f"{moment}-{token_hex(2)}"
-        with said_of(directory):
+        with with_path_context(directory):
             directory.mkdir(parents=True, mode=0o700)
         run = RunFiles(directory)
         write_atomically(directory / PLAN, plan_to_json(plan))
@@ -169,7 +169,7 @@ class Runs:
     def held(self) -> Generator[None]:
         """No other process on this machine acts on the cluster's runs within the block."""
         path = self._directory / LOCK
-        with said_of(path):
+        with with_path_context(path):
             self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:

@@ -1,4 +1,4 @@
-"""Throttles on a live cluster: read, set, confirmed and removed again."""
+"""Reads, sets, confirms and removes throttles on a live cluster."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def until_confirmed(cluster: Cluster, lease: Lease, waiting: Waiting) -> list[st
     """Wait until brokers report the rates of a lease; returns those that did not in time.
 
     Brokers apply changed configs some time after they are stored, and a move could be faster. They
-    apply them in the order of storing, lists first: a broker that reports its rate has the lists.
+    apply them as they are stored, lists first: a broker that reports its rate has the lists.
     """
     deadline = waiting.clock() + CONFIRM_S
     while True:

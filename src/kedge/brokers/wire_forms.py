@@ -88,29 +88,31 @@ class Translator:
                 return UPDATE_METADATA, m.UpdateMetadataRequest(*who, self._shared_content(request))
             case StopReplica(partitions=partitions):
                 stopped = tuple(
-                    m.StopTopic(topic, tuple(m.StopPartition(p, *e) for p, e in entries))
+                    m.StopReplicaTopic(
+                        topic, tuple(m.StopReplicaPartition(p, *e) for p, e in entries)
+                    )
                     for topic, entries in _by_topic(partitions).items()
                 )
                 return STOP_REPLICA, m.StopReplicaRequest(*who, stopped)
 
     # ---- LeaderAndIsr -------------------------------------------------------------------------
 
-    def _led_topics(self, request: LeaderAndIsr) -> tuple[m.LeadTopic, ...]:
+    def _led_topics(self, request: LeaderAndIsr) -> tuple[m.LeaderAndIsrTopic, ...]:
         """The topics; a partition's entry is written once for all brokers that are told of it."""
         version, before = request.version, self._entries
         after: dict[tuple[int, int, int], tuple[LeaderAndIsrEntry, bytes]] = {}
-        topics: list[m.LeadTopic] = []
+        topics: list[m.LeaderAndIsrTopic] = []
         for topic, entries in _by_topic(request.partitions).items():
             written: list[bytes] = []
             for partition, entry in entries:
                 key = (id(entry), partition, version)
                 known = before.get(key)
                 if known is None or known[0] is not entry:
-                    part = encode_part(m.LEAD_PARTITION, version, _led(partition, entry))
+                    part = encode_part(m.LEADER_AND_ISR_PARTITION, version, _led(partition, entry))
                     known = (entry, part)
                 after[key] = known
                 written.append(known[1])
-            topics.append(m.LeadTopic(topic, tuple(written), request.topic_ids.get(topic)))
+            topics.append(m.LeaderAndIsrTopic(topic, tuple(written), request.topic_ids.get(topic)))
         before.update(after)
         if len(before) > 4 * len(after) + 1000:
             self._entries = after  # what nobody was told of lately is forgotten
@@ -127,7 +129,7 @@ class Translator:
         if self._content is not None and _same_content(self._content[0], request):
             return self._content[1]
         topics = tuple(
-            m.KnownTopic(
+            m.MetadataTopic(
                 topic, tuple(_known(p, e) for p, e in entries), request.topic_ids.get(topic)
             )
             for topic, entries in _by_topic(request.partitions).items()
@@ -177,9 +179,9 @@ def _by_topic(partitions: Mapping[TopicPartition, T]) -> dict[str, list[tuple[in
     return found
 
 
-def _led(partition: int, entry: LeaderAndIsrEntry) -> m.LeadPartition:
+def _led(partition: int, entry: LeaderAndIsrEntry) -> m.LeaderAndIsrPartition:
     now, assignment = entry.leadership, entry.assignment
-    return m.LeadPartition(
+    return m.LeaderAndIsrPartition(
         partition,
         now.controller_epoch,
         now.leader,
@@ -194,9 +196,9 @@ def _led(partition: int, entry: LeaderAndIsrEntry) -> m.LeadPartition:
     )
 
 
-def _known(partition: int, entry: MetadataEntry) -> m.KnownPartition:
+def _known(partition: int, entry: MetadataEntry) -> m.MetadataPartition:
     now = entry.leadership
-    return m.KnownPartition(
+    return m.MetadataPartition(
         partition,
         now.controller_epoch,
         now.leader,

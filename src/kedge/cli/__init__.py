@@ -1,7 +1,7 @@
-"""The command line: parse, call, hand to `report`, show. No decisions live here.
+"""The command line: parses options, calls a use case, and shows what `report` makes of it.
 
-Data goes to stdout and talk to stderr. Exit codes: 0 done, 1 failed, 2 bad request. A refusal is
-one sentence with what to do about it; a traceback is a bug.
+Data goes to stdout, notes and errors to stderr. Exit codes: 0 done, 1 failed, 2 bad request. An
+error is one sentence with a hint; a traceback is a bug.
 """
 
 from __future__ import annotations

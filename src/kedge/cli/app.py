@@ -1,4 +1,4 @@
-"""The tree of commands, and the one place where errors become exit codes.
+"""Builds the tree of commands, runs one, and maps errors to exit codes.
 
 A command's module is imported when the command is typed: the list of all of them is kept here, so
 that `kedge --help` and every single command start fast, however many there are.
@@ -34,7 +34,7 @@ class Listed(NamedTuple):
 
 
 COMMANDS = {
-    "demo": Listed("demo", "Tell the whole story on a cluster in this process, with pictures"),
+    "demo": Listed("demo", "Show everything on a cluster in this process, with pictures"),
     "topics": Listed("topics", "Create, list, describe, grow and delete topics"),
     "configs": Listed("configs", "Show and change configs and client quotas"),
     "reassign": Listed("reassign", "Move replicas between brokers and directories"),
@@ -44,12 +44,12 @@ COMMANDS = {
     "plan": Listed("plan", "Make a plan that evens out what brokers carry"),
     "explain": Listed("explain", "Explain a plan, or what it does with one partition or broker"),
     "apply": Listed("apply", "Carry a plan out: throttled, a few moves at a time, with progress"),
-    "status": Listed("apply", "Show how far a run is"),
+    "status": Listed("runs", "Show how far a run is"),
     "resume": Listed("apply", "Continue a run that was stopped or killed"),
     "cancel": Listed("apply", "Cancel the moves of a run that are under way"),
     "rollback": Listed("apply", "Bring back what a run has moved"),
-    "throttle": Listed("apply", "Show the throttles that runs from here have set"),
-    "runs": Listed("apply", "List the runs on a cluster that were started from here"),
+    "throttle": Listed("runs", "Show the throttles that runs from here have set"),
+    "runs": Listed("runs", "List the runs on a cluster that were started from here"),
     "pipeline": Listed("pipeline", "Make load models and findings of metrics, on Spark"),
     "lab": Listed("lab", "Run a whole cluster in one process"),
     "controller": Listed("controller", "Be the controller of a ZooKeeper-mode Kafka cluster"),
@@ -80,7 +80,7 @@ def tree(names: Sequence[str], modules: Sequence[str]) -> typer.Typer:
 
 
 def _only_listed() -> None:
-    """Stands for a command in the list of all."""
+    """A command that is listed by name and help alone."""
 
 
 def _wanted(arguments: Sequence[str]) -> typer.Typer:
@@ -131,7 +131,9 @@ def run(arguments: Sequence[str]) -> int:
         _discard(sys.stdout)
         return _refuse(f"{_file_of(error)}: {error.strerror or error}", EXIT_FAILED)
     except MemoryError:
-        return _refuse("not enough memory for a request of this size; ask for less", EXIT_FAILED)
+        return _refuse(
+            "not enough memory for a request of this size; use a smaller one", EXIT_FAILED
+        )
     except RecursionError:
         return _refuse("the input is nested too deeply", EXIT_BAD_REQUEST)
     return outcome if isinstance(outcome, int) else 0

@@ -15,10 +15,11 @@ from kedge.cli.connection import (
     connected,
     echo_json,
     echo_lines,
+    read_properties,
 )
 from kedge.cli.entities import Entity
 from kedge.cli.entity_options import EntityOptions
-from kedge.cli.option_group import taking
+from kedge.cli.option_group import with_option_group
 from kedge.cli.options import Output, OutputOption, echo, help_without_command, say
 from kedge.errors import InvalidRequest, MalformedInput
 
@@ -35,7 +36,7 @@ def root(context: typer.Context) -> None:
 
 
 @app.command("describe")
-@taking(EntityOptions)
+@with_option_group(EntityOptions)
 def describe_command(
     options: EntityOptions,
     bootstrap_server: BootstrapOption,
@@ -102,7 +103,7 @@ def _say_absent(entity: Entity, resource: ConfigResource, output: Output) -> Non
 
 
 def _resources(cluster: Cluster, entity: Entity) -> list[ConfigResource]:
-    """What to ask about; without a name everything of that type, brokers with their default."""
+    """The resources to describe; without a name all of that type, brokers with their default."""
     from kedge.cluster.port import BROKER_DEFAULTS, ConfigResource, ResourceKind
 
     kind = {
@@ -157,7 +158,7 @@ def _describe_quotas(cluster: Cluster, entities: Sequence[Entity], output: Outpu
 
 
 @app.command("alter")
-@taking(EntityOptions)
+@with_option_group(EntityOptions)
 def alter_command(
     options: EntityOptions,
     bootstrap_server: BootstrapOption,
@@ -201,18 +202,11 @@ def alter_command(
 def _added(text: str | None, file: Path | None) -> dict[str, str]:
     if text is not None and file is not None:
         raise InvalidRequest("--add-config and --add-config-file exclude each other")
-    if file is None:
-        return {} if text is None else _parsed(text)
-    from kedge.cluster.properties import parse_properties
-    from kedge.files import read_text, said_of
-
-    read = read_text(file)
-    with said_of(file):
-        return parse_properties(read)
+    return read_properties(file) if text is None else _parsed(text)
 
 
 def _parsed(text: str) -> dict[str, str]:
-    """The configs of a text, whose faults are told without it: values may be passwords."""
+    """The configs in a text. Faults do not quote it, since values may be passwords."""
     from kedge.topics import parse_add_config
 
     try:

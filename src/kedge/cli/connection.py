@@ -1,4 +1,4 @@
-"""Which cluster a command is for, and how to reach it: options that all its commands share."""
+"""The options that name a cluster, the connection to it, and output that commands share."""
 
 from __future__ import annotations
 
@@ -50,36 +50,26 @@ def connected(
             if not bootstrap
             else "use either --bootstrap-server or --zookeeper",
         )
-    if zookeeper:
-        with _through_zookeeper(zookeeper) as cluster:
-            yield cluster
-        return
-    from kedge.wiring import open_cluster
+    from kedge.wiring import open_cluster, open_cluster_through_zookeeper
 
-    with open_cluster(bootstrap, _settings(command_config)) as cluster:
+    opened = (
+        open_cluster_through_zookeeper(zookeeper)
+        if zookeeper
+        else open_cluster(bootstrap, read_properties(command_config))
+    )
+    with opened as cluster:
         yield cluster
 
 
-@contextmanager
-def _through_zookeeper(address: str) -> Generator[Cluster]:
-    from kedge.cli.zookeeper_cluster import ZooKeeperCluster
-    from kedge.store.zookeeper import ZooKeeperStore
-
-    cluster = ZooKeeperCluster(ZooKeeperStore(address))
-    try:
-        yield cluster
-    finally:
-        cluster.close()
-
-
-def _settings(path: Path | None) -> dict[str, str]:
+def read_properties(path: Path | None) -> dict[str, str]:
+    """The properties in a file; none without a file."""
     if path is None:
         return {}
     from kedge.cluster.properties import parse_properties
-    from kedge.files import read_text, said_of
+    from kedge.files import read_text, with_path_context
 
     text = read_text(path)
-    with said_of(path):
+    with with_path_context(path):
         return parse_properties(text)
 
 

@@ -9,8 +9,7 @@ import typer
 from kedge.cli.options import echo, help_without_command
 from kedge.errors import InvalidRequest
 
-if TYPE_CHECKING:  # heavy: imported when a controller is run
-    from kedge.brokers.wire_forms import Address
+if TYPE_CHECKING:  # slow to import, and needed only to run a controller
     from kedge.service import ControllerService, Options
 
 app = typer.Typer(
@@ -68,6 +67,7 @@ def run(
     from kedge.model import BrokerId
     from kedge.service import Options, parse_address, parse_protocol
 
+    metrics = _metrics_address(metrics_listen, metrics_port)
     _serve(
         Options(
             zookeeper=zookeeper,
@@ -77,24 +77,21 @@ def run(
             protocol=None if protocol is None else parse_protocol(protocol),
             listener=listener,
             session_timeout_ms=session_timeout_ms,
-            metrics=_metrics_address(metrics_listen, metrics_port),
+            metrics=None if metrics is None else parse_address(metrics),
         )
     )
 
 
-def _metrics_address(listen: str | None, port: int | None) -> Address | None:
-    from kedge.service import parse_address
-
+def _metrics_address(listen: str | None, port: int | None) -> str | None:
     if listen is not None and port is not None:
         raise InvalidRequest(
             "--metrics-listen and --metrics-port exclude each other", hint="use --metrics-listen"
         )
-    text = f"127.0.0.1:{port}" if port is not None else listen
-    return None if text is None else parse_address(text)
+    return f"127.0.0.1:{port}" if port is not None else listen
 
 
 def _serve(options: Options) -> None:
-    """Run until a signal says that it is enough; the log goes to stderr."""
+    """Run until SIGTERM or SIGINT; the log goes to stderr."""
     import logging
 
     from kedge.service import ControllerService, JsonLines
@@ -105,7 +102,7 @@ def _serve(options: Options) -> None:
     _stop_on_signals(service)
     with service:
         host, port = service.at
-        echo(f"LISTENING {host}:{port}")  # for programs that start us: the port may be any
+        echo(f"LISTENING {host}:{port}")  # for programs that start this one with port 0
         lines.note("listening", host=host, port=port, id=options.id)
         if options.metrics is not None:
             lines.note("metrics", host=options.metrics.host, port=service.metrics.port)

@@ -81,7 +81,7 @@ def elect_command(
 def _partitions(
     everything: bool, topic: str | None, partition: int | None, file: Path | None
 ) -> list[TopicPartition] | None:
-    from kedge.files import read_text, said_of
+    from kedge.files import read_text, with_path_context
     from kedge.model import TopicPartition
     from kedge.plan import parse_election
 
@@ -95,7 +95,7 @@ def _partitions(
         return None
     if file is not None:
         text = read_text(file)
-        with said_of(file):
+        with with_path_context(file):
             return list(parse_election(text))
     if topic is None or partition is None:
         raise InvalidRequest("--topic and --partition need each other", hint="use both")

@@ -1,9 +1,9 @@
-"""Whose configs are meant: `--entity-type topics --entity-name orders`, or `--topic orders`.
+"""Parses the entity whose configs are meant: `--entity-type topics`, or `--topic orders` for short.
 
-    topics  brokers  broker-loggers  client-metrics  groups     things with configs
+    topics  brokers  broker-loggers  client-metrics  groups     resources with configs
     users  clients  ips                                         clients with quotas
 
-A type goes with the name (or default) that stands at the same place. The two ways of naming do
+A type belongs to the name (or default) at the same position. The two ways of naming do
 not mix. Only users and clients may be named together: the quota of a client of a user.
 """
 
@@ -23,14 +23,14 @@ WITH_DEFAULT = ("brokers", "users", "clients", "ips")
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """One thing, all things of a type (name None), or the default of a type (the empty name)."""
+    """One entity, all of a type (name None), or the default of a type (the empty name)."""
 
     kind: str
     name: str | None = None
 
     @property
     def is_default(self) -> bool:
-        """Whether the default of all things of the type is meant."""
+        """Whether it is the default of the type."""
         return self.name == ""
 
     @property

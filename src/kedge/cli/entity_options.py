@@ -1,4 +1,4 @@
-"""The options that name whose configs are meant, for every command that asks."""
+"""The options that name an entity with configs, for all commands of `kedge configs`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`kedge explain`: why a plan does what it does."""
+"""`kedge explain`: the reasons of a plan, of one partition or of one broker."""
 
 from __future__ import annotations
 
@@ -30,7 +30,11 @@ def explain_command(
     ] = None,
     broker: Annotated[int | None, typer.Option("--broker", help="Only this broker, by id")] = None,
     snapshot: Annotated[
-        Path | None, typer.Option(help="Draw the brokers of this cluster before and after")
+        Path | None,
+        typer.Option(
+            help="Draw the brokers of this cluster before and after; the snapshot beside the plan, "
+            "if any"
+        ),
     ] = None,
     output: OutputOption = Output.TABLE,
 ) -> int:
@@ -38,21 +42,22 @@ def explain_command(
 
     Example: kedge explain plan.json --partition orders-3
     """
-    from kedge.files import read_bytes, read_snapshot, said_of
+    from kedge.cli.plan import snapshot_beside
+    from kedge.files import read_bytes, read_snapshot, with_path_context
     from kedge.plan import parse_plan
 
     data = read_bytes(file)
-    with said_of(file):
+    with with_path_context(file):
         plan = parse_plan(data)
     if partition is not None and broker is not None:
         raise InvalidRequest("--partition and --broker exclude each other", hint="use one of them")
-    cluster = None if snapshot is None else read_snapshot(snapshot)
+    cluster = snapshot_beside(file, plan) if snapshot is None else read_snapshot(snapshot)
     if broker is not None:
         _check_broker(plan, cluster, broker)
     if output is Output.JSON:
         echo_json(_rows(plan, partition, broker))
-    else:
-        echo_lines(_lines(plan, partition, broker))
+        return 0
+    echo_lines(_lines(plan, partition, broker))
     if cluster is not None:
         _draw(plan, cluster, broker)
     return 0
@@ -77,16 +82,16 @@ def _check_broker(plan: Plan, cluster: Snapshot | None, broker: int) -> None:
 
 
 def _lines(plan: Plan, partition: str | None, broker: int | None) -> list[str]:
-    from kedge.cli.plan_show import plan_lines
     from kedge.model import BrokerId
+    from kedge.report.plan_summary import plan_lines
     from kedge.report.plans import broker_lines, grounds, partition_lines
 
     if partition is not None:
         return partition_lines(plan, _change(plan, partition))
     if broker is not None:
         return broker_lines(plan, BrokerId(broker))
-    told = [f"{count:>6}  {why}" for why, count in grounds(plan)]
-    return [*plan_lines(plan), *(["", "partitions, and why", *told] if told else [])]
+    counted = [f"{count:>6}  {why}" for why, count in grounds(plan)]
+    return [*plan_lines(plan), *(["", "partitions, and why", *counted] if counted else [])]
 
 
 def _rows(plan: Plan, partition: str | None, broker: int | None) -> object:

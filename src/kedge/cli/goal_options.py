@@ -1,4 +1,4 @@
-"""What `kedge plan` and its relatives let an operator ask for: one set of options for all."""
+"""The options of a plan: the cluster, the goals and their limits, for all planning commands."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kedge.cli.amounts import parse_bytes, parse_rate
-from kedge.cli.brokers_text import parse_brokers
 from kedge.cli.connection import CommandConfigOption
+from kedge.cli.parse_amounts import parse_bytes, parse_rate
+from kedge.cli.parse_brokers import parse_brokers
 from kedge.errors import InvalidRequest, MalformedNumber
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class GoalOptions:
     ] = None
 
     def goals(self) -> Goals:
-        """What is asked, as a value."""
+        """The goals, as a value."""
         from kedge.balance import Goals, NewBroker
 
         general, single = _tolerances(self.tolerance)
@@ -135,7 +135,7 @@ class GoalOptions:
         )
 
     def cluster(self) -> Snapshot:
-        """The cluster that is meant, from its file or from itself."""
+        """The snapshot of the cluster, from a file or from the live cluster."""
         from kedge.files import read_snapshot
 
         if (self.snapshot is None) == (not self.bootstrap_server):

@@ -1,4 +1,4 @@
-"""`kedge lab`: a whole cluster in one process, to try everything on."""
+"""`kedge lab`: a whole cluster in one process, for trials."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kedge.cli.amounts import parse_bytes
 from kedge.cli.connection import echo_json, echo_lines
 from kedge.cli.lab_options import LabOptions
-from kedge.cli.option_group import taking
+from kedge.cli.option_group import with_option_group
 from kedge.cli.options import Output, OutputOption, echo, help_without_command, say
+from kedge.cli.parse_amounts import parse_bytes
 from kedge.errors import InvalidRequest
-from kedge.model.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,7 +38,7 @@ def lab_group(context: typer.Context) -> None:
 
 
 @app.command("up")
-@taking(LabOptions)
+@with_option_group(LabOptions)
 def up_command(
     options: LabOptions,
     folder: DirOption,
@@ -50,31 +49,29 @@ def up_command(
 
     Example: kedge lab up --brokers 9 --racks 3 --dir lab --speed 60 --detach --output json
     """
-    place, asked = folder.absolute(), options.asked()
+    place, given = folder.absolute(), options.given()
     if detach:
         from kedge.lab.detached import start_detached
 
         log = place / "lab.log"
-        _show_start(start_detached(lambda ready: _serve(place, asked, ready, log=log), log), output)
+        _show_start(start_detached(lambda ready: _serve(place, given, ready, log=log), log), output)
         return
-    _serve(place, asked, lambda about: _show_start(about, output))
-    if sys.stderr.isatty():
-        say("")
+    _serve(place, given, lambda about: _show_start(about, output))
 
 
 def _serve(
     place: Path,
-    asked: dict[str, Any],
+    given: dict[str, Any],
     ready: Callable[[dict[str, Any]], None],
     *,
     log: Path | None = None,
 ) -> None:
-    """Be a lab until told to end; with a log, what is to be said goes there."""
+    """Run a lab until it is stopped; with a log, messages go there."""
     from kedge.lab.detached import say_into
     from kedge.lab.folder import open_or_make
     from kedge.lab.process import LabProcess
 
-    kept = open_or_make(place, asked)
+    kept = open_or_make(place, given)
     if log is not None:
         say_into(log)
     process = LabProcess(kept)
@@ -86,7 +83,14 @@ def _serve(
             "written and are gone"
         )
     ready(about)
-    process.run(lambda: None if log is not None else _live_line(process.lab.status()))
+    if log is not None:
+        process.run(lambda: None)
+        return
+    from kedge.cli.live_progress import status_line
+    from kedge.report.lab import live_line
+
+    with status_line() as show:
+        process.run(lambda: show(live_line(process.lab.status())))
 
 
 def _show_start(about: dict[str, Any], output: Output) -> None:
@@ -105,20 +109,7 @@ def _show_start(about: dict[str, Any], output: Output) -> None:
     sys.stdout.flush()
 
 
-def _live_line(status: dict[str, Any]) -> None:
-    """One line that is written over and over, on a terminal."""
-    if not sys.stderr.isatty():
-        return
-    up = sum(broker["up"] for broker in status["brokers"])
-    line = (
-        f"{status['lab_time'][:19]}  {up}/{len(status['brokers'])} brokers  "
-        f"controller {status['controller']}  {status['partitions']} partitions, "
-        f"{status['under_replicated']} under-replicated, {len(status['moves'])} moving"
-    )
-    typer.echo(f"\r{printable(line)}\033[K", nl=False, err=True)
-
-
-# ---- orders -------------------------------------------------------------------------------------
+# ---- requests -----------------------------------------------------------------------------------
 
 
 @app.command("down")
@@ -143,7 +134,7 @@ def status_command(folder: DirOption, output: OutputOption = Output.TABLE) -> No
 
     Example: kedge lab status --dir lab --output json
     """
-    status = _order(folder, "status")
+    status = _request(folder, "status")
     if output is Output.JSON:
         echo_json(status)
     else:
@@ -154,18 +145,18 @@ def status_command(folder: DirOption, output: OutputOption = Output.TABLE) -> No
 
 @app.command("inject")
 def inject_command(
-    kind: Annotated[str, typer.Argument(help="What is to happen; see below")],
-    arguments: Annotated[list[str] | None, typer.Argument(help="What it happens to")] = None,
+    kind: Annotated[str, typer.Argument(help="The kind of fault; see below")],
+    arguments: Annotated[list[str] | None, typer.Argument(help="The broker or directory")] = None,
     folder: DirOption = Path(),
 ) -> None:
-    """Let something go wrong in a lab, or right again
+    """Inject a fault into a lab, or end one
 
     broker-crash ID · broker-start ID · broker-bounce ID · slow-disk ID FACTOR ·
     partition-network ID,ID · log-dir-failure ID DIR · controller-failover · heal
 
     Example: kedge lab inject --dir lab broker-crash 2
     """
-    echo(str(_order(folder, "inject", kind=kind, arguments=arguments or [])))
+    echo(str(_request(folder, "inject", kind=kind, arguments=arguments or [])))
 
 
 @app.command("fill")
@@ -175,14 +166,14 @@ def fill_command(
     folder: DirOption = Path(),
     partition: Annotated[int | None, typer.Option(help="Only this one")] = None,
 ) -> None:
-    """Write data to a topic of a lab, so that there is something to move
+    """Write data to a topic of a lab
 
     Example: kedge lab fill --dir lab orders 10GB
     """
     from kedge.report.amounts import bytes_text
 
     size_bytes = parse_bytes(size, "the size")
-    count = _order(folder, "fill", topic=topic, bytes=size_bytes, partition=partition)
+    count = _request(folder, "fill", topic=topic, bytes=size_bytes, partition=partition)
     echo(f"{bytes_text(size_bytes)} written to each of {count} partitions")
 
 
@@ -197,14 +188,14 @@ def sample_command(
 
     Example: kedge lab sample --dir lab --minutes 30 --out metrics.jsonl
     """
-    done = _order(folder, "sample", minutes=minutes, out=str(out.absolute()), timeout_s=3_600.0)
+    done = _request(folder, "sample", minutes=minutes, out=str(out.absolute()), timeout_s=3_600.0)
     if output is Output.JSON:
         echo_json(done)
     else:
         echo(f"{done['rows']} rows of {done['minutes']} minutes in {done['out']}")
 
 
-def _order(folder: Path, what: str, **details: Any) -> Any:
+def _request(folder: Path, what: str, **details: Any) -> Any:
     from kedge.lab.control import order
     from kedge.lab.folder import open_folder
     from kedge.lab.process_id import read_pid

@@ -1,4 +1,4 @@
-"""What `kedge lab up` lets people choose of a lab; what is not given stays as it was kept."""
+"""The options of `kedge lab up`; a setting that is not given stays as it was."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from kedge.cli.amounts import parse_bytes
+from kedge.cli.parse_amounts import parse_bytes
 from kedge.errors import InvalidRequest
 
 AS_TYPED = (
@@ -66,10 +66,10 @@ class LabOptions:
         int | None, typer.Option(help="Of the first broker, then upwards; 0 is any (0)")
     ] = None
 
-    def asked(self) -> dict[str, Any]:
+    def given(self) -> dict[str, Any]:
         """The settings that were given, by name."""
-        given = {name: getattr(self, name) for name in AS_TYPED}
-        given |= {
+        settings = {name: getattr(self, name) for name in AS_TYPED}
+        settings |= {
             "session_timeout_ms": self.session_timeout,
             "disk_bytes": _amount(self.disk, "--disk"),
             "disk_rate": _amount(self.disk_rate, "--disk-rate"),
@@ -79,7 +79,7 @@ class LabOptions:
             "traffic": _traffic(self.traffic),
             "sasl_users": None if self.sasl_users is None else str(self.sasl_users.absolute()),
         }
-        return {name: value for name, value in given.items() if value is not None}
+        return {name: value for name, value in settings.items() if value is not None}
 
 
 def _amount(text: str | None, what: str) -> int | None:

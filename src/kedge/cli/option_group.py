@@ -1,4 +1,4 @@
-"""Options that several commands share, declared once as the fields of a dataclass."""
+"""Declares options that several commands share once, as the fields of a dataclass."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, get_type_hints
 Command = Callable[..., Any]
 
 
-def taking(group: type[Any]) -> Callable[[Command], Command]:
+def with_option_group(group: type[Any]) -> Callable[[Command], Command]:
     """Give a command every option of a dataclass, in front of its own. The command gets them as
     one value, in its parameter `options`."""
     shared = _options(group)

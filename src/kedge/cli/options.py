@@ -1,10 +1,10 @@
-"""Options that several commands share, and how the terminal is spoken to."""
+"""The form of the output, exit codes, and writing to stdout and stderr."""
 
 from __future__ import annotations
 
 from contextlib import suppress
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
@@ -39,14 +39,21 @@ def say(line: str) -> None:
         typer.echo(printable(line), err=True)
 
 
-def console(*, stderr: bool = False) -> Console:
+def note(text: str) -> None:
+    """Write a note to stderr."""
+    say(f"note: {text}")
+
+
+def console(*, stderr: bool = False, stream: TextIO | None = None) -> Console:
     """The terminal for pictures; without colour where NO_COLOR is set or stdout is no terminal.
 
     Text is shown as it is: brackets are no markup and colons no emoji, since names have them too.
     """
     from rich.console import Console
 
-    return Console(stderr=stderr, highlight=False, soft_wrap=True, markup=False, emoji=False)
+    return Console(
+        stderr=stderr, file=stream, highlight=False, soft_wrap=True, markup=False, emoji=False
+    )
 
 
 def help_without_command(context: typer.Context) -> None:

@@ -1,4 +1,4 @@
-"""`kedge pipeline`: from metrics to loads, findings and snapshots."""
+"""`kedge pipeline`: ingest metrics, show findings, and write load models as snapshots."""
 
 from __future__ import annotations
 
@@ -12,25 +12,27 @@ import typer
 
 from kedge.cli import pipeline_fanout, pipeline_stream
 from kedge.cli.connection import echo_json
-from kedge.cli.options import Output, console, echo, help_without_command, say
+from kedge.cli.options import Output, OutputOption, console, echo, help_without_command, say
+from kedge.cli.pipeline_options import (
+    AssignmentTableOption,
+    BrokersTableOption,
+    JarsOption,
+    MasterOption,
+    MemoryOption,
+    PipelineCommand,
+    TablesOption,
+    spark_settings,
+)
 from kedge.errors import InvalidRequest
 from kedge.model.printable import printable
 
 if TYPE_CHECKING:
     from kedge.pipeline.jobs.ingest import IngestResult
-    from kedge.pipeline.session import SessionSettings
 
 app = typer.Typer(name="pipeline", help="Make load models and findings of metrics, on Spark")
 pipeline_stream.register(app)
 pipeline_fanout.register(app)
 
-OutputDirectory = Annotated[Path, typer.Option("--output", help="Directory of the tables")]
-ReportOption = Annotated[Output, typer.Option("--report", help="table or json")]
-MasterOption = Annotated[
-    str, typer.Option(help="Where Spark runs: local[N], spark://…, yarn, k8s://…, sc://…")
-]
-MemoryOption = Annotated[str, typer.Option(help="Heap of Spark's driver, as 2g")]
-JarsOption = Annotated[str, typer.Option(help="More jars for Spark, by commas")]
 SHOWN = 50
 
 
@@ -48,12 +50,12 @@ def group(context: typer.Context) -> None:
     help_without_command(context)
 
 
-@app.command("ingest")
+@app.command("ingest", cls=PipelineCommand)
 def ingest_command(
     source: Annotated[Path, typer.Option("--input", help="Directory of files of samples")],
-    brokers: Annotated[Path, typer.Option(help="Table of brokers: Parquet, CSV or JSON lines")],
-    assignment: Annotated[Path, typer.Option(help="Table of partitions and their replicas")],
-    output: OutputDirectory,
+    brokers: BrokersTableOption,
+    assignment: AssignmentTableOption,
+    tables: TablesOption,
     form: Annotated[FormatName, typer.Option("--format", help="Form of the files")] = (
         FormatName.PARQUET
     ),
@@ -64,12 +66,12 @@ def ingest_command(
     master: MasterOption = "local[2]",
     driver_memory: MemoryOption = "2g",
     jars: JarsOption = "",
-    report: ReportOption = Output.TABLE,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Ingest files of metrics: raw rows, samples, load models, findings, snapshots
 
     Example: kedge pipeline ingest --input metrics/ --format parquet --brokers brokers.parquet
-    --assignment assignment.parquet --output history/
+    --assignment assignment.parquet --tables history/
     """
     from kedge.cli.pipeline_progress import shown
     from kedge.pipeline.jobs.ingest import IngestRequest, ingest
@@ -78,30 +80,24 @@ def ingest_command(
     from kedge.pipeline.sources.sample_files import Format
 
     settings = Settings(allowed_lateness_s=allowed_lateness, interval_s=interval)
-    order = IngestRequest(source, Format(form), brokers, assignment, output, settings)
-    session = _session(master, driver_memory, jars)
+    request = IngestRequest(source, Format(form), brokers, assignment, tables, settings)
+    session = spark_settings(master, driver_memory, jars)
     with shown() as progress:
-        done = ingest(order, lambda: spark_session(session), progress=progress)
-    _show_run(done, output, report)
+        done = ingest(
+            request, lambda rows: spark_session(session.for_rows(rows)), progress=progress
+        )
+    _show_run(done, tables, output)
 
 
-def _session(master: str, driver_memory: str, jars: str) -> SessionSettings:
-    from kedge.pipeline.session import SessionSettings, parse_jars
-
-    if not re.fullmatch(r"\d+[kmgt]", driver_memory, re.IGNORECASE):
-        raise InvalidRequest(f"a heap of {driver_memory!r}", hint="write it like 2g")
-    return SessionSettings(master=master, driver_memory=driver_memory, jars=parse_jars(jars))
-
-
-def _show_run(done: IngestResult, output: Path, report: Output) -> None:
-    if report is Output.JSON:
+def _show_run(done: IngestResult, tables: Path, output: Output) -> None:
+    if output is Output.JSON:
         echo_json(asdict(done))
         return
     from rich.table import Table
 
     from kedge.report.findings import account_rows
 
-    table = Table(title=printable(f"{output}, all runs together"), title_justify="left")
+    table = Table(title=printable(f"{tables}, all runs together"), title_justify="left")
     table.add_column("")
     table.add_column("rows", justify="right")
     for name, count in account_rows(done.accounts):
@@ -111,26 +107,26 @@ def _show_run(done: IngestResult, output: Path, report: Output) -> None:
     say(f"run {done.run_id}: {done.rows:,} rows of {done.files} new files{skipped}")
 
 
-@app.command("findings")
+@app.command("findings", cls=PipelineCommand)
 def findings_command(
-    output: OutputDirectory,
+    tables: TablesOption,
     kind: Annotated[str, typer.Option(help="Only of this kind, as hot_broker")] = "",
     cluster: Annotated[str, typer.Option(help="Only of this cluster")] = "",
     limit: Annotated[int, typer.Option(help="Findings to show at most", min=1)] = SHOWN,
-    report: ReportOption = Output.TABLE,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Show what stands out: hot brokers, skew, flapping, growth, disks that fill up
 
-    Example: kedge pipeline findings --output history/
+    Example: kedge pipeline findings --tables history/
     """
     from kedge.pipeline.findings_reader import KINDS, read_findings, with_time_series
     from kedge.report.findings import finding_row, sparkline
 
     if kind and kind not in KINDS:
         raise InvalidRequest(f"no kind {kind!r}", hint=f"there are {', '.join(KINDS)}")
-    found = read_findings(output, kind=kind or None, cluster=cluster or None)
-    drawn = with_time_series(output, found[:limit])
-    if report is Output.JSON:
+    found = read_findings(tables, kind=kind or None, cluster=cluster or None)
+    drawn = with_time_series(tables, found[:limit])
+    if output is Output.JSON:
         echo_json([finding_row(one) for one in drawn])
         return
     from rich.table import Table
@@ -147,9 +143,9 @@ def findings_command(
     say(f"{len(found)} findings" + (f", {limit} of them shown" if len(found) > limit else ""))
 
 
-@app.command("loads")
+@app.command("loads", cls=PipelineCommand)
 def loads_command(
-    output: OutputDirectory,
+    tables: TablesOption,
     cluster: Annotated[str, typer.Option(help="The cluster to make a snapshot of")],
     out: Annotated[Path, typer.Option(help="Where to: a directory, x.json or x.json.gz")],
     at: Annotated[
@@ -158,27 +154,27 @@ def loads_command(
 ) -> None:
     """Write a snapshot that carries the load chosen, for `kedge plan --snapshot`
 
-    Example: kedge pipeline loads --output history/ --cluster c00 --at p95 --out c00.snapshot/
+    Example: kedge pipeline loads --tables history/ --cluster c00 --at p95 --out c00.snapshot/
     """
     from kedge.files import write_snapshot
     from kedge.pipeline.load_snapshots import parse_load_statistic, snapshot_at
 
-    snapshot = snapshot_at(output, cluster, parse_load_statistic(at))
+    snapshot = snapshot_at(tables, cluster, parse_load_statistic(at))
     write_snapshot(snapshot, out)
     say(f"{out}: {len(snapshot)} partitions of {cluster} at {at}")
 
 
-@app.command("compact")
+@app.command("compact", cls=PipelineCommand)
 def compact_command(
-    output: OutputDirectory,
+    tables: TablesOption,
     keep: Annotated[str, typer.Option(help="Days to keep, as 30d; all without")] = "",
     master: MasterOption = "local[2]",
     driver_memory: MemoryOption = "2g",
-    report: ReportOption = Output.TABLE,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Merge the files of each day, and remove days that are too old
 
-    Example: kedge pipeline compact --output history/ --keep 30d
+    Example: kedge pipeline compact --tables history/ --keep 30d
     """
     from kedge.pipeline.compaction import compact
     from kedge.pipeline.jobs.ingest import new_run_id
@@ -187,10 +183,10 @@ def compact_command(
     days = re.fullmatch(r"(\d{1,5})d", keep)
     if keep and days is None:
         raise InvalidRequest(f"to keep {keep!r}", hint="write it in days, like 30d")
-    session = _session(master, driver_memory, "")
+    session = spark_settings(master, driver_memory)
     kept = int(days[1]) if days else None
-    done = compact(output, new_run_id(), keep_days=kept, session=lambda: spark_session(session))
-    if report is Output.JSON:
+    done = compact(tables, new_run_id(), keep_days=kept, session=lambda: spark_session(session))
+    if output is Output.JSON:
         echo_json(asdict(done))
         return
     gone = f"; {len(done.days_removed)} days removed ({done.rows_removed:,} rows)" if kept else ""

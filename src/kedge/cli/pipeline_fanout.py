@@ -1,4 +1,4 @@
-"""`kedge pipeline fleet`, `what-if` and `verify-plans`: the planner on many workers."""
+"""`kedge pipeline fleet`, `what-if` and `verify-plans`: the planner on Spark workers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kedge.cli.connection import echo_json
-from kedge.cli.options import EXIT_FAILED, Output, console, say
+from kedge.cli.options import EXIT_FAILED, Output, OutputOption, console, say
+from kedge.cli.pipeline_options import (
+    LimitOption,
+    MasterOption,
+    MemoryOption,
+    PipelineCommand,
+    TablesOption,
+    spark_settings,
+)
 from kedge.errors import InvalidRequest
 from kedge.model.printable import printable
 from kedge.report.amounts import bytes_text
@@ -18,11 +26,6 @@ if TYPE_CHECKING:
     from kedge.pipeline.fanout.scenarios import Scenario
     from kedge.pipeline.jobs.ingest import SessionFactory
 
-MasterOption = Annotated[
-    str, typer.Option(help="Where Spark runs: local[N], spark://…, yarn, k8s://…, sc://…")
-]
-MemoryOption = Annotated[str, typer.Option(help="Heap of Spark's driver, as 2g")]
-ReportOption = Annotated[Output, typer.Option("--report", help="table or json")]
 ToleranceOption = Annotated[
     str, typer.Option(help="Share above the best possible maximum: 0.05, or 0.05,cpu=0.2")
 ]
@@ -36,26 +39,21 @@ ExcludeOption = Annotated[
     str | None,
     typer.Option(help="Topics that must not change: a pattern, separate several by commas"),
 ]
-LimitOption = Annotated[int, typer.Option(help="Rows to show at most", min=1)]
 
 Row = dict[str, Any]
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the group `pipeline`."""
-    app.command("fleet")(fleet_command)
-    app.command("what-if")(what_if_command)
-    app.command("verify-plans")(verify_plans_command)
+    app.command("fleet", cls=PipelineCommand)(fleet_command)
+    app.command("what-if", cls=PipelineCommand)(what_if_command)
+    app.command("verify-plans", cls=PipelineCommand)(verify_plans_command)
 
 
 def _sessions(master: str, driver_memory: str) -> SessionFactory:
-    import re
+    from kedge.pipeline.session import spark_session
 
-    from kedge.pipeline.session import SessionSettings, spark_session
-
-    if not re.fullmatch(r"\d+[kmgt]", driver_memory, re.IGNORECASE):
-        raise InvalidRequest(f"a heap of {driver_memory!r}", hint="write it like 2g")
-    settings = SessionSettings(master=master, driver_memory=driver_memory)
+    settings = spark_settings(master, driver_memory)
     return lambda: spark_session(settings)
 
 
@@ -63,7 +61,7 @@ def _sessions(master: str, driver_memory: str) -> SessionFactory:
 
 
 def fleet_command(
-    output: Annotated[Path, typer.Option("--output", help="Directory of the tables")],
+    tables: TablesOption,
     out: Annotated[Path, typer.Option(help="Directory for the plans, one file per cluster")],
     tolerance: ToleranceOption = "0.05",
     max_bytes: Annotated[str | None, typer.Option(help="Most bytes to move, each cluster")] = None,
@@ -77,14 +75,14 @@ def fleet_command(
     master: MasterOption = "local[2]",
     driver_memory: MemoryOption = "2g",
     limit: LimitOption = 50,
-    report: ReportOption = Output.TABLE,
+    output: OutputOption = Output.TABLE,
 ) -> int:
     """Make a plan for every cluster of the tables, each as a file
 
     The plans are those that `kedge plan` makes of the same snapshots one at a time. A cluster that
     no plan can be made for is listed with the reason; exit 1 if there is no plan at all.
 
-    Example: kedge pipeline fleet --output history/ --out plans/ --tolerance 0.05
+    Example: kedge pipeline fleet --tables history/ --out plans/ --tolerance 0.05
     """
     from kedge.cli.goal_options import GoalOptions
     from kedge.cli.pipeline_progress import shown
@@ -99,12 +97,12 @@ def fleet_command(
         weights=weights,
         limits=limits,
     )
-    order = FleetRequest(output, out, options.goals(), seed)
+    request = FleetRequest(tables, out, options.goals(), seed)
     session = _sessions(master, driver_memory)
     with shown() as progress:
-        rows = rows_of_table(fleet(order, session, progress=progress))
+        rows = rows_of_table(fleet(request, session, progress=progress))
     made = sum(row["feasible"] for row in rows)
-    if report is Output.JSON:
+    if output is Output.JSON:
         echo_json(rows)
     else:
         _table(
@@ -152,9 +150,9 @@ def what_if_command(
     master: MasterOption = "local[2]",
     driver_memory: MemoryOption = "2g",
     limit: LimitOption = 50,
-    report: ReportOption = Output.TABLE,
+    output: OutputOption = Output.TABLE,
 ) -> None:
-    """Ask what plans would come to if: more traffic, a rack lost, brokers added, other factors
+    """Plan for scenarios: more traffic, a rack lost, brokers added, other replication factors
 
     Axes of a grid: traffic, size, lose-rack, add-brokers, replication-factor, tolerance, seed. A
     scenario that no plan can serve is a row with its reason.
@@ -169,19 +167,19 @@ def what_if_command(
     from kedge.pipeline.fanout.what_if import WhatIfRequest, what_if
     from kedge.pipeline.fanout.what_if_chart import what_if_html
 
-    asked = _scenarios(scenarios, grid)
+    wanted = _scenarios(scenarios, grid)
     goals = GoalOptions(
         tolerance=tolerance, exclude_topics=exclude_topics, weights=weights, limits=limits
     ).goals()
     _check_places(out, html)
     session = _sessions(master, driver_memory)
     with shown() as progress:
-        table = what_if(WhatIfRequest(snapshot, asked, goals), session, progress=progress)
+        table = what_if(WhatIfRequest(snapshot, wanted, goals), session, progress=progress)
     rows = rows_of_table(table)
     _write_table(table, out)
     if html is not None:
         write_atomically(html, what_if_html(rows, str(snapshot)).encode())
-    if report is Output.JSON:
+    if output is Output.JSON:
         echo_json(rows)
     else:
         header = ("scenario", "moves", "bytes", "at least", "fullest broker", "why")
@@ -191,7 +189,7 @@ def what_if_command(
 
 
 def _scenarios(file: Path | None, grid: str) -> list[Scenario]:
-    from kedge.files import read_bytes, said_of
+    from kedge.files import read_bytes, with_path_context
     from kedge.pipeline.fanout.scenario_parsing import parse_grid, parse_scenarios
 
     if (file is None) == (not grid):
@@ -200,7 +198,7 @@ def _scenarios(file: Path | None, grid: str) -> list[Scenario]:
     if file is None:
         return parse_grid(grid)
     data = read_bytes(file)
-    with said_of(file):
+    with with_path_context(file):
         return parse_scenarios(data)
 
 
@@ -239,7 +237,7 @@ def verify_plans_command(
     master: MasterOption = "local[2]",
     driver_memory: MemoryOption = "2g",
     limit: LimitOption = 50,
-    report: ReportOption = Output.TABLE,
+    output: OutputOption = Output.TABLE,
 ) -> int:
     """Check many plans against the snapshots that they were made from
 
@@ -259,7 +257,7 @@ def verify_plans_command(
     _write_table(table, out)
     rows = rows_of_table(table)
     found = [row for row in rows if row["severity"] != OK]
-    if report is Output.JSON:
+    if output is Output.JSON:
         echo_json(rows)
     elif found:
         header = ("plan", "severity", "place", "what")

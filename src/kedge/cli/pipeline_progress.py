@@ -1,4 +1,4 @@
-"""How far a Spark job is: its stage, rows, rate and tasks, as one line on stderr."""
+"""Shows the progress of a Spark job on stderr: stage, rows, rate and tasks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LOOK_EVERY_S = 0.5
 
 
 class Shown:
-    """The progress of a job, drawn; Spark's own tracker tells how many tasks are done."""
+    """The bar of a job; Spark's status tracker has the number of finished tasks."""
 
     def __init__(self, bar: Bar) -> None:
         self.bar = bar
@@ -29,7 +29,7 @@ class Shown:
         self.watcher.start()
 
     def attach(self, session: SparkSession) -> None:
-        """Watch the tasks of this session, where it is one that tells."""
+        """Watch the tasks of this session, if it has a status tracker."""
         try:
             self.tracker = session.sparkContext.statusTracker()
         except Exception:  # a session of Spark Connect has no tracker
@@ -62,8 +62,8 @@ class Shown:
             stages = [self.tracker.getStageInfo(i) for i in self.tracker.getActiveStageIds()]
         except Exception:  # the session has just ended
             return 0, 0
-        told = [stage for stage in stages if stage is not None]
-        return sum(s.numCompletedTasks for s in told), sum(s.numTasks for s in told)
+        known = [stage for stage in stages if stage is not None]
+        return sum(s.numCompletedTasks for s in known), sum(s.numTasks for s in known)
 
 
 @contextmanager

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import signal
-import threading
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -17,8 +12,19 @@ from kedge.cli.connection import (
     CommandConfigOption,
     connected,
     echo_json,
+    read_properties,
 )
+from kedge.cli.interrupts import stop_event
 from kedge.cli.options import Output, OutputOption, echo, say
+from kedge.cli.pipeline_options import (
+    AssignmentTableOption,
+    BrokersTableOption,
+    MasterOption,
+    MemoryOption,
+    PipelineCommand,
+    TablesOption,
+    spark_settings,
+)
 from kedge.errors import InvalidRequest, KedgeError
 
 if TYPE_CHECKING:
@@ -36,55 +42,55 @@ TopicOption = Annotated[str, typer.Option("--topic", help="The topic of metrics"
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the group `pipeline`."""
-    app.command("stream")(stream_command)
+    app.command("stream", cls=PipelineCommand)(stream_command)
     app.command("produce")(produce_command)
 
 
 def stream_command(
-    brokers: Annotated[Path, typer.Option(help="Table of brokers: Parquet, CSV or JSON lines")],
-    assignment: Annotated[Path, typer.Option(help="Table of partitions and their replicas")],
+    brokers: BrokersTableOption,
+    assignment: AssignmentTableOption,
     checkpoint: Annotated[Path, typer.Option(help="Directory that keeps how far it has got")],
-    output: Annotated[Path, typer.Option(help="Directory of the tables")],
+    tables: TablesOption,
     topic: TopicOption = TOPIC,
     once: Annotated[bool, typer.Option("--once", help="Read what is there now, then end")] = False,
     interval: Annotated[str, typer.Option(help="Time between batches, with its unit")] = "60s",
     max_offsets: Annotated[int, typer.Option(help="Rows that a batch holds at most")] = 2_000_000,
-    master: Annotated[str, typer.Option(help="Where Spark runs: local[N], spark://…")] = "local[2]",
-    driver_memory: Annotated[str, typer.Option(help="Heap of the driver, as 2g")] = "2g",
-    jars: Annotated[str, typer.Option(help="Jars of the Kafka connector, by commas")] = "",
+    master: MasterOption = "local[2]",
+    driver_memory: MemoryOption = "2g",
+    jars: Annotated[
+        str, typer.Option(help="Jars of the Kafka connector, separated by commas")
+    ] = "",
     bootstrap_server: BootstrapOption = "",
     command_config: CommandConfigOption = None,
-    form: Annotated[Output, typer.Option("--report", help="table or json")] = Output.TABLE,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Stream metrics from a Kafka topic into the tables, each row exactly once
 
     Example: kedge pipeline stream --bootstrap-server localhost:9092 --brokers brokers.parquet
-    --assignment assignment.parquet --checkpoint checkpoint/ --output history/ --once
+    --assignment assignment.parquet --checkpoint checkpoint/ --tables history/ --once
     """
     from kedge.pipeline.jobs.stream import StreamRequest, stream
-    from kedge.pipeline.session import SessionSettings, parse_jars, spark_session
+    from kedge.pipeline.session import spark_session
     from kedge.pipeline.sources.kafka_reader import KafkaSource, check_kafka_connector
 
-    client = _client(command_config)
-    session = SessionSettings(
-        master=master, driver_memory=driver_memory, jars=parse_jars(jars), kafka=not jars
-    )
+    client = read_properties(command_config)
+    session = spark_settings(master, driver_memory, jars, kafka=not jars)
     check_kafka_connector(session)
-    order = StreamRequest(
+    request = StreamRequest(
         source=KafkaSource(bootstrap_server, topic, max_offsets, client),
         identity=_identity(bootstrap_server, command_config, topic),
         brokers=brokers,
         assignment=assignment,
-        tables=output,
+        tables=tables,
         checkpoint=checkpoint,
         once=once,
         interval_s=round(seconds(interval)),
     )
-    with _until_told() as told:
+    with stop_event() as stop:
         done = stream(
-            order, lambda: spark_session(session), on_batch=_tell_batch, stopped=told.is_set
+            request, lambda: spark_session(session), on_batch=_show_batch, stopped=stop.is_set
         )
-    _show(done, form)
+    _show(done, output)
 
 
 def _identity(bootstrap: str, command_config: Path | None, topic: str) -> TopicIdentity:
@@ -120,7 +126,7 @@ def produce_command(
     """
     from kedge.pipeline.jobs.kafka_producer import kafka_sender
 
-    client = _client(command_config)
+    client = read_properties(command_config)
     pause = seconds(interval)
     with connected(bootstrap_server, command_config) as cluster:
         _check_topic(cluster, topic)
@@ -144,27 +150,15 @@ def _sample(cluster: Cluster, send: Any, pause: float, count: int | None, intern
     from kedge.pipeline.jobs.cluster_sampler import Sampler
     from kedge.pipeline.jobs.produce import sample_periodically
 
-    with _until_told() as told:
+    with stop_event() as stop:
         sample_periodically(
             Sampler(cluster, internal=internal),
             send,
             interval_s=pause,
             count=count,
-            wait=told.wait,
+            wait=stop.wait,
             sampled=lambda rows: say(f"{rows} replicas sampled"),
         )
-
-
-def _client(path: Path | None) -> dict[str, str]:
-    """What `--command-config` holds."""
-    if path is None:
-        return {}
-    from kedge.cluster.properties import parse_properties
-    from kedge.files import read_text, said_of
-
-    text = read_text(path)
-    with said_of(path):
-        return parse_properties(text)
 
 
 def _check_topic(cluster: Cluster, topic: str) -> None:
@@ -186,33 +180,17 @@ def seconds(text: str) -> float:
     return value
 
 
-@contextmanager
-def _until_told() -> Generator[threading.Event]:
-    """An event that is set when somebody ends the program: in order, at the next good moment."""
-    told = threading.Event()
-
-    def tell(number: int, frame: FrameType | None) -> None:
-        told.set()
-
-    before = {number: signal.signal(number, tell) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield told
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def _tell_batch(batch: BatchResult) -> None:
+def _show_batch(batch: BatchResult) -> None:
     if batch.skipped:
         say(f"batch {batch.number}: in the tables already")
     else:
         say(f"batch {batch.number}: {batch.rows} rows")
 
 
-def _show(done: StreamResult, form: Output) -> None:
+def _show(done: StreamResult, output: Output) -> None:
     from dataclasses import asdict
 
-    if form is Output.JSON:
+    if output is Output.JSON:
         echo_json(asdict(done))
         return
     accounts: Mapping[str, Any] = asdict(done.accounts)

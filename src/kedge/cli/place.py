@@ -104,7 +104,7 @@ def place_command(
 
 
 def _brokers(text: str, path: Path | None, *, wanted: bool) -> Sequence[Broker]:
-    from kedge.cli.brokers_text import brokers_from_file, parse_brokers
+    from kedge.cli.parse_brokers import brokers_from_file, parse_brokers
 
     if text and path is not None:
         raise InvalidRequest("--brokers and --brokers-file exclude each other", hint="give one")
@@ -121,7 +121,7 @@ def _refuse_counts(partitions: int | None, replication_factor: int | None) -> No
     if partitions is not None or replication_factor is not None:
         raise InvalidRequest(
             "--replica-assignment excludes --partitions and --replication-factor",
-            hint="the assignment says both",
+            hint="the assignment has both",
         )
 
 
@@ -156,11 +156,11 @@ def _expanded(
 
 def _existing(path: Path, topic: str) -> Replicas:
     """The present partitions of one topic, from a reassignment file."""
-    from kedge.files import read_text, said_of
+    from kedge.files import read_text, with_path_context
     from kedge.plan import parse_reassignment
 
     text = read_text(path)
-    with said_of(path):
+    with with_path_context(path):
         targets = parse_reassignment(text).targets
     names = sorted({tp.topic for tp in targets})
     if topic not in names and len(names) != 1:
@@ -186,15 +186,15 @@ def _created(
         raise InvalidRequest(
             "--start and --shift fix what --seed and --placer kraft draw", hint="leave them out"
         )
-    luck = Random(secrets.randbits(32) if seed is None else seed)
+    rng = Random(secrets.randbits(32) if seed is None else seed)
     if placer is Placer.KRAFT:
         return place_striped(
             brokers,
             partitions=partitions,
             replication_factor=replication_factor,
-            draw=luck.randrange,
+            draw=rng.randrange,
         ).as_mapping()
-    begin = _start(fixed, luck, brokers)
+    begin = _start(fixed, rng, brokers)
     placed = place(
         brokers, partitions=partitions, replication_factor=replication_factor, start=begin
     ).as_mapping()
@@ -204,14 +204,14 @@ def _created(
 
 
 def _start(
-    fixed: tuple[int | None, int | None] | None, luck: Random, brokers: Sequence[Broker]
+    fixed: tuple[int | None, int | None] | None, rng: Random, brokers: Sequence[Broker]
 ) -> Start:
     from kedge.placement import Start, drawn
 
     if fixed is not None:
         begin = 0 if fixed[0] is None else fixed[0]
         return Start(begin, begin if fixed[1] is None else fixed[1])
-    return drawn(luck.randrange, max(1, len(brokers)))
+    return drawn(rng.randrange, max(1, len(brokers)))
 
 
 def _show(assignment: Replicas, brokers: Sequence[Broker], topic: str, output: Output) -> None:
@@ -222,7 +222,7 @@ def _show(assignment: Replicas, brokers: Sequence[Broker], topic: str, output: O
         lists = {TopicPartition(topic, p): ids for p, ids in assignment.items()}
         echo(reassignment_text(lists))
         return
-    from kedge.cli.show import show_grid
+    from kedge.cli.draw_grid import show_grid
     from kedge.report.assignment import placement_lines
 
     racks = {broker.id: broker.rack for broker in brokers}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,8 +10,16 @@ import typer
 
 from kedge.cli.connection import echo_json, echo_lines
 from kedge.cli.goal_options import GoalOptions
-from kedge.cli.option_group import taking
-from kedge.cli.options import EXIT_FAILED, Output, OutputOption, echo, help_without_command, say
+from kedge.cli.option_group import with_option_group
+from kedge.cli.options import (
+    EXIT_FAILED,
+    Output,
+    OutputOption,
+    echo,
+    help_without_command,
+    note,
+    say,
+)
 from kedge.errors import InvalidRequest
 
 if TYPE_CHECKING:
@@ -23,7 +30,7 @@ app = typer.Typer(name="plan")
 
 
 @app.callback(invoke_without_command=True)
-@taking(GoalOptions)
+@with_option_group(GoalOptions)
 def root(
     options: GoalOptions,
     context: typer.Context,
@@ -33,7 +40,7 @@ def root(
     """Make a plan that evens out what brokers carry, at the least movement of data
 
     The plan is also a reassignment file for Kafka's own tool. It carries the bounds that no plan
-    can beat, and `kedge plan verify` checks them.
+    can beat, and `kedge plan verify` checks them. The snapshot of a live cluster is kept beside it.
 
     Example: kedge plan --snapshot cluster.json --tolerance 0.05 --max-bytes 2TB --out plan.json
     """
@@ -52,11 +59,13 @@ def _make(options: GoalOptions, out: Path | None, output: Output) -> int:
 
     from kedge.balance import plan_of
     from kedge.balance.preload import preload
-    from kedge.cli.plan_show import ProgressLine, plan_lines
+    from kedge.cli.live_progress import status_line
     from kedge.cli.stop_signal import StopSignal
     from kedge.files import write_atomically
+    from kedge.files.plan_files import write_plan_snapshot
     from kedge.model import sha256_of_snapshot
     from kedge.plan import plan_to_json
+    from kedge.report.plan_summary import plan_lines, progress_text
     from kedge.report.plans import summary_row
 
     goals = options.goals()
@@ -65,13 +74,13 @@ def _make(options: GoalOptions, out: Path | None, output: Output) -> int:
         pool.submit(preload)
         cluster = options.cluster()
         digest = pool.submit(sha256_of_snapshot, cluster)
-        with ProgressLine(sys.stderr) as line, StopSignal(options.time_limit) as stop:
+        with status_line() as show, StopSignal(options.time_limit) as stop:
             plan = plan_of(
                 cluster,
                 goals,
                 options.seed,
                 clock=monotonic,
-                progress=line.show,
+                progress=lambda at: show(progress_text(at)),
                 out_of_time=stop.is_set,
                 use_all_time=options.time_limit is not None,
             )
@@ -79,6 +88,9 @@ def _make(options: GoalOptions, out: Path | None, output: Output) -> int:
     plan = replace(plan, snapshot_sha256=digest.result(), created_at=now)
     if out is not None:
         write_atomically(out, plan_to_json(plan))
+        if options.snapshot is None:
+            kept = write_plan_snapshot(cluster, out)
+            say(f"the snapshot that the plan was made from: {kept}")
     if output is Output.JSON:
         echo_json(summary_row(plan))
     else:
@@ -89,7 +101,7 @@ def _make(options: GoalOptions, out: Path | None, output: Output) -> int:
 
 
 @app.command("curve")
-@taking(GoalOptions)
+@with_option_group(GoalOptions)
 def curve_command(
     options: GoalOptions,
     html: Annotated[
@@ -102,19 +114,20 @@ def curve_command(
     Example: kedge plan curve --snapshot cluster.json --tolerance 0.01 --html curve.html
     """
     from kedge.balance import solve
-    from kedge.cli.plan_show import ProgressLine
+    from kedge.cli.live_progress import status_line
     from kedge.cli.stop_signal import StopSignal
     from kedge.files import write_atomically
     from kedge.report.curve import curve_html, curve_lines, curve_rows
+    from kedge.report.plan_summary import progress_text
 
     goals = options.goals()
     cluster = options.cluster()
-    with ProgressLine(sys.stderr) as line, StopSignal(options.time_limit) as stop:
+    with status_line() as show, StopSignal(options.time_limit) as stop:
         solved = solve(
             cluster,
             goals,
             options.seed,
-            progress=line.show,
+            progress=lambda at: show(progress_text(at)),
             out_of_time=stop.is_set,
             use_all_time=options.time_limit is not None,
         )
@@ -132,14 +145,16 @@ def curve_command(
 def verify_command(
     file: Annotated[Path, typer.Argument(help="A plan, or a reassignment file of Kafka's tools")],
     snapshot: Annotated[
-        Path | None, typer.Option(help="Also check against this cluster (file or directory)")
+        Path | None,
+        typer.Option(help="Also check against this cluster; the snapshot beside the plan, if any"),
     ] = None,
     output: OutputOption = Output.TABLE,
 ) -> int:
     """Check a plan against itself and, if given, against a cluster's snapshot
 
     With the snapshot that a plan was made from, every figure of its summary and every bound of
-    its certificate is computed again.
+    its certificate is computed again. A plan of a live cluster has its snapshot beside it
+    (plan.snapshot.json.gz), which is found without --snapshot.
 
     Example: kedge plan verify plan.json --snapshot cluster.json
     """
@@ -163,21 +178,32 @@ def _findings(plan: Plan, cluster: Snapshot | None) -> list[Finding]:
 
 
 def _inputs(file: Path, snapshot: Path | None) -> tuple[Plan, Snapshot | None]:
-    """The plan, and the cluster to hold it against."""
-    from kedge.files import read_bytes, read_snapshot, said_of
-    from kedge.plan import from_kafka_file, is_plan, parse_execute, parse_plan
+    """The plan, and the cluster to check it against."""
+    from kedge.files import read_snapshot
+    from kedge.files.plan_files import read_plan_file
+    from kedge.plan import Plan, from_kafka_file
 
-    data = read_bytes(file)
+    found = read_plan_file(file)
     cluster = None if snapshot is None else read_snapshot(snapshot)
-    with said_of(file):
-        if is_plan(data):
-            return parse_plan(data), cluster
-        if cluster is None:
-            raise InvalidRequest(
-                f"{file}: this is a reassignment file of Kafka's tool, not a plan",
-                hint="add --snapshot FILE to check it against a cluster",
-            )
-        return from_kafka_file(parse_execute(data.decode(errors="replace")), cluster), cluster
+    if isinstance(found, Plan):
+        return found, cluster or snapshot_beside(file, found)
+    if cluster is None:
+        raise InvalidRequest(
+            f"{file}: this is a reassignment file of Kafka's tool, not a plan",
+            hint="add --snapshot FILE to check it against a cluster",
+        )
+    return from_kafka_file(found, cluster), cluster
+
+
+def snapshot_beside(file: Path, plan: Plan) -> Snapshot | None:
+    """The snapshot that `kedge plan` has left beside a plan, with a note."""
+    from kedge.files.plan_files import find_plan_snapshot
+
+    found = find_plan_snapshot(file, plan)
+    if found is None:
+        return None
+    note(f"using {found[0]}, the snapshot that the plan was made from")
+    return found[1]
 
 
 def _show(findings: Sequence[Finding], output: Output) -> None:

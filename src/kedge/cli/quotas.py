@@ -1,4 +1,4 @@
-"""Client quotas behind `kedge configs`: which entity is meant, and how it changes (KIP-546)."""
+"""Matches and alters client quotas for `kedge configs` (KIP-546)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SCRAM = "SCRAM-"
 
 
 def matching(entities: Sequence[Entity]) -> QuotaEntity:
-    """What to look for; without a name any of that type, and never one with more types."""
+    """The entity to match; without a name any of that type, and never one with more types."""
     from kedge.cluster.port import quota_entity
 
     return quota_entity(

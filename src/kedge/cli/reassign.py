@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kedge.cli.amounts import parse_rate
 from kedge.cli.connection import (
     BootstrapOption,
     CommandConfigOption,
@@ -20,10 +19,18 @@ from kedge.cli.connection import (
     echo_json,
     echo_lines,
 )
-from kedge.cli.options import EXIT_FAILED, Output, OutputOption, echo, help_without_command
+from kedge.cli.options import (
+    EXIT_FAILED,
+    Output,
+    OutputOption,
+    echo,
+    help_without_command,
+    note,
+)
+from kedge.cli.parse_amounts import parse_rate
 
 if TYPE_CHECKING:
-    from kedge.cli.reassigning import Tell
+    from kedge.apply.kafka_reassign import Reporter
     from kedge.plan import ReassignmentFile
 
 FileOption = Annotated[
@@ -47,17 +54,23 @@ def root(context: typer.Context) -> None:
     help_without_command(context)
 
 
-def _teller(output: Output) -> Tell:
-    """Writes lines to stdout, or drops them where JSON is printed."""
-    return echo if output is Output.TABLE else (lambda line: None)
+def _reporter(output: Output, *, yes: bool = False) -> Reporter:
+    """Writes lines to stdout, unless JSON is printed there; notes and questions go to stderr."""
+    from kedge.apply.kafka_reassign import Reporter
+
+    def drop(_line: str) -> None:
+        return None
+
+    line = echo if output is Output.TABLE else drop
+    return Reporter(line, note, partial(confirm, yes=yes))
 
 
 def _file(path: Path, *, strict: bool = False) -> ReassignmentFile:
-    from kedge.files import read_text, said_of
+    from kedge.files import read_text, with_path_context
     from kedge.plan import parse_execute, parse_reassignment
 
     text = read_text(path)
-    with said_of(path):
+    with with_path_context(path):
         return parse_execute(text) if strict else parse_reassignment(text)
 
 
@@ -82,13 +95,13 @@ def generate_command(
     """
     import json
 
-    from kedge.cli.reassigning import generate
-    from kedge.files import read_text, said_of
+    from kedge.apply.kafka_reassign import generate
+    from kedge.files import read_text, with_path_context
     from kedge.plan import parse_broker_list, parse_topics_to_move, reassignment_text
 
     text = read_text(topics_to_move_json_file)
     brokers = parse_broker_list(broker_list)
-    with said_of(topics_to_move_json_file):
+    with with_path_context(topics_to_move_json_file):
         topics = parse_topics_to_move(text)
     with connected(bootstrap_server, command_config, zookeeper=zookeeper) as cluster:
         proposal = generate(cluster, topics, brokers, rack_aware=not disable_rack_aware)
@@ -126,7 +139,7 @@ def execute_command(
     """
     import json
 
-    from kedge.cli.reassigning import Limits, execute
+    from kedge.apply.kafka_reassign import Limits, execute
     from kedge.plan import reassignment_text
     from kedge.report.moves import refused_rows
 
@@ -143,8 +156,7 @@ def execute_command(
             limits,
             additional=additional,
             dry_run=dry_run,
-            ask=partial(confirm, yes=yes),
-            tell=_teller(output),
+            report=_reporter(output, yes=yes),
         )
     if output is Output.JSON:
         echo_json(
@@ -177,13 +189,14 @@ def verify_command(
     Example: kedge reassign verify --bootstrap-server localhost:9092 --reassignment-json-file
     moves.json
     """
-    from kedge.cli.reassigning import verify
+    from kedge.apply.kafka_reassign import verify
     from kedge.report.moves import verification_row
 
     file = _file(reassignment_json_file)
     with connected(bootstrap_server, command_config, zookeeper=zookeeper) as cluster:
-        tell = _teller(output)
-        judged, cleared = verify(cluster, file, preserve_throttles=preserve_throttles, tell=tell)
+        judged, cleared = verify(
+            cluster, file, preserve_throttles=preserve_throttles, report=_reporter(output)
+        )
     if output is Output.JSON:
         echo_json(verification_row(judged, cleared))
 
@@ -225,7 +238,7 @@ def cancel_command(
     Example: kedge reassign cancel --bootstrap-server localhost:9092 --reassignment-json-file
     moves.json
     """
-    from kedge.cli.reassigning import cancel
+    from kedge.apply.kafka_reassign import cancel
     from kedge.report.moves import refused_rows
 
     file = _file(reassignment_json_file)
@@ -235,7 +248,7 @@ def cancel_command(
             file,
             preserve_throttles=preserve_throttles,
             timeout_ms=timeout,
-            tell=_teller(output),
+            report=_reporter(output),
         )
     if output is Output.JSON:
         listed = [tp._asdict() for tp in cancelled]

@@ -60,7 +60,7 @@ def live_snapshot(bootstrap_server: str, command_config: Path | None) -> Snapsho
     """A snapshot of a live cluster: metadata, sizes and log directories."""
     from datetime import UTC, datetime
 
-    from kedge.cli.taking import snapshot_of
+    from kedge.cluster.snapshot_taker import take_snapshot
 
     with connected(bootstrap_server, command_config) as cluster:
-        return snapshot_of(cluster, taken_at=datetime.now(UTC).replace(microsecond=0))
+        return take_snapshot(cluster, taken_at=datetime.now(UTC).replace(microsecond=0))

@@ -23,7 +23,7 @@ from kedge.cli.options import Output, OutputOption, echo, help_without_command, 
 from kedge.errors import InvalidPartitions, InvalidReplicationFactor, InvalidRequest
 
 if TYPE_CHECKING:
-    from kedge.cluster.port import Cluster, ExpandOrder, TopicDescription, TopicOrder
+    from kedge.cluster.port import Cluster, TopicCreation, TopicDescription, TopicExpansion
     from kedge.model import BrokerId, ReplicaAssignment, TopicPartition
     from kedge.report.topics import DescribedTopic
 
@@ -84,11 +84,11 @@ def create_command(
     from kedge.errors import TopicExists
     from kedge.topics import has_collision_chars
 
-    order = _order(topic, partitions, replication_factor, replica_assignment, config or [])
+    wanted = _creation(topic, partitions, replication_factor, replica_assignment, config or [])
     if has_collision_chars(topic):
         say("note: '.' and '_' are the same in metric names; use only one of them")
     with connected(bootstrap_server, command_config, zookeeper=zookeeper) as cluster:
-        refusal = cluster.create_topics([order], validate_only=dry_run)[topic]
+        refusal = cluster.create_topics([wanted], validate_only=dry_run)[topic]
     existed = isinstance(refusal, TopicExists) and if_not_exists
     if refusal is not None and not existed:
         raise refusal
@@ -98,25 +98,25 @@ def create_command(
         echo(f"{'Would create' if dry_run else 'Created'} topic {topic}.")
 
 
-def _order(
+def _creation(
     topic: str, partitions: int | None, factor: int | None, lists: str, configs: list[str]
-) -> TopicOrder:
-    from kedge.cluster.port import BY_DEFAULT, TopicOrder
+) -> TopicCreation:
+    from kedge.cluster.port import BY_DEFAULT, TopicCreation
     from kedge.placement import parse_manual
     from kedge.topics import parse_topic_configs
 
     if lists and (partitions is not None or factor is not None):
         raise InvalidRequest(
             "--replica-assignment excludes --partitions and --replication-factor",
-            hint="the assignment says both",
+            hint="the assignment has both",
         )
     if partitions is not None and partitions < 1:
-        raise InvalidPartitions(f"--partitions {partitions}", hint="ask for 1 or more")
+        raise InvalidPartitions(f"--partitions {partitions}", hint="use 1 or more")
     if factor is not None and not 1 <= factor <= FACTOR_MAX:
         raise InvalidReplicationFactor(
-            f"--replication-factor {factor}", hint=f"ask for 1 to {FACTOR_MAX}"
+            f"--replication-factor {factor}", hint=f"use 1 to {FACTOR_MAX}"
         )
-    return TopicOrder(
+    return TopicCreation(
         topic,
         BY_DEFAULT if partitions is None else partitions,
         BY_DEFAULT if factor is None else factor,
@@ -149,11 +149,11 @@ def list_command(
 def _matching(
     cluster: Cluster, pattern: str | None, *, exclude_internal: bool = False, must_exist: bool
 ) -> list[str]:
-    from kedge.cli.topic_choice import chosen_topics
+    from kedge.cli.select_topics import select_topics
 
     internal = cluster.topic_names()
     names = [name for name in internal if not (exclude_internal and internal[name])]
-    return chosen_topics(names, pattern, must_exist=must_exist)
+    return select_topics(names, pattern, must_exist=must_exist)
 
 
 @app.command("describe")
@@ -257,7 +257,7 @@ def _topics(
 
 
 def _without_elr(topic: TopicDescription) -> TopicDescription:
-    """Kafka's request by id does not return eligible leaders: its tool shows N/A, and so do we."""
+    """Kafka's request by id returns no eligible leaders: like its tool, this shows N/A."""
     from dataclasses import replace
 
     bare = (replace(p, eligible=None, last_known_eligible=None) for p in topic.partitions)
@@ -325,11 +325,11 @@ def alter_command(
     Example: kedge topics alter --bootstrap-server localhost:9092 --topic orders --partitions 12
     """
     if partitions < 1:
-        raise InvalidPartitions(f"--partitions {partitions}", hint="ask for 1 or more")
+        raise InvalidPartitions(f"--partitions {partitions}", hint="use 1 or more")
     with connected(bootstrap_server, command_config, zookeeper=zookeeper) as cluster:
         names = _matching(cluster, topic, must_exist=not if_exists)
-        orders = [_expansion(cluster, name, partitions, replica_assignment) for name in names]
-        answers = cluster.expand_topics(orders, validate_only=dry_run) if orders else {}
+        wanted = [_expansion(cluster, name, partitions, replica_assignment) for name in names]
+        answers = cluster.expand_topics(wanted, validate_only=dry_run) if wanted else {}
     _raise_first(list(answers.values()))
     if output is Output.JSON:
         echo_json({"topics": names, "partitions": partitions, "dry_run": dry_run})
@@ -337,20 +337,20 @@ def alter_command(
         echo_lines([f"Would give topic {name} {partitions} partitions." for name in names])
 
 
-def _expansion(cluster: Cluster, name: str, total: int, lists: str) -> ExpandOrder:
-    """The order for one topic; the lists of partitions that are there already are passed over."""
-    from kedge.cluster.port import ExpandOrder
+def _expansion(cluster: Cluster, name: str, total: int, lists: str) -> TopicExpansion:
+    """The expansion of one topic; lists of partitions that exist already are skipped."""
+    from kedge.cluster.port import TopicExpansion
     from kedge.errors import KedgeError
     from kedge.placement import parse_manual
 
     if not lists:
-        return ExpandOrder(name, total)
+        return TopicExpansion(name, total)
     topic = cluster.describe_topics([name])[name]
     if isinstance(topic, KedgeError):
         raise topic
     there = len(topic.partitions)
     manual = parse_manual(lists).as_mapping()
-    return ExpandOrder(name, total, [ids for p, ids in sorted(manual.items()) if p >= there])
+    return TopicExpansion(name, total, [ids for p, ids in sorted(manual.items()) if p >= there])
 
 
 @app.command("delete")

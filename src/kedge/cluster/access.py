@@ -1,6 +1,6 @@
-"""How a cluster is reached and who we are there: the client settings of Kafka's own files.
+"""Reads how to reach a cluster and authenticate there from Kafka's client properties.
 
-`access_from` reads what `--command-config` holds. Settings that an admin client has no use for are
+`access_from` reads the file of `--command-config`. Settings that an admin client does not use are
 passed over, as Kafka's tools do; settings that it cannot honour are refused in one sentence.
 Secrets live in `Secret`, which shows three dots wherever it is printed.
 
@@ -8,13 +8,13 @@ Secrets live in `Secret`, which shows three dots wherever it is printed.
 |--------------------------------------------|------------------------------------------------|
 | security.protocol                          | PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL       |
 | sasl.mechanism, sasl.jaas.config           | PLAIN, SCRAM-SHA-256, SCRAM-SHA-512            |
-| ssl.truststore.location, .password         | whom we believe: PEM, JKS or PKCS12            |
+| ssl.truststore.location, .password         | trusted certificates: PEM, JKS or PKCS12       |
 | ssl.truststore.certificates                | the same as PEM text                           |
-| ssl.keystore.location, .password           | who we are: PEM or PKCS12                      |
+| ssl.keystore.location, .password           | own key and certificate: PEM or PKCS12         |
 | ssl.keystore.key, .certificate.chain       | the same as PEM text                           |
 | ssl.key.password                           | opens the key where it has its own password    |
 | ssl.endpoint.identification.algorithm      | empty: the name in the certificate is no matter |
-| client.id                                  | what the brokers' logs call us                 |
+| client.id                                  | the client's name in the brokers' logs         |
 | request.timeout.ms, default.api.timeout.ms | for one answer, and for a whole call           |
 """
 
@@ -34,7 +34,7 @@ _OPTION = re.compile(r"([\w.]+)\s*=\s*(?:\"((?:[^\"\\]|\\.)*)\"|([^\s\";]+))\s*"
 
 
 class Secret:
-    """A text that is never shown."""
+    """A text that its repr and str hide."""
 
     __slots__ = ("_text",)
 
@@ -77,7 +77,7 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How to speak to a cluster."""
+    """How to connect to a cluster."""
 
     protocol: str = "PLAINTEXT"
     mechanism: str = ""
@@ -97,7 +97,7 @@ class Access:
 
     @property
     def sasl(self) -> bool:
-        """Whether we must say who we are."""
+        """Whether SASL authentication is needed."""
         return self.protocol.startswith("SASL")
 
 
@@ -148,7 +148,7 @@ def _sasl(settings: Mapping[str, str]) -> tuple[str, str, Secret]:
     jaas = settings.get("sasl.jaas.config", "")
     if not jaas.strip():
         raise InvalidRequest(
-            "SASL is asked for and sasl.jaas.config is missing",
+            "security.protocol needs SASL and sasl.jaas.config is missing",
             hint='write …LoginModule required username="…" password="…";',
         )
     options = parse_jaas(jaas)
@@ -159,7 +159,7 @@ def _sasl(settings: Mapping[str, str]) -> tuple[str, str, Secret]:
 
 
 def parse_jaas(text: str) -> dict[str, str]:
-    """The options of a `sasl.jaas.config`. A fault is told without quoting the text."""
+    """The options of a `sasl.jaas.config`. Faults do not quote the text."""
     whole = _JAAS.fullmatch(text)
     if whole is None:
         raise MalformedInput(

@@ -1,4 +1,4 @@
-"""Large calls in small requests.
+"""Splits large calls into requests of bounded size.
 
 A controller takes so many records at once and no more, and a broker answers others meanwhile only
 between requests. So a call of ten thousand partitions goes out in several requests.
@@ -17,14 +17,14 @@ T = TypeVar("T")
 
 
 def one_each(item: object) -> int:
-    """The weight of things that all count alike."""
+    """The weight of items that all count alike."""
     return 1
 
 
 def batches(
     items: Iterable[T], limit: int, weight: Callable[[T], int] = one_each
 ) -> Iterator[list[T]]:
-    """The items in order, in lists whose weights stay within the limit (one item may exceed it)."""
+    """The items in lists whose weights stay within the limit; a single item may exceed it."""
     batch: list[T] = []
     filled = 0
     for item in items:

@@ -1,4 +1,4 @@
-"""How long a call may take."""
+"""The deadline of a call, and the time that is left until it."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from kedge.errors import RequestTimedOut
 
 
 class Deadline:
-    """A moment that a call must be done by."""
+    """The moment at which a call must have ended."""
 
     def __init__(self, timeout_ms: float) -> None:
         self._timeout_ms = timeout_ms
         self._at = time.monotonic() + timeout_ms / 1000
 
-    def left_s(self, doing: str = "waiting for an answer") -> float:
+    def left_s(self, doing: str = "waiting for a response") -> float:
         """The seconds that are left; raises RequestTimedOut when none are."""
         left = self._at - time.monotonic()
         if left <= 0:
@@ -30,5 +30,5 @@ class Deadline:
         return Deadline(min(timeout_ms, self.left_s() * 1000))
 
     def pause(self, pause_s: float) -> None:
-        """Wait a little, never beyond the end."""
+        """Sleep, but not beyond the deadline."""
         time.sleep(min(pause_s, self.left_s()))

@@ -1,4 +1,4 @@
-"""A live Kafka cluster of any release since 2.4, reached as every admin client reaches it."""
+"""The adapter for live clusters: any Kafka since 2.4, by the requests of admin clients."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from kedge.cluster import kafka_configs, kafka_moves, kafka_topics
 from kedge.cluster.access import PLAIN_ACCESS, Access
+from kedge.cluster.admin_session import Session, parse_bootstrap
 from kedge.cluster.port import (
     Answers,
     Changes,
@@ -13,21 +14,20 @@ from kedge.cluster.port import (
     ConfigResource,
     Configs,
     Election,
-    ExpandOrder,
     LogDirDescription,
     QuotaEntity,
     Replica,
     ResourceKind,
+    TopicCreation,
     TopicDescription,
-    TopicOrder,
+    TopicExpansion,
 )
-from kedge.cluster.session import Session, parse_bootstrap
 from kedge.errors import KedgeError
 from kedge.model import BrokerId, ReplicaAssignment, TopicPartition
 
 
 class KafkaAdmin:
-    """The adapter of the cluster port for real clusters; connects when first asked."""
+    """The adapter of the cluster port for real clusters; connects at the first call."""
 
     def __init__(self, bootstrap: str, access: Access = PLAIN_ACCESS) -> None:
         self._session = Session(parse_bootstrap(bootstrap), access)
@@ -43,14 +43,14 @@ class KafkaAdmin:
         return kafka_topics.describe_topics(self._session, names)
 
     def create_topics(
-        self, orders: Sequence[TopicOrder], *, validate_only: bool = False
+        self, topics: Sequence[TopicCreation], *, validate_only: bool = False
     ) -> Answers[str]:
-        return kafka_topics.create_topics(self._session, orders, validate_only=validate_only)
+        return kafka_topics.create_topics(self._session, topics, validate_only=validate_only)
 
     def expand_topics(
-        self, orders: Sequence[ExpandOrder], *, validate_only: bool = False
+        self, topics: Sequence[TopicExpansion], *, validate_only: bool = False
     ) -> Answers[str]:
-        return kafka_topics.expand_topics(self._session, orders, validate_only=validate_only)
+        return kafka_topics.expand_topics(self._session, topics, validate_only=validate_only)
 
     def delete_topics(self, names: Sequence[str]) -> Answers[str]:
         return kafka_topics.delete_topics(self._session, names)

@@ -1,7 +1,7 @@
-"""Configs and client quotas over Kafka's protocol.
+"""Reads and changes configs and client quotas over Kafka's protocol.
 
-Configs of a broker, and of its loggers, are asked of that broker itself: it alone knows its file.
-Everything else any broker knows.
+Requests about a broker, or its loggers, go to that broker: it alone has its properties file. Any
+broker has everything else.
 """
 
 from __future__ import annotations
@@ -9,22 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from kedge.cluster.admin_session import Session
 from kedge.cluster.batches import RESOURCES_MAX, batches
-from kedge.cluster.deadline import Deadline
-from kedge.cluster.messages import (
+from kedge.cluster.client_messages import (
     AlterClientQuotasRequest,
     AlterClientQuotasResponse,
     DescribeClientQuotasRequest,
     DescribeClientQuotasResponse,
-    DescribeConfigsRequest,
-    DescribeConfigsResponse,
-    IncrementalAlterConfigsRequest,
-    IncrementalAlterConfigsResponse,
     ListConfigResourcesRequest,
     ListConfigResourcesResponse,
-    ListGroupsRequest,
-    ListGroupsResponse,
 )
+from kedge.cluster.deadline import Deadline
+from kedge.cluster.error_mapping import refusal
 from kedge.cluster.port import (
     Answers,
     Changes,
@@ -38,10 +34,16 @@ from kedge.cluster.port import (
     ResourceKind,
     quota_entity,
 )
-from kedge.cluster.refusals import refusal
-from kedge.cluster.session import Session
 from kedge.errors import InvalidRequest, KedgeError, Unavailable
 from kedge.model import BrokerId
+from kedge.protocol.messages import (
+    DescribeConfigsRequest,
+    DescribeConfigsResponse,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+    ListGroupsRequest,
+    ListGroupsResponse,
+)
 
 SOURCES = {
     1: ConfigSource.TOPIC,
@@ -62,13 +64,13 @@ Where = BrokerId | None
 def describe_configs(
     session: Session, resources: Sequence[ConfigResource], *, synonyms: bool
 ) -> dict[ConfigResource, Configs | KedgeError]:
-    """Configs of things, each asked where it is known."""
+    """Configs of resources, each from the broker that has them."""
     deadline = session.deadline()
     found: dict[ConfigResource, Configs | KedgeError] = {}
     for node, batch in _by_node(resources):
         try:
             request = _describe_request(batch, synonyms=synonyms)
-            answer = session.ask(request, DescribeConfigsResponse, deadline, node=node)
+            answer = session.send(request, DescribeConfigsResponse, deadline, node=node)
         except KedgeError as fault:
             if node is None:
                 raise
@@ -82,14 +84,14 @@ def config_names(session: Session, kind: ResourceKind) -> frozenset[str]:
     """The groups that exist or have configs, or the client metrics subscriptions (KIP-1142)."""
     deadline = session.deadline()
     names = _groups(session, deadline) if kind is ResourceKind.GROUP else frozenset[str]()
-    if kind is ResourceKind.GROUP and not session.knows(ListConfigResourcesRequest, deadline):
+    if kind is ResourceKind.GROUP and not session.supports(ListConfigResourcesRequest, deadline):
         return names
     request = ListConfigResourcesRequest(resource_types=[int(kind)])
-    answer = session.ask(request, ListConfigResourcesResponse, deadline)
+    answer = session.send(request, ListConfigResourcesResponse, deadline)
     error = refusal(answer.error_code, None, needs="DescribeConfigs on Cluster")
     if error is not None:
         raise error
-    # version 0 lists client metrics only, whatever was asked for
+    # version 0 lists client metrics only, whatever was requested
     return names | {r.resource_name for r in answer.config_resources if r.resource_type == kind}
 
 
@@ -97,7 +99,7 @@ def _groups(session: Session, deadline: Deadline) -> frozenset[str]:
     """Every broker lists the groups that it coordinates."""
     names: set[str] = set()
     for broker in session.refresh(deadline):
-        answer = session.ask(ListGroupsRequest(), ListGroupsResponse, deadline, node=broker.id)
+        answer = session.send(ListGroupsRequest(), ListGroupsResponse, deadline, node=broker.id)
         error = refusal(answer.error_code, None, "groups", needs="Describe on Cluster")
         if error is not None:
             raise error
@@ -108,13 +110,13 @@ def _groups(session: Session, deadline: Deadline) -> frozenset[str]:
 def alter_configs(
     session: Session, changes: Changes, *, validate_only: bool
 ) -> Answers[ConfigResource]:
-    """Change configs, each where it is kept."""
+    """Change configs, each at the broker that has them."""
     deadline = session.deadline()
     answers: Answers[ConfigResource] = {}
     for node, batch in _by_node(changes):
         request = _alter_request({each: changes[each] for each in batch}, validate_only)
         try:
-            answer = session.ask(
+            answer = session.send(
                 request, IncrementalAlterConfigsResponse, deadline, node=node, change=True
             )
         except (InvalidRequest, Unavailable) as fault:
@@ -232,7 +234,7 @@ def describe_quotas(
     """The quotas of the entities that match (KIP-546)."""
     kind = DescribeClientQuotasRequest
     request = kind(components=[_component(*part) for part in entity.parts], strict=strict)
-    answer = session.ask(request, DescribeClientQuotasResponse, session.deadline())
+    answer = session.send(request, DescribeClientQuotasResponse, session.deadline())
     error = refusal(
         answer.error_code,
         answer.error_message,
@@ -273,7 +275,7 @@ def alter_quotas(
         ],
     )
     request = AlterClientQuotasRequest(entries=[entry], validate_only=False)
-    answer = session.ask(request, AlterClientQuotasResponse, session.deadline(), change=True)
+    answer = session.send(request, AlterClientQuotasResponse, session.deadline(), change=True)
     return {
         _entity(each): refusal(
             each.error_code, each.error_message, "client quotas", needs="AlterConfigs on Cluster"

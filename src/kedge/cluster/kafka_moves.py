@@ -1,4 +1,4 @@
-"""Reassignments, log directories and elections over Kafka's protocol."""
+"""Reads and starts reassignments, log directory moves and elections over Kafka's protocol."""
 
 from __future__ import annotations
 
@@ -6,9 +6,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
+from kedge.cluster.admin_session import Session
 from kedge.cluster.batches import PARTITIONS_MAX, batches
+from kedge.cluster.error_mapping import refusal
 from kedge.cluster.kafka_topics import brokers
-from kedge.cluster.messages import (
+from kedge.cluster.port import (
+    DONE,
+    Answers,
+    Election,
+    LogDirDescription,
+    Replica,
+    StoredReplica,
+)
+from kedge.errors import KedgeError
+from kedge.model import BrokerId, ReplicaAssignment, TopicPartition
+from kedge.protocol.messages import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
     AlterReplicaLogDirsRequest,
@@ -20,18 +32,6 @@ from kedge.cluster.messages import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
 )
-from kedge.cluster.port import (
-    DONE,
-    Answers,
-    Election,
-    LogDirDescription,
-    Replica,
-    StoredReplica,
-)
-from kedge.cluster.refusals import refusal
-from kedge.cluster.session import Session
-from kedge.errors import KedgeError
-from kedge.model import BrokerId, ReplicaAssignment, TopicPartition
 
 DESCRIBE, ALTER = "Describe on Cluster", "Alter on Cluster"
 
@@ -42,7 +42,7 @@ def reassignments(session: Session) -> dict[TopicPartition, ReplicaAssignment]:
     """Every partition that is being moved."""
     deadline = session.deadline()
     request = ListPartitionReassignmentsRequest(topics=None, timeout_ms=deadline.left_ms())
-    answer = session.ask_controller(
+    answer = session.send_to_controller(
         request, ListPartitionReassignmentsResponse, deadline, _top_code, change=False
     )
     _raise_for(answer, "reassignments", needs=DESCRIBE)
@@ -58,14 +58,14 @@ def reassignments(session: Session) -> dict[TopicPartition, ReplicaAssignment]:
 
 
 def alter_reassignments(session: Session, targets: Targets) -> Answers[TopicPartition]:
-    """Start, change and cancel moves, so many partitions to a request."""
+    """Start, change and cancel moves, in requests of bounded size."""
     deadline = session.deadline()
     answers: Answers[TopicPartition] = {}
     for batch in batches(sorted(targets), PARTITIONS_MAX):
         request = AlterPartitionReassignmentsRequest(
             topics=_reassignable(batch, targets), timeout_ms=deadline.left_ms()
         )
-        answer = session.ask_controller(
+        answer = session.send_to_controller(
             request, AlterPartitionReassignmentsResponse, deadline, _top_code
         )
         _raise_for(answer, "reassignments", needs=ALTER)
@@ -80,7 +80,7 @@ def authorize_reassignments(session: Session) -> KedgeError | None:
     """The refusal of a request that names no partition: rights are checked all the same."""
     deadline = session.deadline()
     request = AlterPartitionReassignmentsRequest(topics=[], timeout_ms=deadline.left_ms())
-    answer = session.ask_controller(
+    answer = session.send_to_controller(
         request, AlterPartitionReassignmentsResponse, deadline, _top_code, change=False
     )
     return refusal(answer.error_code, answer.error_message, "reassignments", needs=ALTER)
@@ -118,14 +118,14 @@ def _raise_for(answer: Any, subject: str, *, needs: str) -> None:
 def log_dirs(
     session: Session, nodes: Sequence[BrokerId], topics: Sequence[str] | None
 ) -> dict[BrokerId, tuple[LogDirDescription, ...] | KedgeError]:
-    """What lies where on each of these brokers."""
+    """The log directories of each of these brokers, with their replicas."""
     deadline = session.deadline()
     wanted = None if topics is None else _all_partitions(session, topics)
     found: dict[BrokerId, tuple[LogDirDescription, ...] | KedgeError] = {}
     for node in nodes:
         try:
             request = DescribeLogDirsRequest(topics=wanted)
-            answer = session.ask(request, DescribeLogDirsResponse, deadline, node=node)
+            answer = session.send(request, DescribeLogDirsResponse, deadline, node=node)
             _raise_for(answer, f"broker {node}", needs=DESCRIBE)
         except KedgeError as fault:
             found[node] = fault
@@ -135,7 +135,7 @@ def log_dirs(
 
 
 def _all_partitions(session: Session, topics: Sequence[str]) -> list[Any]:
-    """The request wants every partition named; those that a broker has not are not answered."""
+    """The request must name every partition; a broker leaves out those that it does not have."""
     from kedge.cluster.kafka_topics import describe_topics
 
     described = describe_topics(session, topics)
@@ -172,14 +172,14 @@ def _told(size: int | None) -> int | None:
 
 
 def alter_log_dirs(session: Session, moves: Mapping[Replica, str]) -> Answers[Replica]:
-    """Move replicas between directories, each by an order to its broker."""
+    """Move replicas between directories, each by a request to its broker."""
     deadline = session.deadline()
     answers: Answers[Replica] = {}
     for node in sorted({replica.broker for replica in moves}):
         own = {replica: path for replica, path in moves.items() if replica.broker == node}
         request = AlterReplicaLogDirsRequest(dirs=_directories(own))
         try:
-            answer = session.ask(
+            answer = session.send(
                 request, AlterReplicaLogDirsResponse, deadline, node=node, change=True
             )
         except KedgeError as fault:
@@ -227,7 +227,9 @@ def elect_leaders(
             topic_partitions=None if batch is None else _electable(batch),
             timeout_ms=deadline.left_ms(),
         )
-        answer = session.ask_controller(request, ElectLeadersResponse, deadline, _election_codes)
+        answer = session.send_to_controller(
+            request, ElectLeadersResponse, deadline, _election_codes
+        )
         _raise_for(answer, "the election", needs=ALTER)
         answers |= _elected(answer)
     return answers

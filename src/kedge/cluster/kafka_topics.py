@@ -1,4 +1,4 @@
-"""Topics over Kafka's protocol."""
+"""Reads, creates, expands and deletes topics over Kafka's protocol."""
 
 from __future__ import annotations
 
@@ -7,9 +7,24 @@ import uuid
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from kedge.cluster.admin_session import Session
 from kedge.cluster.batches import PARTITIONS_MAX, TOPICS_MAX, batches
 from kedge.cluster.deadline import Deadline
-from kedge.cluster.messages import (
+from kedge.cluster.error_mapping import (
+    AUTHORIZATION_FAILED,
+    UNKNOWN_TOPIC_OR_PARTITION,
+    refusal,
+)
+from kedge.cluster.port import (
+    Answers,
+    PartitionDescription,
+    TopicCreation,
+    TopicDescription,
+    TopicExpansion,
+)
+from kedge.errors import KedgeError, Unauthorised, UnknownTopicOrPartition
+from kedge.model import BrokerId
+from kedge.protocol.messages import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
     CreateTopicsRequest,
@@ -21,21 +36,6 @@ from kedge.cluster.messages import (
     MetadataRequest,
     MetadataResponse,
 )
-from kedge.cluster.port import (
-    Answers,
-    ExpandOrder,
-    PartitionDescription,
-    TopicDescription,
-    TopicOrder,
-)
-from kedge.cluster.refusals import (
-    AUTHORIZATION_FAILED,
-    UNKNOWN_TOPIC_OR_PARTITION,
-    refusal,
-)
-from kedge.cluster.session import Session
-from kedge.errors import KedgeError, Unauthorised, UnknownTopicOrPartition
-from kedge.model import BrokerId
 
 Described = dict[str, TopicDescription | KedgeError]
 
@@ -43,20 +43,20 @@ Described = dict[str, TopicDescription | KedgeError]
 def topic_names(session: Session) -> dict[str, bool]:
     """Every topic, sorted, and whether it is internal."""
     request = MetadataRequest(topics=None, allow_auto_topic_creation=False)
-    answer = session.ask(request, MetadataResponse, session.deadline())
+    answer = session.send(request, MetadataResponse, session.deadline())
     return dict(sorted((each.name or "", each.is_internal) for each in answer.topics))
 
 
 def describe_topics(session: Session, names: Sequence[str]) -> Described:
-    """Partitions of topics, by the request that knows eligible leaders where there is one."""
+    """Partitions of topics, by the request with eligible leaders where brokers support it."""
     deadline = session.deadline()
-    if session.knows(DescribeTopicPartitionsRequest, deadline):
-        ask = _by_partitions
+    if session.supports(DescribeTopicPartitionsRequest, deadline):
+        read = _by_partitions
     else:
-        ask = _by_metadata
+        read = _by_metadata
     found: Described = {}
     for batch in batches(dict.fromkeys(names), TOPICS_MAX):
-        found |= ask(session, batch, deadline)
+        found |= read(session, batch, deadline)
     gone = UnknownTopicOrPartition
     return {
         name: found.get(name) or gone(f"Topic {name!r} not found") for name in dict.fromkeys(names)
@@ -66,7 +66,7 @@ def describe_topics(session: Session, names: Sequence[str]) -> Described:
 def _by_metadata(session: Session, names: Sequence[str], deadline: Deadline) -> Described:
     topics = [MetadataRequest.MetadataRequestTopic(name=name) for name in names]
     request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
-    answer = session.ask(request, MetadataResponse, deadline)
+    answer = session.send(request, MetadataResponse, deadline)
     return {each.name or "": _described(each) for each in answer.topics}
 
 
@@ -81,7 +81,7 @@ def _by_partitions(session: Session, names: Sequence[str], deadline: Deadline) -
             response_partition_limit=PARTITIONS_MAX,
             cursor=cursor,
         )
-        answer = session.ask(request, DescribeTopicPartitionsResponse, deadline)
+        answer = session.send(request, DescribeTopicPartitionsResponse, deadline)
         for topic in answer.topics:
             first = pages.setdefault(topic.name or "", topic)
             if first is not topic:
@@ -143,82 +143,84 @@ def encoded_id(topic_id: uuid.UUID | None) -> str:
 
 
 def create_topics(
-    session: Session, orders: Sequence[TopicOrder], *, validate_only: bool
+    session: Session, topics: Sequence[TopicCreation], *, validate_only: bool
 ) -> Answers[str]:
-    """Create topics, so many partitions to a request."""
+    """Create topics, in requests of bounded size."""
     deadline = session.deadline()
     answers: Answers[str] = {}
-    for batch in batches(orders, PARTITIONS_MAX, _size):
+    for batch in batches(topics, PARTITIONS_MAX, _size):
         request = CreateTopicsRequest(
-            topics=[_creatable(order) for order in batch],
+            topics=[_creatable(wanted) for wanted in batch],
             timeout_ms=deadline.left_ms(),
             validate_only=validate_only,
         )
-        answer = session.ask_controller(request, CreateTopicsResponse, deadline, _topic_codes)
+        answer = session.send_to_controller(request, CreateTopicsResponse, deadline, _topic_codes)
         for each in answer.topics:
             needs = f"Create on Cluster (or Create on Topic {each.name})"
             answers[each.name] = refusal(
                 each.error_code, each.error_message, each.name, needs=needs
             )
-    return {order.name: answers[order.name] for order in orders}
+    return {wanted.name: answers[wanted.name] for wanted in topics}
 
 
-def _size(order: TopicOrder) -> int:
-    return max(1, len(order.assignment), order.partitions)
+def _size(wanted: TopicCreation) -> int:
+    return max(1, len(wanted.assignment), wanted.partitions)
 
 
 def _topic_codes(answer: CreateTopicsResponse) -> Iterable[int]:
     return (topic.error_code for topic in answer.topics)
 
 
-def _creatable(order: TopicOrder) -> CreateTopicsRequest.CreatableTopic:
+def _creatable(wanted: TopicCreation) -> CreateTopicsRequest.CreatableTopic:
     kind = CreateTopicsRequest.CreatableTopic
     return kind(
-        name=order.name,
-        num_partitions=order.partitions,
-        replication_factor=order.replication_factor,
+        name=wanted.name,
+        num_partitions=wanted.partitions,
+        replication_factor=wanted.replication_factor,
         assignments=[
             kind.CreatableReplicaAssignment(partition_index=p, broker_ids=list(ids))
-            for p, ids in order.assignment.items()
+            for p, ids in wanted.assignment.items()
         ],
         configs=[
             kind.CreatableTopicConfig(name=name, value=value)
-            for name, value in order.configs.items()
+            for name, value in wanted.configs.items()
         ],
     )
 
 
 def expand_topics(
-    session: Session, orders: Sequence[ExpandOrder], *, validate_only: bool
+    session: Session, topics: Sequence[TopicExpansion], *, validate_only: bool
 ) -> Answers[str]:
     """Add partitions to topics."""
     deadline = session.deadline()
     answers: Answers[str] = {}
-    for batch in batches(orders, PARTITIONS_MAX, lambda order: max(1, order.total)):
+    for batch in batches(topics, PARTITIONS_MAX, lambda wanted: max(1, wanted.total)):
         request = CreatePartitionsRequest(
-            topics=[_expandable(order) for order in batch],
+            topics=[_expandable(wanted) for wanted in batch],
             timeout_ms=deadline.left_ms(),
             validate_only=validate_only,
         )
-        answer = session.ask_controller(request, CreatePartitionsResponse, deadline, _result_codes)
+        answer = session.send_to_controller(
+            request, CreatePartitionsResponse, deadline, _result_codes
+        )
         for each in answer.results:
             needs = f"Alter on Topic {each.name}"
             answers[each.name] = refusal(
                 each.error_code, each.error_message, each.name, needs=needs
             )
-    return {order.topic: answers[order.topic] for order in orders}
+    return {wanted.topic: answers[wanted.topic] for wanted in topics}
 
 
 def _result_codes(answer: CreatePartitionsResponse) -> Iterable[int]:
     return (result.error_code for result in answer.results)
 
 
-def _expandable(order: ExpandOrder) -> CreatePartitionsRequest.CreatePartitionsTopic:
+def _expandable(wanted: TopicExpansion) -> CreatePartitionsRequest.CreatePartitionsTopic:
     kind = CreatePartitionsRequest.CreatePartitionsTopic
-    added: Any = order.added and [
-        kind.CreatePartitionsAssignment(broker_ids=list(ids)) for ids in order.added
+    added: Any = wanted.added and [
+        kind.CreatePartitionsAssignment(broker_ids=list(ids)) for ids in wanted.added
     ]
-    return kind(name=order.topic, count=order.total, assignments=added)
+    return kind(name=wanted.topic, count=wanted.total, assignments=added)
 
 
 def delete_topics(session: Session, names: Sequence[str]) -> Answers[str]:
@@ -232,7 +234,7 @@ def delete_topics(session: Session, names: Sequence[str]) -> Answers[str]:
             topic_names=batch,
             timeout_ms=deadline.left_ms(),
         )
-        answer = session.ask_controller(request, DeleteTopicsResponse, deadline, _deleted_codes)
+        answer = session.send_to_controller(request, DeleteTopicsResponse, deadline, _deleted_codes)
         for each in answer.responses:
             name = each.name or ""
             needs = f"Delete on Topic {name}"

@@ -1,4 +1,4 @@
-"""Configs and quotas as a cluster in memory keeps them: a few of each kind, in layers."""
+"""Configs and client quotas of a cluster in memory: a few configs of each kind, in levels."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kedge.cluster.port import (
 )
 from kedge.errors import InvalidConfiguration
 
-# a few configs of each kind, with the values that they have by themselves
+# a few configs of each kind, with their default values
 TOPIC_CONFIGS = {
     "cleanup.policy": "delete",
     "follower.replication.throttled.replicas": "",
@@ -41,8 +41,8 @@ OWN_SOURCE = {
 }
 
 
-class KeptConfigs:
-    """What was set, by resource."""
+class MemoryConfigs:
+    """The configs that were set, by resource."""
 
     def __init__(self) -> None:
         self._own: dict[ConfigResource, dict[str, str]] = {}
@@ -64,7 +64,7 @@ class KeptConfigs:
     def alter(
         self, resource: ConfigResource, steps: Sequence[ConfigChange], *, validate_only: bool
     ) -> None:
-        """All of the steps, or none."""
+        """Apply all of the steps, or none."""
         result = dict(self._own.get(resource, {}))
         for step in steps:
             _apply(resource, result, step)
@@ -80,12 +80,12 @@ class KeptConfigs:
         self._own[resource] = dict(configs)
 
     def forget(self, resource: ConfigResource) -> None:
-        """The resource is gone."""
+        """Remove the configs of a deleted resource."""
         self._own.pop(resource, None)
 
 
-class KeptQuotas:
-    """What was set, by client."""
+class MemoryQuotas:
+    """The quotas that were set, by client."""
 
     def __init__(self) -> None:
         self._own: dict[QuotaEntity, dict[str, float]] = {}
@@ -103,7 +103,7 @@ class KeptQuotas:
         return {each: dict(q) for each, q in self._own.items() if fits(dict(each.parts))}
 
     def alter(self, entity: QuotaEntity, changes: Mapping[str, float | None]) -> None:
-        """Set quotas, and take those away that are None."""
+        """Set quotas, and remove those that are None."""
         quotas = self._own.setdefault(entity, {})
         for key, value in changes.items():
             quotas.pop(key, None)
@@ -125,12 +125,12 @@ def _entry(
     return entry if synonyms else replace(entry, synonyms=())
 
 
-def judge_config(resource: ConfigResource, name: str, value: str | None) -> None:
-    """Refuse a config that is not there, and a number that is none."""
+def check_config(resource: ConfigResource, name: str, value: str | None) -> None:
+    """Refuse an unknown config, and text where a number belongs."""
     if resource.kind is ResourceKind.TOPIC and name not in TOPIC_CONFIGS:
         raise InvalidConfiguration(f"no topic config {name!r}")
     if name in NUMBERS and not (value or "").lstrip("-").isdigit():
-        raise InvalidConfiguration(f"{value!r} is no value for {name}")
+        raise InvalidConfiguration(f"{value!r} is not a value of {name}")
 
 
 def _apply(resource: ConfigResource, result: dict[str, str], step: ConfigChange) -> None:
@@ -138,7 +138,7 @@ def _apply(resource: ConfigResource, result: dict[str, str], step: ConfigChange)
         result.pop(step.name, None)
         return
     value = step.value or ""
-    judge_config(resource, step.name, value)
+    check_config(resource, step.name, value)
     if step.op is ConfigOp.SET:
         result[step.name] = value
         return

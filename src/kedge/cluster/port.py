@@ -1,12 +1,11 @@
-"""The port to a live cluster: what any Kafka admin client can ask, as values.
+"""The port to a live cluster: the calls of a Kafka admin client, in plain values.
 
-A call takes a batch and answers with a mapping that has one entry for everything named. A refusal
-(`KedgeError`) stands there as a value beside the successes; `DONE` stands for "as you wished".
-What concerns the whole call is raised: no broker was reached (`ClusterUnavailable`), the password
-is wrong (`AuthenticationFailed`), the cluster is too old to know the request
-(`UnsupportedByCluster`).
+A call takes a batch and returns a mapping with one entry for each item. A refusal (`KedgeError`) is
+a value there, beside the successes (`DONE`). A fault of the whole call is raised: no broker was
+reached (`ClusterUnavailable`), the password is wrong (`AuthenticationFailed`), the cluster is too
+old for the request (`UnsupportedByCluster`).
 
-A raised `Unavailable` on a change means that its outcome is unknown: look before asking again.
+A raised `Unavailable` on a change means that its outcome is unknown: read before sending again.
 """
 
 from __future__ import annotations
@@ -30,12 +29,12 @@ BY_DEFAULT = -1
 TIMEOUT_MS = 30_000
 
 
-# ---- what a cluster is --------------------------------------------------------------------------
+# ---- descriptions -------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterDescription:
-    """The brokers that are alive, and who is in charge (None for the moment of a change)."""
+    """The brokers that are alive, and the controller (None while it changes)."""
 
     cluster_id: str
     controller: BrokerId | None
@@ -49,9 +48,9 @@ class ClusterDescription:
 
 @dataclass(frozen=True, slots=True)
 class PartitionDescription:
-    """One partition as clients see it; `leader` is None where nobody leads.
+    """One partition as clients see it; `leader` is None where it has none.
 
-    The eligible leader replicas (KIP-966) are None where the cluster does not tell.
+    The eligible leader replicas (KIP-966) are None where the cluster does not report them.
     """
 
     partition: int
@@ -91,7 +90,7 @@ class ResourceKind(IntEnum):
 
 
 class ConfigResource(NamedTuple):
-    """A thing with configs. A broker with the empty name is the default of all brokers."""
+    """A resource with configs. A broker with the empty name is the default of all brokers."""
 
     kind: ResourceKind
     name: str
@@ -131,7 +130,7 @@ class ConfigSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ConfigSynonym:
-    """One name and value that was in the running; no value where it is secret."""
+    """One name and value of a level of configs; no value where it is secret."""
 
     name: str
     value: str | None
@@ -140,7 +139,7 @@ class ConfigSynonym:
 
 @dataclass(frozen=True, slots=True)
 class ConfigEntry:
-    """One config as the cluster tells it; no value where it is secret or not set."""
+    """One config as the cluster reports it; no value where it is secret or not set."""
 
     name: str
     value: str | None
@@ -173,7 +172,7 @@ Configs = tuple[ConfigEntry, ...]
 
 
 class QuotaEntity(NamedTuple):
-    """Whom a client quota is for: pairs of kind (user, client-id, ip) and name (None: default)."""
+    """The clients of a quota: pairs of kind (user, client-id, ip) and name (None: default)."""
 
     parts: tuple[tuple[str, str | None], ...]
 
@@ -187,8 +186,8 @@ def quota_entity(parts: Iterable[tuple[str, str | None]]) -> QuotaEntity:
 
 
 @dataclass(frozen=True, slots=True)
-class TopicOrder:
-    """A topic to be created: counts (-1 for the cluster's own), or replica lists."""
+class TopicCreation:
+    """A topic to be created: counts (-1 for the cluster's default), or replica lists."""
 
     name: str
     partitions: int = BY_DEFAULT
@@ -200,8 +199,8 @@ class TopicOrder:
 
 
 @dataclass(frozen=True, slots=True)
-class ExpandOrder:
-    """A topic to be given more partitions: the new total, and perhaps where the new ones go."""
+class TopicExpansion:
+    """More partitions for a topic: the new total, and optionally the replicas of the new ones."""
 
     topic: str
     total: int
@@ -209,7 +208,7 @@ class ExpandOrder:
 
 
 class Replica(NamedTuple):
-    """One copy of a partition: the one on a certain broker."""
+    """The replica of a partition on one broker."""
 
     topic: str
     partition: int
@@ -218,7 +217,7 @@ class Replica(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StoredReplica:
-    """A copy as it lies in a directory; `future` while it is still being copied there."""
+    """A replica in a log directory; `future` while it is still being copied there."""
 
     tp: TopicPartition
     size_bytes: int
@@ -228,7 +227,7 @@ class StoredReplica:
 
 @dataclass(frozen=True, slots=True)
 class LogDirDescription:
-    """One directory of a broker; its sizes are None where the broker does not tell."""
+    """One directory of a broker; its sizes are None where the broker does not report them."""
 
     path: str
     replicas: tuple[StoredReplica, ...] = ()
@@ -238,7 +237,7 @@ class LogDirDescription:
 
 
 class Election(Enum):
-    """Which leader to elect: the preferred one, or anybody alive at the price of data."""
+    """Which leader to elect: the preferred one, or any live replica, which may lose data."""
 
     PREFERRED = 0
     UNCLEAN = 1
@@ -260,13 +259,13 @@ class Cluster(Protocol):
         ...
 
     def create_topics(
-        self, orders: Sequence[TopicOrder], *, validate_only: bool = False
+        self, topics: Sequence[TopicCreation], *, validate_only: bool = False
     ) -> Answers[str]:
-        """Create topics; with `validate_only` the cluster judges and changes nothing."""
+        """Create topics; with `validate_only` the cluster validates and changes nothing."""
         ...
 
     def expand_topics(
-        self, orders: Sequence[ExpandOrder], *, validate_only: bool = False
+        self, topics: Sequence[TopicExpansion], *, validate_only: bool = False
     ) -> Answers[str]:
         """Give topics more partitions."""
         ...
@@ -278,7 +277,7 @@ class Cluster(Protocol):
     def describe_configs(
         self, resources: Sequence[ConfigResource], *, synonyms: bool = False
     ) -> dict[ConfigResource, Configs | KedgeError]:
-        """Every config of these things, sorted by name."""
+        """Every config of these resources, sorted by name."""
         ...
 
     def config_names(self, kind: ResourceKind) -> frozenset[str]:
@@ -318,13 +317,13 @@ class Cluster(Protocol):
         ...
 
     def authorize_reassignments(self) -> Outcome:
-        """The refusal that starting a move would meet for lack of rights; nothing is changed."""
+        """The refusal of moves for lack of permission, or None; nothing is changed."""
         ...
 
     def log_dirs(
         self, brokers: Sequence[BrokerId], topics: Sequence[str] | None = None
     ) -> dict[BrokerId, tuple[LogDirDescription, ...] | KedgeError]:
-        """The directories of brokers and what lies in them, of all topics or of some."""
+        """The log directories of brokers with their replicas, of all topics or of some."""
         ...
 
     def alter_log_dirs(self, moves: Mapping[Replica, str]) -> Answers[Replica]:
@@ -334,9 +333,9 @@ class Cluster(Protocol):
     def elect_leaders(
         self, election: Election, partitions: Sequence[TopicPartition] | None = None
     ) -> Answers[TopicPartition]:
-        """Elect leaders; of all partitions (None) only those with something to elect answer."""
+        """Elect leaders; of all partitions (None), those without an election are left out."""
         ...
 
     def close(self) -> None:
-        """Let go of the cluster. Closing twice is fine."""
+        """Close all connections. Closing twice is fine."""
         ...

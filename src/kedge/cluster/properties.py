@@ -1,4 +1,4 @@
-"""Java's properties files, as Kafka's tools read them.
+"""Parses Java's properties files as Kafka's tools do.
 
     # a comment; so is a line that begins with !
     security.protocol = SASL_SSL
@@ -60,7 +60,7 @@ def _unescaped(text: str, number: int) -> str:
         if len(sign) == 5:
             return chr(int(sign[1:], 16))
         if sign == "u":
-            raise MalformedInput("\\u wants four hexadecimal digits", place=f"line {number}")
+            raise MalformedInput("\\u needs four hexadecimal digits", place=f"line {number}")
         return _ESCAPES.get(sign, sign)
 
     return _ESCAPE.sub(plain, text)

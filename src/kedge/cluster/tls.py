@@ -1,9 +1,8 @@
-"""Certificates and keys from the stores that Kafka's files name, as a TLS context.
+"""Makes a TLS context of the key and trust stores that Kafka's client properties name.
 
-What a store is, is told by its first bytes, not by its name. PEM is read by the TLS library. A JKS
-trust store holds its certificates in the clear and is read here, its digest checked if there is a
-password. PKCS12 is decrypted by the `openssl` program where there is one. Keys of a JKS store, and
-PKCS12 without `openssl`, are refused with the command that converts them.
+The first bytes of a store decide its type, not its name. PEM is read by the TLS library, PKCS12 by
+`cryptography`. A JKS trust store has its certificates in the clear and is read here; its digest is
+checked if there is a password. Keys of a JKS store are refused with the command that converts them.
 """
 
 from __future__ import annotations
@@ -11,22 +10,27 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import shutil
 import ssl
-import subprocess
 import tempfile
 from collections.abc import Generator
 from io import BytesIO
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kedge.cluster.access import Access, Secret, Store
 from kedge.errors import AuthenticationFailed, InvalidRequest, MalformedInput
+
+if TYPE_CHECKING:  # slow to import, and needed only for PKCS12
+    from cryptography.hazmat.primitives.serialization.pkcs12 import (
+        PKCS12Certificate,
+        PKCS12KeyAndCertificates,
+    )
 
 STORE_BYTES_MAX = 16 << 20
 
 JKS_MAGIC = bytes.fromhex("feedfeed")
 DER_SEQUENCE = 0x30
-SALT = b"Mighty Aphrodite"  # what every JKS digest is seasoned with
+SALT = b"Mighty Aphrodite"  # part of every JKS digest
 TRUSTED_CERTIFICATE = 2
 
 
@@ -47,7 +51,7 @@ def _trust(context: ssl.SSLContext, store: Store) -> None:
     pem = store.certificates or _trusted_pem(store)
     try:
         context.load_verify_locations(cadata=pem)
-    # ssl says TypeError of text that is not ASCII and ValueError of none.
+    # ssl raises TypeError for text that is not ASCII and ValueError for empty text.
     except (ssl.SSLError, TypeError, ValueError) as error:
         raise MalformedInput(
             "holds no certificate that can be read", place=_place(store, "truststore")
@@ -60,7 +64,7 @@ def _trusted_pem(store: Store) -> str:
         found = jks_certificates(data, store.password, store.location)
         return "".join(map(ssl.DER_cert_to_PEM_cert, found))
     if data[:1] == bytes([DER_SEQUENCE]):
-        return _from_pkcs12(store, "-nokeys")
+        return _pkcs12_certificates(data, store)
     return data.decode(errors="replace")
 
 
@@ -68,7 +72,7 @@ def _identify(context: ssl.SSLContext, store: Store) -> None:
     with _key_file(store) as path:
         password = store.key_password or store.password
         try:
-            # A function, lest the library asks at the terminal where there is no password.
+            # A function: without a password the library would prompt at the terminal.
             context.load_cert_chain(path, password=password.reveal)
         except ssl.SSLError as error:
             raise MalformedInput(
@@ -80,16 +84,20 @@ def _identify(context: ssl.SSLContext, store: Store) -> None:
 
 @contextlib.contextmanager
 def _key_file(store: Store) -> Generator[str]:
-    """A PEM file with key and certificates; a temporary one is readable by us alone."""
+    """A PEM file with key and certificates; a temporary one is readable by this user alone."""
     if not store.location:
         with _temporary(store.key.reveal() + "\n" + store.certificates) as path:
             yield path
         return
     data = _bytes(store.location)
     if data.startswith(JKS_MAGIC):
-        raise _unreadable(store.location, "-nodes -out key-and-certificates.pem")
+        raise InvalidRequest(
+            f"{store.location}: keys of a JKS store cannot be read",
+            hint="convert it to PKCS12: keytool -importkeystore -srckeystore STORE "
+            "-destkeystore store.p12 -deststoretype PKCS12",
+        )
     if data[:1] == bytes([DER_SEQUENCE]):
-        with _temporary(_from_pkcs12(store, "-nodes")) as path:
+        with _temporary(_pkcs12_identity(data, store)) as path:
             yield path
         return
     yield store.location
@@ -106,33 +114,47 @@ def _temporary(text: str) -> Generator[str]:
         os.unlink(path)
 
 
-def _from_pkcs12(store: Store, what: str) -> str:
-    """What a PKCS12 store holds, as PEM. The password goes through a pipe, never the arguments."""
-    program = shutil.which("openssl")
-    if program is None:
-        raise _unreadable(store.location, f"{what} -out store.pem")
-    command = [program, "pkcs12", "-in", store.location, what, "-passin", "stdin"]
-    for legacy in ([], ["-legacy"]):
-        done = subprocess.run(
-            [*command, *legacy],
-            input=f"{store.password.reveal()}\n",
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if done.returncode == 0:
-            return done.stdout
-    if "invalid password" in done.stderr or "mac verify" in done.stderr.lower():
-        raise AuthenticationFailed(f"{store.location}: the password does not open this store")
-    raise _unreadable(store.location, f"{what} -out store.pem")
+def _pkcs12_certificates(data: bytes, store: Store) -> str:
+    """The certificates of a PKCS12 store, as PEM."""
+    loaded = _load_pkcs12(data, store)
+    found = [*([loaded.cert] if loaded.cert else []), *loaded.additional_certs]
+    return "".join(_pem(each) for each in found)
 
 
-def _unreadable(location: str, how: str) -> InvalidRequest:
-    return InvalidRequest(
-        f"{location}: this key store cannot be read here",
-        hint="convert it to PEM: keytool -importkeystore -srckeystore STORE -destkeystore s.p12 "
-        f"-deststoretype PKCS12, then openssl pkcs12 -in s.p12 {how}",
+def _pkcs12_identity(data: bytes, store: Store) -> str:
+    """The key of a PKCS12 store and the certificates of its chain, as PEM."""
+    from cryptography.hazmat.primitives.serialization import (
+        Encoding,
+        NoEncryption,
+        PrivateFormat,
     )
+
+    loaded = _load_pkcs12(data, store)
+    if loaded.key is None or loaded.cert is None:
+        raise MalformedInput("holds no key with its certificate", place=store.location)
+    key = loaded.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    return key.decode() + "".join(map(_pem, (loaded.cert, *loaded.additional_certs)))
+
+
+def _load_pkcs12(data: bytes, store: Store) -> PKCS12KeyAndCertificates:
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.serialization.pkcs12 import load_pkcs12
+
+    password = store.password.reveal().encode()
+    try:
+        return load_pkcs12(data, password or None)
+    except (ValueError, UnsupportedAlgorithm, TypeError) as error:
+        if "password" in str(error).lower():
+            raise AuthenticationFailed(
+                f"{store.location}: the password does not open this store"
+            ) from error
+        raise MalformedInput("does not read as a PKCS12 store", place=store.location) from error
+
+
+def _pem(each: PKCS12Certificate) -> str:
+    from cryptography.hazmat.primitives.serialization import Encoding
+
+    return each.certificate.public_bytes(Encoding.PEM).decode()
 
 
 def jks_certificates(data: bytes, password: Secret, place: str) -> list[bytes]:
@@ -140,12 +162,12 @@ def jks_certificates(data: bytes, password: Secret, place: str) -> list[bytes]:
     if password and not _digest_fits(data, password):
         raise AuthenticationFailed(f"{place}: the password does not open this store")
     reader = _Reader(data, place)
-    reader.take(8)  # the magic number, and the version: 2 in all stores of this century
+    reader.take(8)  # the magic number, and the version, which is 2
     certificates: list[bytes] = []
     for _ in range(reader.number(4)):
         tag = reader.number(4)
         reader.take(reader.number(2))  # the alias
-        reader.take(8)  # the time of its making
+        reader.take(8)  # the time of creation
         if tag != TRUSTED_CERTIFICATE:
             raise InvalidRequest(f"{place}: a trust store with a private key in it")
         reader.take(reader.number(2))  # the type: X.509
@@ -154,8 +176,8 @@ def jks_certificates(data: bytes, password: Secret, place: str) -> list[bytes]:
 
 
 def _digest_fits(data: bytes, password: Secret) -> bool:
-    seasoned = password.reveal().encode("utf-16-be") + SALT + data[:-20]
-    return hashlib.sha1(seasoned).digest() == data[-20:]
+    salted = password.reveal().encode("utf-16-be") + SALT + data[:-20]
+    return hashlib.sha1(salted).digest() == data[-20:]
 
 
 class _Reader:

@@ -1,4 +1,4 @@
-"""Brokers that come, go, come back, or lose a log directory."""
+"""Handles brokers that register, leave, restart, or lose replicas."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from kedge.controller.effects import (
     OpenLinks,
     ReadBroker,
     ReadBrokers,
-    RecordWords,
+    RecordMessage,
     Script,
 )
 from kedge.controller.partitions import mark_partitions, try_online
 from kedge.controller.reassignment import resume_moves
 from kedge.controller.replicas import move_replicas
-from kedge.controller.requests import tell_metadata
+from kedge.controller.requests import send_metadata
 from kedge.controller.states import PartitionState, ReplicaState
 from kedge.model import BrokerId, TopicPartition
 
@@ -25,11 +25,11 @@ Registrations = dict[BrokerId, Registration]
 
 
 def on_brokers_changed(context: Context) -> Script[None]:
-    """Tell new, dead and bounced brokers apart and treat them in this order: new, bounced, dead.
+    """Process new, then restarted, then failed brokers.
 
-    A bounced broker went and came back before anybody looked; its registration is a later one. It
-    is treated as dead first, so that leadership moves before the broker, which has forgotten
-    everything, is told anew.
+    A restarted broker left and registered again between two reads; its epoch is larger. It is
+    processed as failed first, so that leadership moves before the broker, which has lost its state,
+    gets LeaderAndIsr again.
     """
     now: Registrations = yield ReadBrokers()
     known = context.registered
@@ -54,29 +54,31 @@ def on_brokers_changed(context: Context) -> Script[None]:
 
 
 def on_broker_modified(context: Context, broker: BrokerId) -> Script[None]:
-    """A broker's endpoints or features are others: everyone is told. A new rack alone is not
-    news, and is learned at its next registration."""
+    """Send changed endpoints or features of a broker to all brokers.
+
+    A changed rack alone is ignored until the broker registers again.
+    """
     now: Registration | None = yield ReadBroker(broker)
     known = context.registered.get(broker)
     if now is None or known is None:
         return
     if (now.broker.endpoints, now.features) != (known.broker.endpoints, known.features):
         context.add_brokers([Registration(now.broker, known.epoch, now.features)])
-        yield from tell_metadata(context, context.registered, ())
+        yield from send_metadata(context, context.registered, ())
 
 
 def on_brokers_started(context: Context, started: list[BrokerId]) -> Script[None]:
-    """Tell everyone, tell the new ones everything, then see what they make possible."""
-    yield RecordWords(f"brokers started: {started}")
+    """Send metadata to all, everything to the new brokers, then retry what waited for them."""
+    yield RecordMessage(f"brokers started: {started}")
     for broker in started:
         context.offline_dirs.pop(broker, None)
     others = [b for b in context.registered if b not in started]
-    yield from tell_metadata(context, others, ())
+    yield from send_metadata(context, others, ())
     queued = context.topics_to_be_deleted
     led = [tp for tp in context.leaderships if tp.topic not in queued]
-    yield from tell_metadata(context, started, led)
+    yield from send_metadata(context, started, led)
     hosted = context.partitions_on(started)
-    # one request with everything a broker hosts: a partial first one would lose watermarks
+    # one request with all replicas of a broker: a partial first one would lose high watermarks
     yield from move_replicas(context, hosted, ReplicaState.ONLINE)
     yield from try_online(context)
     targets = set(started)
@@ -87,8 +89,8 @@ def on_brokers_started(context: Context, started: list[BrokerId]) -> Script[None
 
 
 def on_brokers_failed(context: Context, dead: list[BrokerId]) -> Script[None]:
-    """Brokers are gone, with all their replicas."""
-    yield RecordWords(f"brokers gone: {dead}")
+    """Process the loss of brokers and all their replicas."""
+    yield RecordMessage(f"brokers gone: {dead}")
     for broker in dead:
         context.offline_dirs.pop(broker, None)
     context.end_shutdown(dead)
@@ -98,7 +100,7 @@ def on_brokers_failed(context: Context, dead: list[BrokerId]) -> Script[None]:
 def on_replicas_lost(
     context: Context, lost: Mapping[BrokerId, list[TopicPartition]]
 ) -> Script[None]:
-    """Replicas cannot serve any more: leadership first, then the replicas themselves."""
+    """Process replicas that cannot serve: leadership first, then the replicas themselves."""
     queued = context.topics_to_be_deleted
     staying = {b: [tp for tp in tps if tp.topic not in queued] for b, tps in lost.items()}
     leaderless = context.partitions_with_offline_leader()
@@ -108,5 +110,5 @@ def on_replicas_lost(
     deleting = {b: [tp for tp in tps if tp.topic in queued] for b, tps in lost.items()}
     yield from fail_deletion(context, deleting)
     if not any(staying.values()) and not results.elected:
-        # nothing else tells the others that a broker is gone
-        yield from tell_metadata(context, context.registered, ())
+        # no other request tells brokers that one has failed
+        yield from send_metadata(context, context.registered, ())

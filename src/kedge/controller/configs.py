@@ -1,19 +1,19 @@
-"""Configs that are changed while the cluster runs (KIP-226), as far as a controller acts on them.
+"""Handles config changes at run time (KIP-226) that affect the controller.
 
-Whoever changes a config stores it and leaves a note, numbered in sequence, that names the entity
-and nothing else: the reader looks the config up. Of all that the controller decides by, Kafka lets
-one be changed without a restart, `unclean.leader.election.enable`:
+A client that changes a config writes it and a numbered notification, which contains only the name
+of the entity: the reader then reads the config. Of the configs that the controller uses, Kafka
+allows one to be changed without a restart, `unclean.leader.election.enable`:
 
-    note             what it leads to
-    topics/T         T allows unclean elections: its partitions without a leader get another chance
+    notification     effect
+    topics/T         if T now allows unclean elections, its partitions without a leader are retried
     brokers/<default>, brokers/N with this controller's N
-                     the default for topics that say nothing; from "no" to "yes", every partition
-                     without a leader gets another chance
-    anything else    nothing: throttles and the like are the brokers' own business
+                     the default for topics without their own setting; when it changes to true,
+                     all partitions without a leader are retried
+    anything else    none: throttles and others concern only the brokers
 
-At a take-over the notes that are there need not be opened. What they tell of is read afterwards.
-Notes are left for everybody, so nobody may remove them at once: they go a quarter of an hour after
-this controller first saw them, when a later note makes it look.
+At a failover existing notifications are not read: the configs are read afterwards. Notifications
+are for all brokers, so they may not be deleted at once: they are deleted fifteen minutes after this
+controller first saw them, when a later notification arrives.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from collections.abc import Iterable
 from kedge.controller.context import Context
 from kedge.controller.effects import (
     ConfigChanges,
-    DropNotes,
+    DeleteNotifications,
     Enqueue,
-    NoteKind,
+    NotificationKind,
     ReadConfigChanges,
     ReadUncleanAllowed,
     ReadUncleanDefault,
@@ -33,57 +33,57 @@ from kedge.controller.effects import (
 )
 from kedge.controller.events import UncleanElectionEnabled
 
-STALE_AFTER_MS = 15 * 60 * 1000
+NOTIFICATION_EXPIRATION_MS = 15 * 60 * 1000
 _ALL_BROKERS = "<default>"
 
 
-def learn_configs(context: Context) -> Script[None]:
-    """At failover: watch for changes first, then read what is set."""
+def load_configs(context: Context) -> Script[None]:
+    """At failover: watch for changes first, then read the configs."""
     changes: ConfigChanges = yield ReadConfigChanges(after=None)
-    remember(context, changes)
+    record_seen(context, changes)
     context.unclean_by_default = yield ReadUncleanDefault(before=None)
 
 
-def on_config_changes_noted(context: Context) -> Script[None]:
-    """Heed the notes that are new, in their order; remove those that are stale."""
+def on_config_changes_notified(context: Context) -> Script[None]:
+    """Process new notifications in sequence; delete expired ones."""
     changes: ConfigChanges = yield ReadConfigChanges(after=context.last_config_change)
-    remember(context, changes)
-    concerned = dict.fromkeys(changes.entities)
-    if any(entity in concerned for entity in own_entities(context)):
-        yield from heed_default(context)
-    topics = [name for kind, name in map(parts, concerned) if kind == "topics"]
-    yield from heed_topics(context, topics)
-    yield from drop_stale(context, changes.now_ms)
+    record_seen(context, changes)
+    changed = dict.fromkeys(changes.entities)
+    if any(entity in changed for entity in own_entities(context)):
+        yield from apply_unclean_default(context)
+    topics = [name for kind, name in map(split_entity, changed) if kind == "topics"]
+    yield from apply_unclean_topics(context, topics)
+    yield from delete_expired(context, changes.now_ms)
 
 
-def remember(context: Context, changes: ConfigChanges) -> None:
-    """Which notes there are, since when we know each, and which was the last."""
+def record_seen(context: Context, changes: ConfigChanges) -> None:
+    """Record which notifications exist, since when each is known, and the last number."""
     seen, now_ms = context.config_changes_seen_ms, changes.now_ms
     context.config_changes_seen_ms = {name: seen.get(name, now_ms) for name in changes.names}
     context.last_config_change = max(context.last_config_change, changes.last)
 
 
 def own_entities(context: Context) -> tuple[str, str]:
-    """The entities whose configs are this process's own."""
+    """Return the entities whose configs apply to this process."""
     return f"brokers/{_ALL_BROKERS}", f"brokers/{context.me}"
 
 
-def parts(entity: str) -> tuple[str, str]:
-    """An entity's kind and its name."""
+def split_entity(entity: str) -> tuple[str, str]:
+    """Return an entity's type and its name."""
     kind, _, name = entity.partition("/")
     return kind, name
 
 
-def heed_default(context: Context) -> Script[None]:
-    """The default may be another; only its change to "yes" is an order to elect."""
+def apply_unclean_default(context: Context) -> Script[None]:
+    """Read the default; retry elections only if it changed to true."""
     before = context.unclean_elections
     context.unclean_by_default = yield ReadUncleanDefault(context.unclean_by_default)
     if context.unclean_elections and not before:
         yield Enqueue(UncleanElectionEnabled())
 
 
-def heed_topics(context: Context, topics: Iterable[str]) -> Script[None]:
-    """Topics that allow unclean elections by themselves; whether they did before is not asked."""
+def apply_unclean_topics(context: Context, topics: Iterable[str]) -> Script[None]:
+    """Retry elections of topics that allow unclean ones, whether they did before or not."""
     known = [topic for topic in topics if topic in context.topics]
     if known:
         allowed: dict[str, bool | None] = yield ReadUncleanAllowed(known, default=False)
@@ -92,9 +92,11 @@ def heed_topics(context: Context, topics: Iterable[str]) -> Script[None]:
                 yield Enqueue(UncleanElectionEnabled(topic))
 
 
-def drop_stale(context: Context, now_ms: int) -> Script[None]:
-    """Remove the notes that everybody has had time to read."""
+def delete_expired(context: Context, now_ms: int) -> Script[None]:
+    """Delete the notifications that all brokers have had time to read."""
     seen = context.config_changes_seen_ms
-    stale = tuple(name for name, since_ms in seen.items() if now_ms - since_ms > STALE_AFTER_MS)
-    if stale:
-        yield DropNotes(NoteKind.CONFIG_CHANGES, stale)
+    expired = tuple(
+        name for name, since_ms in seen.items() if now_ms - since_ms > NOTIFICATION_EXPIRATION_MS
+    )
+    if expired:
+        yield DeleteNotifications(NotificationKind.CONFIG_CHANGES, expired)

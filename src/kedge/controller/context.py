@@ -1,11 +1,10 @@
-"""What the controller knows, between one event and the next.
+"""The controller's in-memory state between events: brokers, topics, partitions, replicas, counters.
 
-One writer: the loop, through the scripts. Everything here can be read back from the store, so a
-context is never saved; it is forgotten when the role is lost and filled again when it is won.
+Only the loop writes it, through scripts. Everything here can be read from the store, so a context
+is never saved; it is reset when the role is lost and loaded when it is won.
 
-Lookups that scripts need often are kept as indexes (partitions by topic, replicas by broker,
-partitions by leader, partitions in trouble), so that no event scans two hundred thousand
-partitions to find the ten it is about.
+Frequent lookups have indexes (partitions by topic, replicas by broker, partitions by leader,
+partitions that are not online), so that no event scans two hundred thousand partitions to find ten.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from kedge.controller.settings import Settings
 from kedge.controller.states import PartitionState, ReplicaState
@@ -25,14 +24,9 @@ K = TypeVar("K")
 Index = defaultdict[K, dict[TopicPartition, None]]
 
 
-def index() -> Index[Any]:
-    """Partitions by something, in the order in which they came."""
-    return defaultdict(dict)
-
-
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """A broker as it registered itself; the epoch grows with each registration."""
+    """A broker's registration; the epoch grows with each registration."""
 
     broker: Broker
     epoch: int
@@ -41,7 +35,7 @@ class Registration:
 
 @dataclass(slots=True)
 class Context:
-    """The controller's tables. Change them through the methods: they keep the indexes right."""
+    """The controller's tables. The methods keep the indexes consistent."""
 
     me: BrokerId
     settings: Settings = field(default_factory=Settings)
@@ -68,9 +62,9 @@ class Context:
     topics_with_deletion_started: set[str] = field(default_factory=set)
     topics_ineligible_for_deletion: set[str] = field(default_factory=set)
 
-    unclean_by_default: bool | None = None  # set while brokers ran; None: as the settings say
-    last_config_change: int = -1  # the last note of a change that was heeded
-    config_changes_seen_ms: dict[str, int] = field(default_factory=dict)  # by the note's name
+    unclean_by_default: bool | None = None  # dynamic config; None: as in the settings
+    last_config_change: int = -1  # the last notification that was processed
+    config_changes_seen_ms: dict[str, int] = field(default_factory=dict)  # by notification
 
     offline_partition_count: int = 0
     preferred_replica_imbalance_count: int = 0
@@ -79,21 +73,21 @@ class Context:
     by_topic: Index[str] = field(default_factory=lambda: defaultdict(dict))
     by_broker: Index[BrokerId] = field(default_factory=lambda: defaultdict(dict))
     by_leader: Index[BrokerId] = field(default_factory=lambda: defaultdict(dict))
-    in_trouble: dict[TopicPartition, None] = field(default_factory=dict)  # New or Offline
+    not_online: dict[TopicPartition, None] = field(default_factory=dict)  # New or Offline
 
     @property
     def active(self) -> bool:
-        """Whether this controller holds the role, as far as it knows."""
+        """Whether this process is the active controller, as far as it knows."""
         return self.active_controller == self.me
 
     @property
     def unclean_elections(self) -> bool:
-        """Whether topics that say nothing of it allow unclean elections."""
+        """Whether topics without their own setting allow unclean elections."""
         by_default = self.unclean_by_default
         return self.settings.unclean_elections if by_default is None else by_default
 
-    def forget(self) -> None:
-        """Back to knowing nothing but who we are; the role is lost."""
+    def reset(self) -> None:
+        """Clear everything except the id and the settings, after the role is lost."""
         blank = Context(self.me, self.settings)
         for name in self.__slots__:
             setattr(self, name, getattr(blank, name))
@@ -101,24 +95,24 @@ class Context:
     # ---- brokers ------------------------------------------------------------------------------
 
     def add_brokers(self, registrations: Iterable[Registration]) -> None:
-        """Brokers that have registered."""
+        """Add registered brokers."""
         for registration in registrations:
             self.registered[registration.broker.id] = registration
         self._refresh_live()
 
     def remove_brokers(self, ids: Iterable[BrokerId]) -> None:
-        """Brokers whose registration is gone."""
+        """Remove brokers whose registration is gone."""
         for broker in ids:
             self.registered.pop(broker, None)
         self._refresh_live()
 
     def begin_shutdown(self, broker: BrokerId) -> None:
-        """A broker asked to leave: registered still, live no more."""
+        """Mark a broker as shutting down: still registered, no longer live."""
         self.shutting_down.add(broker)
         self._refresh_live()
 
     def end_shutdown(self, brokers: Iterable[BrokerId]) -> None:
-        """Brokers that were leaving have left (or come back)."""
+        """Unmark brokers that have left or registered again."""
         self.shutting_down.difference_update(brokers)
         self._refresh_live()
 
@@ -126,15 +120,15 @@ class Context:
         self.live = set(self.registered) - self.shutting_down
 
     def online(self, broker: BrokerId, tp: TopicPartition) -> bool:
-        """Whether a replica can serve: its broker is live and its directory is not known as bad."""
+        """Return whether a replica can serve: its broker is live and its directory not failed."""
         return broker in self.live and tp not in self.offline_dirs.get(broker, ())
 
     def online_brokers(self, tp: TopicPartition) -> Collection[BrokerId]:
-        """The brokers on which a replica of this partition could serve."""
+        """Return the live brokers on which a replica of this partition can serve."""
         return self._good_dirs(self.live, tp)
 
     def registered_brokers(self, tp: TopicPartition) -> Collection[BrokerId]:
-        """The same, with brokers that are shutting down."""
+        """Return the same, including brokers that are shutting down."""
         return self._good_dirs(self.registered, tp)
 
     def _good_dirs(self, brokers: Collection[BrokerId], tp: TopicPartition) -> Collection[BrokerId]:
@@ -144,21 +138,21 @@ class Context:
 
     # ---- topics and assignments ---------------------------------------------------------------
 
-    def name_topic(self, topic: str, topic_id: str) -> None:
-        """A topic's id."""
+    def set_topic_id(self, topic: str, topic_id: str) -> None:
+        """Set a topic's id."""
         self.topic_ids[topic] = topic_id
         self.topic_names[topic_id] = topic
 
     def replicas(self, tp: TopicPartition) -> tuple[BrokerId, ...]:
-        """A partition's replicas, preferred leader first; none for an unknown partition."""
+        """Return a partition's replicas, preferred leader first; none if it is unknown."""
         return self.assignments.get(tp, UNASSIGNED).replicas
 
     def assignment(self, tp: TopicPartition) -> ReplicaAssignment:
-        """A partition's assignment; an empty one for an unknown partition."""
+        """Return a partition's assignment; an empty one if it is unknown."""
         return self.assignments.get(tp, UNASSIGNED)
 
-    def assign(self, tp: TopicPartition, assignment: ReplicaAssignment) -> None:
-        """A partition's assignment is now this."""
+    def set_assignment(self, tp: TopicPartition, assignment: ReplicaAssignment) -> None:
+        """Set a partition's assignment."""
         before = self.assignments.get(tp)
         self.assignments[tp] = assignment
         if before is None:
@@ -177,18 +171,18 @@ class Context:
             self.under_replicated_count += under_replicated(assignment, leadership) - was
 
     def partitions_of(self, topic: str) -> list[TopicPartition]:
-        """A topic's partitions, in order."""
+        """Return a topic's partitions, sorted."""
         return sorted(self.by_topic.get(topic, ()))
 
     def partitions_on(self, brokers: Iterable[BrokerId]) -> dict[BrokerId, list[TopicPartition]]:
-        """The partitions that have a replica on each of these brokers, in order."""
+        """Return the partitions with a replica on each of these brokers, sorted."""
         return {b: sorted(self.by_broker.get(b, ())) for b in sorted(brokers)}
 
     def remove_topic(self, topic: str) -> None:
-        """A topic is gone, with all that was known of it.
+        """Remove a topic from all tables.
 
-        Its entries among the moves stay, as in Kafka. Its mark in the ineligible set goes: Kafka
-        keeps that too, and the deletion of the next topic of that name would wait for nothing.
+        Its entries among the moves stay, as in Kafka. Its mark in the ineligible set is removed:
+        Kafka keeps it, and then the deletion of the next topic of that name never starts.
         """
         if topic not in self.topics_to_be_deleted:
             self._stop_counting(topic)
@@ -199,7 +193,7 @@ class Context:
         self.topic_names.pop(self.topic_ids.pop(topic, ""), None)
         for tp in self.by_topic.pop(topic, {}):
             self._forget_partition(tp)
-        # last: offline partitions of started topics were never counted
+        # last: offline partitions of started topics are not counted
         self.topics_with_deletion_started.discard(topic)
 
     def _forget_partition(self, tp: TopicPartition) -> None:
@@ -214,8 +208,8 @@ class Context:
 
     # ---- leadership ---------------------------------------------------------------------------
 
-    def lead(self, tp: TopicPartition, leadership: Leadership) -> None:
-        """A partition's leadership is now this, as the store has confirmed."""
+    def set_leadership(self, tp: TopicPartition, leadership: Leadership) -> None:
+        """Set a partition's leadership, as the store has confirmed it."""
         before = self.leaderships.get(tp)
         self.leaderships[tp] = leadership
         if before is None or before.leader != leadership.leader:
@@ -230,7 +224,7 @@ class Context:
             self.under_replicated_count += under_replicated(assignment, leadership) - was
 
     def partitions_with_offline_leader(self) -> list[TopicPartition]:
-        """The partitions whose recorded leader cannot serve, but for topics to be deleted."""
+        """Return partitions whose leader cannot serve, except of topics to be deleted."""
         lost = [tp for b, led in self.by_leader.items() if b not in self.live for tp in led]
         for broker, bad in self.offline_dirs.items():
             if broker in self.live:
@@ -241,45 +235,45 @@ class Context:
     # ---- states -------------------------------------------------------------------------------
 
     def partition_state(self, tp: TopicPartition) -> PartitionState:
-        """A partition's state; an unknown partition does not exist."""
+        """Return a partition's state; an unknown partition does not exist."""
         return self.partition_states.get(tp, PartitionState.NON_EXISTENT)
 
     def set_partition_state(self, tp: TopicPartition, state: PartitionState) -> None:
-        """A partition has come to this state."""
+        """Set a partition's state."""
         before = self.partition_states.get(tp, PartitionState.NON_EXISTENT)
         self.partition_states[tp] = state
         if state is PartitionState.NEW or state is PartitionState.OFFLINE:
-            self.in_trouble[tp] = None
+            self.not_online[tp] = None
         else:
-            self.in_trouble.pop(tp, None)
+            self.not_online.pop(tp, None)
         if tp.topic not in self.topics_with_deletion_started:
             offline = PartitionState.OFFLINE
             self.offline_partition_count += (state is offline) - (before is offline)
 
     def begin_partition_states(self, states: Mapping[TopicPartition, PartitionState]) -> None:
-        """The states of all partitions, when there were none before."""
+        """Set the states of all partitions, after the context was loaded."""
         self.partition_states = dict(states)
         trouble = (PartitionState.NEW, PartitionState.OFFLINE)
         found = {tp: state for tp, state in states.items() if state in trouble}
-        self.in_trouble = dict.fromkeys(found)
+        self.not_online = dict.fromkeys(found)
         self.offline_partition_count = list(found.values()).count(PartitionState.OFFLINE)
 
-    def partitions_in_trouble(self) -> list[TopicPartition]:
-        """New and offline partitions, but for topics to be deleted."""
-        return sorted(tp for tp in self.in_trouble if tp.topic not in self.topics_to_be_deleted)
+    def partitions_not_online(self) -> list[TopicPartition]:
+        """Return new and offline partitions, except of topics to be deleted."""
+        return sorted(tp for tp in self.not_online if tp.topic not in self.topics_to_be_deleted)
 
     def replica_state(self, broker: BrokerId, tp: TopicPartition) -> ReplicaState:
-        """A replica's state; an unknown replica does not exist."""
+        """Return a replica's state; an unknown replica does not exist."""
         return self.replica_states.get(broker, {}).get(tp, ReplicaState.NON_EXISTENT)
 
     def set_replica_state(self, broker: BrokerId, tp: TopicPartition, state: ReplicaState) -> None:
-        """A replica has come to this state."""
+        """Set a replica's state."""
         self.replica_states.setdefault(broker, {})[tp] = state
 
     # ---- deletion -----------------------------------------------------------------------------
 
     def queue_deletion(self, topics: Iterable[str]) -> None:
-        """Topics are to be deleted; their share of the counts is taken out once, now."""
+        """Mark topics to be deleted; their partitions leave the counters once, now."""
         for topic in sorted(set(topics) - self.topics_to_be_deleted):
             self.topics_to_be_deleted.add(topic)
             self._stop_counting(topic)
@@ -294,10 +288,11 @@ class Context:
 
 
 def imbalanced(assignment: ReplicaAssignment, leadership: Leadership) -> bool:
-    """Whether a partition counts as led by another than its preferred replica.
+    """Return whether a partition counts as not led by its preferred replica.
 
-    While the preferred replica is one being added, the partition counts as balanced until that
-    replica is in the ISR and as imbalanced from then on, whoever leads, until the move completes.
+    While the preferred replica is being added, the partition counts as balanced until that replica
+    is in the ISR and as imbalanced from then on, regardless of the leader, until the move
+    completes.
     """
     replicas = assignment.replicas
     if not replicas:
@@ -308,7 +303,7 @@ def imbalanced(assignment: ReplicaAssignment, leadership: Leadership) -> bool:
 
 
 def under_replicated(assignment: ReplicaAssignment, leadership: Leadership) -> bool:
-    """Whether a partition has fewer replicas in sync than assigned.
+    """Return whether a partition has fewer replicas in sync than assigned.
 
     Adding replicas of a move count only once they are in sync, as in Kafka's gauge.
     """

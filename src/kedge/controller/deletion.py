@@ -1,16 +1,16 @@
-"""Deleting topics: stop every replica, delete every replica, then forget the topic.
+"""Deletes topics: stops every replica, deletes every replica, then removes the topic.
 
-A topic is *queued* from the order until it is gone, *started* once its partitions are taken down,
-and *ineligible* while something holds it up (a replica that is offline or could not be deleted, a
-move in progress). There is no timer: deletion is resumed after every answer of a broker, when a
-broker that hosts one of its replicas starts, and when a move of the topic completes.
+A topic is *queued* from the request until it is gone, *started* once its partitions are offline,
+and *ineligible* while something blocks it (a replica that is offline or could not be deleted, a
+move in progress). There is no timer: deletion resumes after every response of a broker, when a
+broker with one of its replicas starts, and when a move of the topic completes.
 
     queued ─ eligible ─→ started ─→ each replica: Offline → DeletionStarted → DeletionSuccessful
                              │                                   └→ Ineligible ─→ Offline (retry)
                              └─ all successful ─→ the topic is removed from the store
 
-Only the last two ways out of *ineligible* exist. An answer that makes the last started replica
-finish does not clear it.
+Only the last two events end *ineligible*; a response that completes the last started replica does
+not.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from collections.abc import Iterable, Mapping
 from kedge.controller.context import Context
 from kedge.controller.effects import (
     DeleteTopic,
-    DropDeletions,
-    ReadDeletions,
-    RecordWords,
+    ReadDeletionRequests,
+    RecordMessage,
+    RemoveDeletionRequests,
     Script,
 )
 from kedge.controller.events import ReplicasDeleted
 from kedge.controller.partitions import mark_partitions
-from kedge.controller.reassignment_plan import edit_plan
+from kedge.controller.reassignment_plan import remove_plan_entries
 from kedge.controller.replicas import move_replicas
-from kedge.controller.requests import tell_metadata
+from kedge.controller.requests import send_metadata
 from kedge.controller.states import PartitionState, ReplicaState
 from kedge.model import BrokerId, TopicPartition
 
@@ -40,28 +40,28 @@ ReplicasByBroker = dict[BrokerId, list[TopicPartition]]
 
 
 def on_deletions_requested(context: Context) -> Script[None]:
-    """Queue the topics that somebody wants deleted; unknown ones are taken off the list."""
-    wanted: set[str] = yield ReadDeletions()
+    """Queue the topics to delete; remove unknown ones from the list."""
+    wanted: set[str] = yield ReadDeletionRequests()
     unknown = sorted(wanted - context.topics)
     if unknown:
-        yield RecordWords(f"no topic to delete: {', '.join(unknown)}")
-        yield DropDeletions(unknown)
+        yield RecordMessage(f"no topic to delete: {', '.join(unknown)}")
+        yield RemoveDeletionRequests(unknown)
     known = wanted & context.topics
     if not known:
         return
     if not context.settings.delete_topics:
-        yield RecordWords("deletion of topics is switched off: the orders are dropped")
-        yield DropDeletions(sorted(known))
+        yield RecordMessage("topic deletion is disabled: the requests are removed")
+        yield RemoveDeletionRequests(sorted(known))
         return
     moving = {tp.topic for tp in context.being_reassigned}
-    # marks only topics that were queued before: a move does not hold back a new deletion
+    # marks only topics that were queued before: a move does not block a new deletion
     mark_ineligible(context, known & moving)
     queue(context, known)
     yield from resume_deletions(context)
 
 
 def on_replicas_deleted(context: Context, event: ReplicasDeleted) -> Script[None]:
-    """A broker has answered; only topics whose deletion has started care."""
+    """Process a broker's response, for topics whose deletion has started."""
     started = context.topics_with_deletion_started
     answers = {tp: code for tp, code in event.errors.items() if tp.topic in started}
     if not answers:
@@ -74,11 +74,11 @@ def on_replicas_deleted(context: Context, event: ReplicasDeleted) -> Script[None
 
 
 def begin(context: Context) -> Script[None]:
-    """At failover: queue what is listed, hold back what cannot be deleted now."""
-    wanted: set[str] = yield ReadDeletions()
+    """At failover: queue the listed topics, and block those that cannot be deleted now."""
+    wanted: set[str] = yield ReadDeletionRequests()
     if not context.settings.delete_topics:
         if wanted:
-            yield DropDeletions(sorted(wanted))
+            yield RemoveDeletionRequests(sorted(wanted))
         return
     queue(context, wanted)
     moving = {tp.topic for tp in context.being_reassigned}
@@ -88,8 +88,8 @@ def begin(context: Context) -> Script[None]:
 def queue(context: Context, topics: set[str]) -> None:
     """Queue topics for deletion. Their moves end here.
 
-    Kafka goes on with them: a broker that comes back then makes replicas anew that were deleted
-    already, and a move that can no longer complete holds the deletion up for ever.
+    Kafka continues the moves: a broker that comes back then creates replicas again that were
+    already deleted, and a move that can no longer complete blocks the deletion for ever.
     """
     context.queue_deletion(topics)
     if context.settings.safer:
@@ -97,7 +97,7 @@ def queue(context: Context, topics: set[str]) -> None:
 
 
 def has_offline(context: Context, topic: str) -> bool:
-    """Whether any replica of a topic is offline."""
+    """Return whether any replica of a topic is offline."""
     return any(
         not context.online(broker, tp)
         for tp in context.by_topic.get(topic, ())
@@ -105,16 +105,16 @@ def has_offline(context: Context, topic: str) -> bool:
     )
 
 
-# ---- what others do to a deletion ------------------------------------------------------------
+# ---- blocking and resuming -------------------------------------------------------------------
 
 
 def mark_ineligible(context: Context, topics: Iterable[str]) -> None:
-    """Hold back the deletion of topics, as far as they are queued."""
+    """Block the deletion of those of the topics that are queued."""
     context.topics_ineligible_for_deletion |= context.topics_to_be_deleted & set(topics)
 
 
 def resume_for(context: Context, topics: Iterable[str]) -> Script[None]:
-    """What held these topics up may be over: try again."""
+    """Unblock these topics and resume deletions."""
     resumed = context.topics_to_be_deleted & set(topics)
     if resumed:
         context.topics_ineligible_for_deletion -= resumed
@@ -124,7 +124,7 @@ def resume_for(context: Context, topics: Iterable[str]) -> Script[None]:
 def fail_deletion(
     context: Context, replicas: Mapping[BrokerId, Iterable[TopicPartition]]
 ) -> Script[None]:
-    """Replicas of queued topics could not be deleted."""
+    """Mark replicas of queued topics that could not be deleted."""
     queued = context.topics_to_be_deleted
     failed = {b: [tp for tp in tps if tp.topic in queued] for b, tps in replicas.items()}
     topics = {tp.topic for tps in failed.values() for tp in tps}
@@ -137,17 +137,17 @@ def fail_deletion(
 def complete_deletion(
     context: Context, broker: BrokerId, partitions: Iterable[TopicPartition]
 ) -> Script[None]:
-    """A broker has deleted its replicas of these partitions."""
+    """Mark replicas that a broker has deleted."""
     deleted = [tp for tp in partitions if tp.topic in context.topics_to_be_deleted]
     yield from move_replicas(context, {broker: deleted}, ReplicaState.DELETION_SUCCESSFUL)
     yield from resume_deletions(context)
 
 
-# ---- going on with all deletions -------------------------------------------------------------
+# ---- all deletions ----------------------------------------------------------------------------
 
 
 def resume_deletions(context: Context) -> Script[None]:
-    """Finish what can be finished, retry what failed, start what may start."""
+    """Finish complete deletions, retry failed ones, start eligible ones."""
     retried: list[str] = []
     eligible: list[str] = []
     for topic in sorted(context.topics_to_be_deleted):
@@ -169,7 +169,7 @@ def resume_deletions(context: Context) -> Script[None]:
 
 
 def states_of(context: Context, topic: str) -> set[ReplicaState]:
-    """The states that a topic's replicas are in."""
+    """Return the states of a topic's replicas."""
     return {
         context.replica_state(broker, tp)
         for tp in context.by_topic.get(topic, ())
@@ -180,7 +180,7 @@ def states_of(context: Context, topic: str) -> set[ReplicaState]:
 def replicas_in(
     context: Context, topics: Iterable[str], state: ReplicaState | None = None
 ) -> ReplicasByBroker:
-    """The replicas of topics (those in one state), by broker and in order."""
+    """Return the replicas of topics (in one state), by broker and sorted."""
     found: ReplicasByBroker = {}
     for topic in topics:
         for tp in context.partitions_of(topic):
@@ -191,7 +191,7 @@ def replicas_in(
 
 
 def start(context: Context, topics: list[str]) -> Script[None]:
-    """Take partitions down, tell everyone to forget them, then stop and delete the replicas."""
+    """Take partitions offline, send their removal to all brokers, then delete the replicas."""
     unseen = [t for t in topics if t not in context.topics_with_deletion_started]
     if unseen:
         partitions = [tp for topic in unseen for tp in context.partitions_of(topic)]
@@ -200,12 +200,12 @@ def start(context: Context, topics: list[str]) -> Script[None]:
         # only now: offline partitions of started topics are not counted
         context.topics_with_deletion_started.update(unseen)
     everything = [tp for topic in topics for tp in context.partitions_of(topic)]
-    yield from tell_metadata(context, context.registered, everything)
+    yield from send_metadata(context, context.registered, everything)
     yield from delete_replicas(context, topics)
 
 
 def delete_replicas(context: Context, topics: list[str]) -> Script[None]:
-    """Order the deletion of every replica that can be reached and is not deleted yet."""
+    """Send StopReplica with deletion for every online replica that is not deleted yet."""
     dead: ReplicasByBroker = {}
     alive: ReplicasByBroker = {}
     for broker, partitions in replicas_in(context, topics).items():
@@ -221,12 +221,12 @@ def delete_replicas(context: Context, topics: list[str]) -> Script[None]:
 
 
 def finish(context: Context, topic: str) -> Script[None]:
-    """Every replica is deleted: so is the topic."""
+    """Remove a topic after all of its replicas are deleted."""
     deleted = replicas_in(context, [topic], ReplicaState.DELETION_SUCCESSFUL)
     yield from move_replicas(context, deleted, ReplicaState.NON_EXISTENT)
     yield DeleteTopic(topic)
     context.remove_topic(topic)
     if context.settings.safer:
-        # nothing else would ever take the entries of a topic that is gone out of the plan
-        yield from edit_plan(lambda tp, _: tp.topic == topic)
-    yield RecordWords(f"topic {topic} is deleted")
+        # no other event removes the entries of a deleted topic from the plan
+        yield from remove_plan_entries(lambda tp, _: tp.topic == topic)
+    yield RecordMessage(f"topic {topic} is deleted")

@@ -1,4 +1,4 @@
-"""Which script an event runs: one `match`."""
+"""Selects the script of an event, and builds the error responses to its caller."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from typing import Any
 
 from kedge.controller import events as e
 from kedge.controller.brokers import on_broker_modified, on_brokers_changed
-from kedge.controller.configs import on_config_changes_noted
+from kedge.controller.configs import on_config_changes_notified
 from kedge.controller.context import Context
-from kedge.controller.deletion import on_deletions_requested, on_replicas_deleted
-from kedge.controller.effects import RecordWords, Script, TakeProducerIds
-from kedge.controller.election import (
+from kedge.controller.controller_election import (
     on_controller_changed,
     on_role_vacated,
     on_session_ended,
     on_started,
 )
-from kedge.controller.isr import IsrAnswer, on_isr_change_requested, on_isr_changes_noted
-from kedge.controller.log_dirs import on_leader_and_isr_answered, on_log_dir_failures_noted
+from kedge.controller.deletion import on_deletions_requested, on_replicas_deleted
+from kedge.controller.effects import AllocateProducerIds, RecordMessage, Script
+from kedge.controller.isr import IsrAnswer, on_isr_change_requested, on_isr_changes_notified
+from kedge.controller.log_dirs import on_leader_and_isr_answered, on_log_dir_failures_notified
 from kedge.controller.partitions import try_online
-from kedge.controller.preferred import (
+from kedge.controller.preferred_election import (
     on_election_requested,
     on_preferred_election_planned,
     on_rebalance_due,
@@ -38,7 +38,7 @@ from kedge.model.error_codes import ErrorCode
 
 
 def script_for(context: Context, event: e.Event) -> Script[Any]:
-    """The script that an event runs. Its return value is the answer to whoever asked."""
+    """Return the script of an event. Its return value is the response to the caller."""
     match event:
         case e.Started():
             return on_started(context)
@@ -53,11 +53,11 @@ def script_for(context: Context, event: e.Event) -> Script[Any]:
         case _ if context.active:
             return script_when_active(context, event)
         case _:
-            return nothing(refusal(event))
+            return immediate(not_controller_response(event))
 
 
 def script_when_active(context: Context, event: e.Event) -> Script[Any]:
-    """The scripts of a controller that holds the role."""
+    """Return the script of an event for the active controller."""
     match event:
         case e.BrokersChanged():
             return on_brokers_changed(context)
@@ -77,25 +77,25 @@ def script_when_active(context: Context, event: e.Event) -> Script[Any]:
             return maybe_complete(context, tp)
         case e.PreferredElectionPlanned():
             return on_preferred_election_planned(context)
-        case e.IsrChangesNoted():
-            return on_isr_changes_noted(context)
-        case e.LogDirFailuresNoted():
-            return on_log_dir_failures_noted(context)
-        case e.ConfigChangesNoted():
-            return on_config_changes_noted(context)
+        case e.IsrChangesNotified():
+            return on_isr_changes_notified(context)
+        case e.LogDirFailuresNotified():
+            return on_log_dir_failures_notified(context)
+        case e.ConfigChangesNotified():
+            return on_config_changes_notified(context)
         case e.RebalanceDue():
             return on_rebalance_due(context)
         case e.UncleanElectionEnabled(topic):
             return try_online(context, topic)
         case _:
-            return script_of_message(context, event)
+            return script_for_request(context, event)
 
 
-def script_of_message(context: Context, event: e.Event) -> Script[Any]:
-    """The scripts of what brokers and operators say to a controller that holds the role."""
+def script_for_request(context: Context, event: e.Event) -> Script[Any]:
+    """Return the script of a broker's response or a client's request."""
     match event:
         case e.LeaderAndIsrAnswered() | e.ReplicasDeleted() if is_stale_epoch(context, event):
-            return nothing(None)
+            return immediate(None)
         case e.LeaderAndIsrAnswered():
             return on_leader_and_isr_answered(context, event)
         case e.UpdateMetadataAnswered():
@@ -107,7 +107,7 @@ def script_of_message(context: Context, event: e.Event) -> Script[Any]:
         case e.ReassignmentRequested():
             return on_reassignment_requested(context, event)
         case e.ReassignmentsListed(partitions):
-            return nothing(list_reassignments(context, partitions))
+            return immediate(list_reassignments(context, partitions))
         case e.IsrChangeRequested():
             return on_isr_change_requested(context, event)
         case e.ShutdownRequested():
@@ -115,32 +115,32 @@ def script_of_message(context: Context, event: e.Event) -> Script[Any]:
         case e.ProducerIdsRequested():
             return on_producer_ids_requested(context, event)
         case _:
-            return nothing(None)
+            return immediate(None)
 
 
-def refusal(event: e.Event) -> Any:
-    """What a caller is told by a controller that does not hold the role."""
+def not_controller_response(event: e.Event) -> Any:
+    """Return the response of a process that is not the active controller."""
     if isinstance(event, e.ShutdownRequested):
-        # what Kafka's "controller moved" looks like to a broker
-        return answer_with(event, ErrorCode.STALE_CONTROLLER_EPOCH)
-    return answer_with(event, ErrorCode.NOT_CONTROLLER)
+        # Kafka's ControllerMovedException as a broker sees it
+        return error_response(event, ErrorCode.STALE_CONTROLLER_EPOCH)
+    return error_response(event, ErrorCode.NOT_CONTROLLER)
 
 
-def told_when_fenced(event: e.Event) -> Any:
-    """What a caller is told whose event came to a write that another controller fenced off."""
+def fenced_response(event: e.Event) -> Any:
+    """Return the response to an event whose write was fenced by another controller."""
     if isinstance(event, e.IsrChangeRequested):
-        # so does Kafka; the leader asks again, and by then knows whom
-        return told_when_failed(event)
-    return refusal(event)
+        # as in Kafka; the leader repeats the request to the new controller
+        return failure_response(event)
+    return not_controller_response(event)
 
 
-def told_when_failed(event: e.Event) -> Any:
-    """What a caller is told whose event came to an end that nobody expected."""
-    return answer_with(event, ErrorCode.UNKNOWN_SERVER_ERROR)
+def failure_response(event: e.Event) -> Any:
+    """Return the response to an event whose script raised an unexpected error."""
+    return error_response(event, ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
-def answer_with(event: e.Event, code: ErrorCode) -> Any:
-    """One error in the form of the event's answer; None for events that nobody waits for."""
+def error_response(event: e.Event, code: ErrorCode) -> Any:
+    """Return an error in the form of the event's response; None for events without a caller."""
     match event:
         case e.ElectionRequested(partitions):
             return dict.fromkeys(sorted(partitions), code)
@@ -155,45 +155,45 @@ def answer_with(event: e.Event, code: ErrorCode) -> Any:
 
 
 def is_stale_epoch(context: Context, event: e.LeaderAndIsrAnswered | e.ReplicasDeleted) -> bool:
-    """Whether an answer belongs to an earlier controller epoch of this process, or to an earlier
-    registration of the broker: other requests have been sent to the broker since.
+    """Return whether a response belongs to an earlier controller epoch or broker registration.
 
-    Kafka counts such an answer. A directory that failed before a restart then stays offline after
-    it, and a replica that the restarted broker has created again counts as deleted.
+    Other requests have been sent to the broker since. Kafka accepts such a response: a directory
+    that failed before a restart then stays offline after it, and a replica that the restarted
+    broker has created again counts as deleted.
     """
     known = context.registered.get(event.broker)
     registration = None if known is None else known.epoch
-    return event.asked_in_epoch not in (None, context.epoch) or (
+    return event.controller_epoch not in (None, context.epoch) or (
         event.broker_epoch not in (None, registration)
     )
 
 
-def nothing(answer: Any) -> Script[Any]:
-    """A script that only answers."""
+def immediate(answer: Any) -> Script[Any]:
+    """A script without effects that returns a response."""
     return answer
     yield
 
 
 def on_settings_changed(context: Context, settings: Settings) -> Script[None]:
-    """Decide by these settings from the next event on."""
+    """Use these settings from the next event on."""
     context.settings = settings
     return
     yield
 
 
 def on_update_metadata_answered(event: e.UpdateMetadataAnswered) -> Script[None]:
-    """There is nothing to do about a refusal but to note it."""
+    """Log an error; no action is possible."""
     if event.error is not ErrorCode.NONE:
-        yield RecordWords(f"broker {event.broker} refused UpdateMetadata: {event.error.name}")
+        yield RecordMessage(f"broker {event.broker} refused UpdateMetadata: {event.error.name}")
 
 
 def on_producer_ids_requested(
     context: Context, event: e.ProducerIdsRequested
 ) -> Script[tuple[int, int] | ErrorCode]:
-    """The next block of producer ids (KIP-730)."""
+    """Allocate the next block of producer ids (KIP-730)."""
     known = context.registered.get(event.broker)
     if known is None:
         return ErrorCode.BROKER_ID_NOT_REGISTERED
     if known.epoch != event.broker_epoch:
         return ErrorCode.STALE_BROKER_EPOCH
-    return (yield TakeProducerIds(event.broker))
+    return (yield AllocateProducerIds(event.broker))

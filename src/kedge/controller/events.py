@@ -1,7 +1,7 @@
-"""What has happened: everything that the controller's loop can be handed, one at a time.
+"""The events that the controller's loop processes, one at a time.
 
-The names are Kafka's, in the past tense. Most carry little, because most mean "look again": a
-watch fired, and the script reads what is there now.
+The names are Kafka's, in the past tense. Most have few fields, because most mean "read again": a
+watch fired, and the script reads the current state.
 """
 
 from __future__ import annotations
@@ -16,46 +16,46 @@ from kedge.model.error_codes import ErrorCode
 
 
 class ElectionType(Enum):
-    """What kind of election was asked for."""
+    """The type of a requested election."""
 
     PREFERRED = "PREFERRED"
     UNCLEAN = "UNCLEAN"
 
 
-# ---- the role itself -------------------------------------------------------------------------
+# ---- the role --------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """This process has begun to run."""
+    """This process has started."""
 
 
 @dataclass(frozen=True, slots=True)
 class ControllerChanged:
-    """The holder of the role may be another."""
+    """The active controller may have changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class RoleVacated:
-    """Nobody holds the role any more."""
+    """There is no active controller."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionEnded:
-    """The store has forgotten us, and with us our claim to the role."""
+    """The session with the store has ended, and with it the claim to the role."""
 
 
 @dataclass(frozen=True, slots=True)
 class StopRequested:
-    """This process is about to end."""
+    """This process is about to stop."""
 
 
-# ---- what the store told us to look at again -------------------------------------------------
+# ---- watches ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class BrokersChanged:
-    """Brokers came, went or came back."""
+    """Brokers registered, left or restarted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class BrokerModified:
 
 @dataclass(frozen=True, slots=True)
 class TopicsChanged:
-    """Topics were created or vanished."""
+    """Topics were created or deleted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,63 +79,63 @@ class TopicModified:
 
 @dataclass(frozen=True, slots=True)
 class DeletionsRequested:
-    """Somebody wants topics deleted."""
+    """The list of topics to delete has changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReassignmentPlanned:
-    """A plan for moves was put into the store."""
+    """A reassignment plan was written to the store."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReassignmentPlanEdited:
-    """The stored plan was rewritten; new entries are not started, but the watch is spent."""
+    """The stored plan was rewritten; new entries are not started, the watch is set again."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReassignedIsrChanged:
-    """A partition on the move has a new ISR, written by its leader."""
+    """The leader of a partition that is being moved has written a new ISR."""
 
     tp: TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
 class PreferredElectionPlanned:
-    """A list of partitions to give back to their preferred leaders was put into the store."""
+    """A list of partitions for a preferred election was written to the store."""
 
 
 @dataclass(frozen=True, slots=True)
-class IsrChangesNoted:
-    """Leaders have left notes of the ISR changes that they wrote themselves."""
+class IsrChangesNotified:
+    """Leaders have written notifications of ISR changes that they made."""
 
 
 @dataclass(frozen=True, slots=True)
-class LogDirFailuresNoted:
-    """Brokers have left notes of failed log directories."""
+class LogDirFailuresNotified:
+    """Brokers have written notifications of failed log directories."""
 
 
 @dataclass(frozen=True, slots=True)
-class ConfigChangesNoted:
-    """Somebody has left notes of configs that were changed."""
+class ConfigChangesNotified:
+    """Notifications of config changes were written."""
 
 
-# ---- what brokers answered -------------------------------------------------------------------
+# ---- responses of brokers --------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class LeaderAndIsrAnswered:
-    """A broker's answer to LeaderAndIsr, partition by partition."""
+    """A broker's response to LeaderAndIsr, with an error per partition."""
 
     broker: BrokerId
     errors: Mapping[TopicPartition, ErrorCode]
     error: ErrorCode = ErrorCode.NONE
-    asked_in_epoch: int | None = None  # the controller's; None where it is unknown
-    broker_epoch: int | None = None  # the registration that was asked; None where it is unknown
+    controller_epoch: int | None = None  # of the request; None if unknown
+    broker_epoch: int | None = None  # of the request; None if unknown
 
 
 @dataclass(frozen=True, slots=True)
 class UpdateMetadataAnswered:
-    """A broker's answer to UpdateMetadata."""
+    """A broker's response to UpdateMetadata."""
 
     broker: BrokerId
     error: ErrorCode = ErrorCode.NONE
@@ -143,21 +143,21 @@ class UpdateMetadataAnswered:
 
 @dataclass(frozen=True, slots=True)
 class ReplicasDeleted:
-    """A broker's answer to StopReplica, for those partitions that it was told to delete."""
+    """A broker's response to StopReplica, for the partitions to be deleted."""
 
     broker: BrokerId
     errors: Mapping[TopicPartition, ErrorCode]
     error: ErrorCode = ErrorCode.NONE
-    asked_in_epoch: int | None = None  # the controller's; None where it is unknown
-    broker_epoch: int | None = None  # the registration that was asked; None where it is unknown
+    controller_epoch: int | None = None  # of the request; None if unknown
+    broker_epoch: int | None = None  # of the request; None if unknown
 
 
-# ---- what was asked of us: the script's return value is the answer ---------------------------
+# ---- requests: the script's return value is the response -------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class ElectionRequested:
-    """Elect leaders for these partitions."""
+    """ElectLeaders: elect leaders of these partitions."""
 
     partitions: frozenset[TopicPartition]
     type: ElectionType
@@ -165,21 +165,21 @@ class ElectionRequested:
 
 @dataclass(frozen=True, slots=True)
 class ReassignmentRequested:
-    """Move partitions to these replicas; None cancels a move."""
+    """AlterPartitionReassignments: move partitions to these replicas; None cancels a move."""
 
     targets: Mapping[TopicPartition, tuple[BrokerId, ...] | None]
 
 
 @dataclass(frozen=True, slots=True)
 class ReassignmentsListed:
-    """Which moves are in progress, among these partitions or (None) among all?"""
+    """ListPartitionReassignments: among these partitions or (None) among all."""
 
     partitions: frozenset[TopicPartition] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class WantedIsr:
-    """The ISR that a leader wants for a partition, with the epochs that it knows."""
+class RequestedIsr:
+    """The ISR that a leader requests for a partition, with the epochs that it knows."""
 
     isr: tuple[BrokerId, ...]
     leader_epoch: int
@@ -189,17 +189,17 @@ class WantedIsr:
 
 @dataclass(frozen=True, slots=True)
 class IsrChangeRequested:
-    """AlterPartition: a leader asks for new ISRs. Topics by name (up to version 1) or by id."""
+    """AlterPartition: a leader requests ISR changes. Topics by name (up to version 1) or by id."""
 
     broker: BrokerId
     broker_epoch: int
-    topics: Mapping[str, Mapping[int, WantedIsr]]
+    topics: Mapping[str, Mapping[int, RequestedIsr]]
     version: int = 3
 
 
 @dataclass(frozen=True, slots=True)
 class ShutdownRequested:
-    """ControlledShutdown: a broker wants to leave; epoch -1 where it cannot tell."""
+    """ControlledShutdown: a broker requests to shut down; epoch -1 if unknown."""
 
     broker: BrokerId
     broker_epoch: int = -1
@@ -207,30 +207,30 @@ class ShutdownRequested:
 
 @dataclass(frozen=True, slots=True)
 class ProducerIdsRequested:
-    """AllocateProducerIds: a broker wants a block of producer ids."""
+    """AllocateProducerIds: a broker requests a block of producer ids."""
 
     broker: BrokerId
     broker_epoch: int
 
 
-# ---- the clock and the operator --------------------------------------------------------------
+# ---- timers and the operator -----------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class RebalanceDue:
-    """It is time to look whether leaders have drifted from their preferred replicas."""
+    """The periodic check of preferred leaders is due."""
 
 
 @dataclass(frozen=True, slots=True)
 class UncleanElectionEnabled:
-    """Unclean elections were allowed, for one topic or (None) by default."""
+    """Unclean elections were enabled, for one topic or (None) by default."""
 
     topic: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class SettingsChanged:
-    """The operator's settings are now these, whether this controller holds the role or not."""
+    """The operator's settings have changed, whether this controller is active or not."""
 
     settings: Settings
 
@@ -250,9 +250,9 @@ Event = (
     | ReassignmentPlanEdited
     | ReassignedIsrChanged
     | PreferredElectionPlanned
-    | IsrChangesNoted
-    | LogDirFailuresNoted
-    | ConfigChangesNoted
+    | IsrChangesNotified
+    | LogDirFailuresNotified
+    | ConfigChangesNotified
     | LeaderAndIsrAnswered
     | UpdateMetadataAnswered
     | ReplicasDeleted

@@ -1,8 +1,8 @@
-"""ISR changes that leaders make: asked of the controller, or written by themselves.
+"""Handles ISR changes of leaders: requested from the controller, or written to the store.
 
-From IBP 2.7 on a leader asks (AlterPartition, KIP-497): the controller judges and writes. Before
-that, the leader writes and leaves a note, and the controller only looks again. Either way the
-change is told to everyone, and a move that waited for it is completed.
+From IBP 2.7 on a leader sends AlterPartition (KIP-497): the controller validates and writes. Before
+that, the leader writes and adds a notification, and the controller only reads again. Either way the
+change is sent to all brokers, and a move that waited for it is completed.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from dataclasses import dataclass, field
 
 from kedge.controller.context import Context
 from kedge.controller.effects import (
-    DropNotes,
-    NoteKind,
-    Notes,
+    DeleteNotifications,
+    NotificationKind,
+    Notifications,
     ReadLeaderships,
-    ReadNotes,
+    ReadNotifications,
     Reply,
     Script,
-    Stored,
     WriteLeaderships,
+    WriteOutcome,
     then_always,
 )
-from kedge.controller.events import IsrChangeRequested, WantedIsr
-from kedge.controller.leader_epochs import expel_strangers
+from kedge.controller.events import IsrChangeRequested, RequestedIsr
+from kedge.controller.leader_epochs import remove_non_replica_isr_members
 from kedge.controller.reassignment import maybe_complete
-from kedge.controller.requests import tell_metadata
+from kedge.controller.requests import send_metadata
 from kedge.model import Leadership, Recovery, TopicPartition
 from kedge.model.error_codes import ErrorCode
 
@@ -36,9 +36,9 @@ _FIRST_VERSION_WITH_INELIGIBLE = 2
 
 @dataclass(slots=True)
 class IsrAnswer:
-    """The answer to a leader: one error for all, or a leadership or an error for each partition.
+    """The response to a leader: one error for all, or a leadership or an error for each partition.
 
-    Partitions of topics whose id is unknown are named by that id.
+    Partitions of unknown topic ids are named by that id.
     """
 
     error: ErrorCode = ErrorCode.NONE
@@ -50,75 +50,79 @@ class IsrAnswer:
 
 
 def on_isr_change_requested(context: Context, event: IsrChangeRequested) -> Script[IsrAnswer]:
-    """Judge what a leader wants, store what may be, tell everyone, answer; then complete moves."""
+    """Validate and store ISR changes, send them to all, respond; then complete moves."""
     registration = context.registered.get(event.broker)
     if registration is None or registration.epoch != event.broker_epoch:
         return IsrAnswer(ErrorCode.STALE_BROKER_EPOCH)
     answer = IsrAnswer()
-    wanted = name_partitions(context, event, answer)
-    judged = {tp: judge(context, event, tp, wanted[tp], answer) for tp in sorted(wanted)}
-    accepted = {tp: leadership for tp, leadership in judged.items() if leadership is not None}
+    wanted = changes_by_partition(context, event, answer)
+    validated_changes = {
+        tp: validated(context, event, tp, wanted[tp], answer) for tp in sorted(wanted)
+    }
+    accepted = {
+        tp: leadership for tp, leadership in validated_changes.items() if leadership is not None
+    }
     if accepted:
-        outcome: Stored = yield WriteLeaderships(accepted, context.epoch)
+        outcome: WriteOutcome = yield WriteLeaderships(accepted, context.epoch)
         answer.errors |= dict.fromkeys(outcome.stale, ErrorCode.INVALID_UPDATE_VERSION)
         answer.errors |= dict.fromkeys(outcome.failed, ErrorCode.UNKNOWN_SERVER_ERROR)
         answer.stored |= outcome.stored
         for tp, leadership in outcome.stored.items():
-            context.lead(tp, leadership)
-    yield from tell_metadata(context, context.registered, sorted(wanted))
+            context.set_leadership(tp, leadership)
+    yield from send_metadata(context, context.registered, sorted(wanted))
     yield Reply(answer)
     for tp in sorted(answer.stored):
-        yield from expel_strangers(context, tp, answer.stored[tp].isr)
+        yield from remove_non_replica_isr_members(context, tp, answer.stored[tp].isr)
         yield from maybe_complete(context, tp)
     for tp, code in sorted(answer.errors.items()):
         if code is ErrorCode.INELIGIBLE_REPLICA and tp in wanted:
-            yield from expel_strangers(context, tp, wanted[tp].isr)
+            yield from remove_non_replica_isr_members(context, tp, wanted[tp].isr)
     return answer
 
 
-def name_partitions(
+def changes_by_partition(
     context: Context, event: IsrChangeRequested, answer: IsrAnswer
-) -> dict[TopicPartition, WantedIsr]:
-    """The wishes by partition; new versions name topics by id."""
+) -> dict[TopicPartition, RequestedIsr]:
+    """Return the requested changes by partition; newer versions name topics by id."""
     by_id = event.version >= _FIRST_VERSION_WITH_IDS
-    wanted: dict[TopicPartition, WantedIsr] = {}
-    for key, wishes in event.topics.items():
+    wanted: dict[TopicPartition, RequestedIsr] = {}
+    for key, changes in event.topics.items():
         topic = context.topic_names.get(key) if by_id else key
         if by_id and topic is not None:
             answer.names[key] = topic
-        for number, wish in wishes.items():
+        for number, change in changes.items():
             if topic is None:
                 answer.errors[TopicPartition(key, number)] = ErrorCode.UNKNOWN_TOPIC_ID
             else:
-                wanted[TopicPartition(topic, number)] = wish
+                wanted[TopicPartition(topic, number)] = change
     return wanted
 
 
-def judge(
+def validated(
     context: Context,
     event: IsrChangeRequested,
     tp: TopicPartition,
-    wish: WantedIsr,
+    change: RequestedIsr,
     answer: IsrAnswer,
 ) -> Leadership | None:
-    """The leadership to store; None where there is nothing to store, and why is in the answer."""
+    """Return the leadership to store; None if there is none, with the reason in the answer."""
     now = context.leaderships.get(tp)
     if now is None:
         answer.errors[tp] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         return None
     wanted = Leadership(
         event.broker,
-        wish.isr,
-        wish.leader_epoch,
-        wish.partition_epoch,
+        change.isr,
+        change.leader_epoch,
+        change.partition_epoch,
         now.controller_epoch,
-        wish.recovery,
+        change.recovery,
     )
     if is_already(now, wanted):
         answer.stored[tp] = now
         return None
-    error = refusal(context, now, wanted, event.version)
-    if error is ErrorCode.NONE and takes_strangers_in(context, tp, now, wanted):
+    error = isr_change_error(context, now, wanted, event.version)
+    if error is ErrorCode.NONE and adds_non_replicas(context, tp, now, wanted):
         error = ErrorCode.INELIGIBLE_REPLICA
     if error is not ErrorCode.NONE:
         answer.errors[tp] = error
@@ -126,12 +130,12 @@ def judge(
     return wanted
 
 
-def takes_strangers_in(
+def adds_non_replicas(
     context: Context, tp: TopicPartition, now: Leadership, wanted: Leadership
 ) -> bool:
-    """Whether an ISR names brokers that hold no replica of the partition; Kafka stores it so.
+    """Return whether an ISR contains brokers without a replica of the partition; Kafka stores it.
 
-    Where nobody else is in sync, the strangers that are may take replicas in.
+    If no replica is in sync, brokers without a replica that are in sync may add replicas.
     """
     members = set(context.replicas(tp))
     known = members if members.intersection(now.isr) else members.union(now.isr)
@@ -139,7 +143,7 @@ def takes_strangers_in(
 
 
 def is_already(now: Leadership, wanted: Leadership) -> bool:
-    """Whether a wish is what is stored; its partition epoch may be an older one."""
+    """Return whether a request matches the stored state; its partition epoch may be older."""
     return wanted.partition_epoch <= now.partition_epoch and (
         wanted.leader,
         wanted.leader_epoch,
@@ -148,11 +152,13 @@ def is_already(now: Leadership, wanted: Leadership) -> bool:
     ) == (now.leader, now.leader_epoch, now.isr, now.recovery)
 
 
-def refusal(context: Context, now: Leadership, wanted: Leadership, version: int) -> ErrorCode:
-    """Why a wish cannot be; NONE if it can."""
+def isr_change_error(
+    context: Context, now: Leadership, wanted: Leadership, version: int
+) -> ErrorCode:
+    """Return the error of a requested change; NONE if it is valid."""
     newer = wanted.partition_epoch > now.partition_epoch or wanted.leader_epoch > now.leader_epoch
     if newer:
-        # the leader knows more than we do: somebody else is the controller
+        # the leader has a newer state: another process is the controller
         return ErrorCode.NOT_CONTROLLER
     if wanted.leader_epoch < now.leader_epoch:
         return ErrorCode.FENCED_LEADER_EPOCH
@@ -167,37 +173,37 @@ def refusal(context: Context, now: Leadership, wanted: Leadership, version: int)
     return ErrorCode.NONE
 
 
-# ---- notes of changes that leaders wrote themselves ------------------------------------------
+# ---- notifications of changes that leaders wrote -----------------------------------------------
 
 
-def on_isr_changes_noted(context: Context) -> Script[None]:
-    """Look again at the partitions named; the notes go, even if looking failed."""
-    notes: Notes = yield ReadNotes(NoteKind.ISR_CHANGES)
-    main = look_again(context, sorted(notes.partitions))
-    yield from then_always(main, drop_notes(NoteKind.ISR_CHANGES, notes))
+def on_isr_changes_notified(context: Context) -> Script[None]:
+    """Read the named partitions again; delete the notifications even on an error."""
+    notifications: Notifications = yield ReadNotifications(NotificationKind.ISR_CHANGES)
+    main = reload_partitions(context, sorted(notifications.partitions))
+    yield from then_always(main, delete_notifications(NotificationKind.ISR_CHANGES, notifications))
 
 
-def drop_notes(kind: NoteKind, notes: Notes) -> Script[None]:
-    """Remove the notes that were read."""
-    if notes.names:
-        yield DropNotes(kind, notes.names)
+def delete_notifications(kind: NotificationKind, notifications: Notifications) -> Script[None]:
+    """Delete the notifications that were read."""
+    if notifications.names:
+        yield DeleteNotifications(kind, notifications.names)
 
 
-def look_again(context: Context, partitions: list[TopicPartition]) -> Script[None]:
-    """Reload leaderships, tell everyone, complete moves."""
+def reload_partitions(context: Context, partitions: list[TopicPartition]) -> Script[None]:
+    """Reload leaderships, send them to all brokers, complete moves."""
     if not partitions:
         return
     yield from reload_leaderships(context, partitions)
-    yield from tell_metadata(context, context.registered, partitions)
+    yield from send_metadata(context, context.registered, partitions)
     for tp in partitions:
         if tp in context.leaderships:
-            yield from expel_strangers(context, tp, context.leaderships[tp].isr)
+            yield from remove_non_replica_isr_members(context, tp, context.leaderships[tp].isr)
         yield from maybe_complete(context, tp)
 
 
 def reload_leaderships(context: Context, partitions: Iterable[TopicPartition]) -> Script[None]:
-    """The context learns what is stored."""
+    """Load stored leaderships into the context."""
     known = [tp for tp in partitions if tp in context.assignments]
     stored: dict[TopicPartition, Leadership] = yield ReadLeaderships(known)
     for tp, leadership in stored.items():
-        context.lead(tp, leadership)
+        context.set_leadership(tp, leadership)

@@ -1,13 +1,13 @@
-"""The partition machine: moving partitions from state to state, and electing on the way.
+"""The partition state machine: moves partitions between states, with elections.
 
-One call moves many partitions to one state and sends one batch of requests. A move that the table
-forbids, or an election that finds nobody, is noted in the state-change log and leaves that
-partition as it was; the others go on.
+One call moves many partitions to one state and sends one batch of requests. An illegal transition,
+or an election without an eligible replica, is logged and leaves that partition as it was; the
+others proceed.
 
     to NewPartition       marked
     to OnlinePartition    from New: the first online replica leads, all online ones are the ISR
                           from Online or Offline: an election by the given strategy
-    to Offline, NonExistent   marked; the recorded leader is left alone
+    to Offline, NonExistent   marked; the stored leader stays
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from kedge.controller.effects import (
     ReadUncleanAllowed,
     RecordPartitions,
     Script,
-    Stored,
     WriteLeaderships,
+    WriteOutcome,
 )
-from kedge.controller.elections import (
+from kedge.controller.leader_election import (
     Elected,
     Strategy,
     elect_for_shutdown,
@@ -42,7 +42,7 @@ Leaderships = dict[TopicPartition, Leadership]
 
 @dataclass(slots=True)
 class ElectionResults:
-    """Who was elected, and where it failed and why."""
+    """The elected leaders, and the errors of failed elections."""
 
     elected: Leaderships = field(default_factory=dict[TopicPartition, Leadership])
     failed: dict[TopicPartition, str] = field(default_factory=dict[TopicPartition, str])
@@ -50,7 +50,7 @@ class ElectionResults:
 
 @dataclass(frozen=True, slots=True)
 class ElectionRule:
-    """A strategy, and whether an operator has forced an unclean choice."""
+    """A strategy, and whether an operator has forced an unclean election."""
 
     strategy: Strategy = Strategy.OFFLINE
     force_unclean: bool = False
@@ -59,8 +59,8 @@ class ElectionRule:
 def mark_partitions(
     context: Context, partitions: Iterable[TopicPartition], target: PartitionState
 ) -> Script[None]:
-    """Move partitions to New, Offline or NonExistent: nothing is written and nobody is told."""
-    valid, refused = sort_out(context, partitions, target)
+    """Move partitions to New, Offline or NonExistent: no write and no request."""
+    valid, refused = split_by_validity(context, partitions, target)
     for tp in valid:
         context.set_partition_state(tp, target)
     if valid or refused:
@@ -70,13 +70,13 @@ def mark_partitions(
 def bring_online(
     context: Context, partitions: Iterable[TopicPartition], rule: ElectionRule
 ) -> Script[ElectionResults]:
-    """Move partitions to Online. The results tell of elections, not of first leaders."""
-    valid, refused = sort_out(context, partitions, PartitionState.ONLINE)
+    """Move partitions to Online. The results contain elections, not first leaders."""
+    valid, refused = split_by_validity(context, partitions, PartitionState.ONLINE)
     states = context.partition_states
-    fresh = [tp for tp in valid if states[tp] is PartitionState.NEW]
-    others = [tp for tp in valid if states[tp] is not PartitionState.NEW] if fresh else valid
+    new = [tp for tp in valid if states[tp] is PartitionState.NEW]
+    others = [tp for tp in valid if states[tp] is not PartitionState.NEW] if new else valid
     batch, results = RequestBatch(context), ElectionResults()
-    moved = yield from initialise(context, fresh, batch, refused)
+    moved = yield from initialise(context, new, batch, refused)
     yield from elect_leaders(context, others, rule, batch, results)
     for tp in results.elected:
         context.set_partition_state(tp, PartitionState.ONLINE)
@@ -88,18 +88,18 @@ def bring_online(
 
 
 def try_online(context: Context, topic: str | None = None) -> Script[ElectionResults]:
-    """Give every new and offline partition (of one topic, or all) another chance."""
-    partitions = context.partitions_in_trouble()
+    """Retry the election of every new and offline partition (of one topic, or all)."""
+    partitions = context.partitions_not_online()
     if topic is not None:
         partitions = [tp for tp in partitions if tp.topic == topic]
     return (yield from bring_online(context, partitions, ElectionRule()))
 
 
-def sort_out(
+def split_by_validity(
     context: Context, partitions: Iterable[TopicPartition], target: PartitionState
 ) -> tuple[list[TopicPartition], dict[TopicPartition, str]]:
-    """Those that may move, and those that may not with the reason."""
-    # a tuple: members are compared by identity, where a set would hash them one by one
+    """Return the partitions that may move, and the others with the reason."""
+    # a tuple compares members by identity, where a set would hash each
     allowed, states = tuple(PARTITION_MAY_COME_FROM[target]), context.partition_states
     valid: list[TopicPartition] = []
     refused: dict[TopicPartition, str] = {}
@@ -121,7 +121,7 @@ def initialise(
     batch: RequestBatch,
     refused: dict[TopicPartition, str],
 ) -> Script[list[TopicPartition]]:
-    """Give new partitions their first leadership; only members of the ISR are told."""
+    """Create the first leadership of new partitions; only ISR members are notified."""
     wanted: Leaderships = {}
     for tp in partitions:
         online = context.online_brokers(tp)
@@ -132,12 +132,12 @@ def initialise(
             refused[tp] = "no replica is online"
     if not wanted:
         return []
-    outcome: Stored = yield CreateLeaderships(wanted, context.epoch)
+    outcome: WriteOutcome = yield CreateLeaderships(wanted, context.epoch)
     refused |= outcome.failed
     for tp, leadership in outcome.stored.items():
-        context.lead(tp, leadership)
+        context.set_leadership(tp, leadership)
         context.set_partition_state(tp, PartitionState.ONLINE)
-        batch.lead(leadership.isr, tp, is_new=True)
+        batch.add_leader_and_isr(leadership.isr, tp, is_new=True)
     return list(outcome.stored)
 
 
@@ -151,34 +151,36 @@ def elect_leaders(
     batch: RequestBatch,
     results: ElectionResults,
 ) -> Script[None]:
-    """Elect until every partition is settled: a write that lost is chosen anew from what won."""
+    """Elect until every partition is done: a stale write is elected again from the stored state."""
     remaining: Sequence[TopicPartition] = partitions
     while remaining:
         stored: Leaderships = yield ReadLeaderships(remaining)
-        readable = sort_readable(context, remaining, stored, results.failed)
-        ballots = yield from hold_elections(context, readable, rule, results.failed)
-        wanted = {tp: b.leadership for tp, b in ballots.items() if b.leadership is not None}
-        for tp in sorted(ballots.keys() - wanted.keys()):
-            results.failed[tp] = f"nobody can lead by the rule {rule.strategy.value}"
+        writable = filter_writable(context, remaining, stored, results.failed)
+        results_by_partition = yield from run_elections(context, writable, rule, results.failed)
+        wanted = {
+            tp: b.leadership for tp, b in results_by_partition.items() if b.leadership is not None
+        }
+        for tp in sorted(results_by_partition.keys() - wanted.keys()):
+            results.failed[tp] = f"no replica is eligible by the rule {rule.strategy.value}"
         if not wanted:
             return
-        outcome: Stored = yield WriteLeaderships(wanted, context.epoch)
+        outcome: WriteOutcome = yield WriteLeaderships(wanted, context.epoch)
         results.failed |= outcome.failed
         for tp, leadership in outcome.stored.items():
-            context.lead(tp, leadership)
+            context.set_leadership(tp, leadership)
             results.elected[tp] = leadership
-            batch.lead(ballots[tp].recipients, tp, is_new=False)
+            batch.add_leader_and_isr(results_by_partition[tp].recipients, tp, is_new=False)
         remaining = outcome.stale
 
 
-def sort_readable(
+def filter_writable(
     context: Context,
     partitions: Sequence[TopicPartition],
     stored: Leaderships,
     failed: dict[TopicPartition, str],
 ) -> Leaderships:
-    """The leaderships that this controller may change: not those of a later controller."""
-    readable: Leaderships = {}
+    """Return the leaderships that this controller may change: not those of a later one."""
+    writable: Leaderships = {}
     for tp in partitions:
         leadership = stored.get(tp)
         if leadership is None:
@@ -186,26 +188,26 @@ def sort_readable(
         elif leadership.controller_epoch > context.epoch:
             failed[tp] = f"written by a controller of epoch {leadership.controller_epoch}"
         else:
-            readable[tp] = leadership
-    return readable
+            writable[tp] = leadership
+    return writable
 
 
-def hold_elections(
+def run_elections(
     context: Context,
     leaderships: Leaderships,
     rule: ElectionRule,
     failed: dict[TopicPartition, str],
 ) -> Script[dict[TopicPartition, Elected]]:
-    """One ballot per partition, by the strategy asked for."""
+    """Return one result per partition, by the requested strategy."""
     if rule.strategy is Strategy.OFFLINE:
-        return (yield from hold_offline_elections(context, leaderships, rule, failed))
-    return {tp: hold_election(context, tp, now, rule) for tp, now in leaderships.items()}
+        return (yield from run_offline_elections(context, leaderships, rule, failed))
+    return {tp: run_election(context, tp, now, rule) for tp, now in leaderships.items()}
 
 
-def hold_election(
+def run_election(
     context: Context, tp: TopicPartition, now: Leadership, rule: ElectionRule
 ) -> Elected:
-    """A ballot by one of the strategies that need nothing from the store."""
+    """Elect by one of the strategies that need no read from the store."""
     if rule.strategy is Strategy.REASSIGN:
         return elect_reassigned(
             now,
@@ -219,36 +221,39 @@ def hold_election(
     return elect_for_shutdown(now, context.replicas(tp), registered, context.shutting_down)
 
 
-def hold_offline_elections(
+def run_offline_elections(
     context: Context,
     leaderships: Leaderships,
     rule: ElectionRule,
     failed: dict[TopicPartition, str],
 ) -> Script[dict[TopicPartition, Elected]]:
-    """Ballots for lost leaders. Unclean choices are looked at only where no member of the ISR is
-    online; a topic whose configuration cannot be read fails rather than risk its data."""
-    unclean = yield from ask_unclean(context, leaderships, rule)
+    """Elect leaders for partitions whose leader is offline.
+
+    Unclean elections are considered only where no member of the ISR is online; a topic whose config
+    cannot be read fails, to protect its data.
+    """
+    unclean = yield from read_unclean_allowed(context, leaderships, rule)
     marks_recovery = context.settings.marks_recovery
-    ballots: dict[TopicPartition, Elected] = {}
+    results_by_partition: dict[TopicPartition, Elected] = {}
     for tp, now in leaderships.items():
         allowed = unclean.get(tp, False)
         if allowed is None:
             failed[tp] = "the topic's configuration cannot be read"
             continue
-        ballots[tp] = elect_offline(
+        results_by_partition[tp] = elect_offline(
             now,
             context.replicas(tp),
             context.online_brokers(tp),
             unclean=allowed,
             marks_recovery=marks_recovery,
         )
-    return ballots
+    return results_by_partition
 
 
-def ask_unclean(
+def read_unclean_allowed(
     context: Context, leaderships: Leaderships, rule: ElectionRule
 ) -> Script[dict[TopicPartition, bool | None]]:
-    """Whether an unclean leader is allowed, for the partitions that have nobody else."""
+    """Return whether an unclean leader is allowed, for partitions without another."""
     lost = [tp for tp, now in leaderships.items() if not any_online(context, tp, now.isr)]
     if rule.force_unclean or not lost:
         return dict.fromkeys(lost, True)
@@ -258,6 +263,6 @@ def ask_unclean(
 
 
 def any_online(context: Context, tp: TopicPartition, brokers: Iterable[BrokerId]) -> bool:
-    """Whether one of these brokers' replicas can serve."""
+    """Return whether a replica on one of these brokers can serve."""
     online = context.online_brokers(tp)
     return any(b in online for b in brokers)

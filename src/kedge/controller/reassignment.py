@@ -1,15 +1,15 @@
-"""Moving a partition from one set of replicas to another (KIP-455), safe to stop at any point.
+"""Moves a partition from one set of replicas to another (KIP-455), safe to stop at any point.
 
 RS are the replicas, AR those being added, RR those being removed; the origin is RS − AR and the
-target RS − RR. What is stored of the topic is the only durable memory of the origin, so RS becomes
-the target only as the very last write.
+target RS − RR. The stored assignment is the only durable record of the origin, so RS becomes the
+target only in the very last write.
 
-    phase U   the assignment is stored, then known; replicas that the new plan no longer knows are
-              stopped and deleted
-    complete? nothing is coming or going, or the whole target is in the stored ISR
-    phase A   no: one leader epoch up, everyone told; the new replicas start to copy. Then wait.
+    phase U   the assignment is stored, then set; replicas that are not in the new one are stopped
+              and deleted
+    complete? nothing is added or removed, or the whole target is in the stored ISR
+    phase A   no: the leader epoch is raised and sent; the new replicas start to fetch. Then wait.
     phase B   yes: leadership moves into the target, RR leave the ISR and are deleted, the target
-              is stored, everyone is told
+              is stored and sent to all brokers
 
     {1,2,3} → {4,5,6}, leader 1         RS            leader, epoch   ISR
     start                               1,2,3         1, e0           1,2,3
@@ -18,8 +18,8 @@ the target only as the very last write.
     B: the leader moves                 4,5,6         4, e2           1,2,3,4,5,6
     B: 1, 2 and 3 leave one by one      4,5,6         4, e5           4,5,6
 
-Running phase B again from the start is harmless but for epochs: that is what a controller does
-that takes over in the middle of it.
+Phase B can be repeated from its start; only epochs grow. A controller that takes over during phase
+B does so.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from kedge.controller.deletion import mark_ineligible, resume_for
 from kedge.controller.effects import (
     ReadLeaderships,
     ReadReassignmentPlan,
-    RecordWords,
+    RecordMessage,
     Script,
     StoreAssignment,
 )
-from kedge.controller.elections import Strategy
 from kedge.controller.events import ReassignmentRequested
-from kedge.controller.leader_epochs import bump_epoch, lead_from_within, retain_in_sync
+from kedge.controller.leader_election import Strategy
+from kedge.controller.leader_epochs import bump_epoch, move_leader_to_replica, retain_in_sync
 from kedge.controller.partitions import ElectionRule, bring_online, mark_partitions
-from kedge.controller.reassignment_plan import Targets, edit_plan
+from kedge.controller.reassignment_plan import Targets, remove_plan_entries
 from kedge.controller.replicas import mark_new, move_one
-from kedge.controller.requests import tell_metadata
+from kedge.controller.requests import send_metadata
 from kedge.controller.states import PartitionState, ReplicaState
 from kedge.errors import StateChangeFailed
 from kedge.model import BrokerId, Leadership, ReplicaAssignment, TopicPartition
@@ -56,27 +56,31 @@ Outcomes = dict[TopicPartition, ErrorCode]
 
 
 def on_reassignment_requested(context: Context, event: ReassignmentRequested) -> Script[Outcomes]:
-    """Judge each partition's target, then start the moves. The newest order wins: partitions
-    named here are taken out of the stored plan."""
+    """Validate each partition's target, then start the moves.
+
+    The latest request wins: its partitions are removed from the stored plan.
+    """
     wanted: dict[TopicPartition, ReplicaAssignment] = {}
     outcomes: Outcomes = {}
     for tp, target in sorted(event.targets.items(), key=lambda item: item[0]):
         now = context.assignment(tp)
         if target is not None:
-            outcomes[tp] = judge(context, now, target)
+            outcomes[tp] = target_error(context, now, target)
             if outcomes[tp] is ErrorCode.NONE:
                 wanted[tp] = reassign_to(now, target)
         elif now.in_progress:
             wanted[tp] = cancel(now)
         else:
             outcomes[tp] = ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
-    yield from edit_plan(lambda tp, _: tp in wanted)
+    yield from remove_plan_entries(lambda tp, _: tp in wanted)
     outcomes |= yield from start_moves(context, wanted)
     return outcomes
 
 
-def judge(context: Context, now: ReplicaAssignment, target: tuple[BrokerId, ...]) -> ErrorCode:
-    """Whether a target can be; replicas that are there already may be dead."""
+def target_error(
+    context: Context, now: ReplicaAssignment, target: tuple[BrokerId, ...]
+) -> ErrorCode:
+    """Return the error of a target; existing replicas may be dead."""
     if not target or len(set(target)) != len(target) or min(target) < 0:
         return ErrorCode.INVALID_REPLICA_ASSIGNMENT
     if not context.live.issuperset(reassign_to(now, target).adding):
@@ -85,8 +89,7 @@ def judge(context: Context, now: ReplicaAssignment, target: tuple[BrokerId, ...]
 
 
 def on_reassignment_planned(context: Context) -> Script[set[TopicPartition]]:
-    """Start what the stored plan says; entries that cannot be started are taken out of it. The
-    answer is what was started."""
+    """Start the stored plan; remove entries that cannot be started. Return the started ones."""
     plan: Targets | None = yield ReadReassignmentPlan(watch=True)
     if plan is None:
         return set()
@@ -94,37 +97,37 @@ def on_reassignment_planned(context: Context) -> Script[set[TopicPartition]]:
     outcomes = yield from start_moves(context, wanted)
     failed = {tp for tp, code in outcomes.items() if code is not ErrorCode.NONE}
     if failed:
-        yield RecordWords(f"{len(failed)} entries of the reassignment plan cannot be started")
-        yield from edit_plan(lambda tp, _: tp in failed)
+        yield RecordMessage(f"{len(failed)} entries of the reassignment plan cannot be started")
+        yield from remove_plan_entries(lambda tp, _: tp in failed)
     return outcomes.keys() - failed
 
 
 def on_plan_edited() -> Script[None]:
-    """Only the creation of a plan is an order. Look, so that the next creation is noticed."""
+    """Read the plan to set the watch again; only the creation of a plan is a request."""
     yield ReadReassignmentPlan(watch=True)
 
 
 def list_reassignments(
     context: Context, partitions: Iterable[TopicPartition] | None
 ) -> dict[TopicPartition, ReplicaAssignment]:
-    """The moves in progress, among these partitions or among all."""
-    asked = context.being_reassigned if partitions is None else partitions
-    found = {tp: context.assignment(tp) for tp in sorted(asked)}
+    """Return the moves in progress, among these partitions or among all."""
+    requested = context.being_reassigned if partitions is None else partitions
+    found = {tp: context.assignment(tp) for tp in sorted(requested)}
     return {tp: assignment for tp, assignment in found.items() if assignment.in_progress}
 
 
 def resume_moves(
-    context: Context, concerned: Callable[[TopicPartition, ReplicaAssignment], bool]
+    context: Context, is_affected: Callable[[TopicPartition, ReplicaAssignment], bool]
 ) -> Script[None]:
-    """Go on with the stored moves that something has happened to."""
+    """Continue the stored moves that an event affects."""
     for tp in sorted(context.being_reassigned):
         now = context.assignment(tp)
-        if concerned(tp, now):
+        if is_affected(tp, now):
             yield from try_reassign(context, tp, now)
 
 
 def maybe_complete(context: Context, tp: TopicPartition) -> Script[None]:
-    """The ISR of a partition has changed: complete its move if that was the last thing missing."""
+    """Complete a partition's move if the changed ISR allows it."""
     if tp not in context.being_reassigned or not context.replicas(tp):
         return
     now = context.assignment(tp)
@@ -135,13 +138,15 @@ def maybe_complete(context: Context, tp: TopicPartition) -> Script[None]:
 def start_moves(
     context: Context, wanted: Mapping[TopicPartition, ReplicaAssignment]
 ) -> Script[Outcomes]:
-    """Start ordered moves one after the other, those of topics that are there and stay."""
+    """Start requested moves one after the other, except of topics to be deleted."""
     outcomes: Outcomes = {}
     for tp, assignment in wanted.items():
         if tp.topic in context.topics_to_be_deleted or not context.replicas(tp):
             outcomes[tp] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         elif (yield from loses_data(context, tp, assignment)):
-            yield RecordWords(f"the move of {tp} is refused: it would leave no data behind")
+            yield RecordMessage(
+                f"the move of {tp} is rejected: it would delete all replicas in sync"
+            )
             outcomes[tp] = ErrorCode.INVALID_REPLICA_ASSIGNMENT
         else:
             outcomes[tp] = yield from try_reassign(context, tp, assignment)
@@ -151,20 +156,20 @@ def start_moves(
 def try_reassign(
     context: Context, tp: TopicPartition, assignment: ReplicaAssignment
 ) -> Script[ErrorCode]:
-    """A move by itself: what goes wrong with it does not stop the next."""
+    """Run one move; its failure does not stop the next."""
     try:
         yield from reassign(context, tp, assignment)
     except StateChangeFailed as failure:
-        yield RecordWords(f"the move of {tp} failed: {failure}")
+        yield RecordMessage(f"the move of {tp} failed: {failure}")
         return ErrorCode.UNKNOWN_SERVER_ERROR
     return ErrorCode.NONE
 
 
 def loses_data(context: Context, tp: TopicPartition, wanted: ReplicaAssignment) -> Script[bool]:
-    """Whether a new plan stops and deletes every replica that is in sync.
+    """Return whether a new assignment deletes every replica that is in sync.
 
     That happens when the stored plan has no replicas for a partition, and when a move is cancelled
-    or overridden while only replicas being added are in sync. Kafka goes ahead and deletes them.
+    or overridden while only added replicas are in sync. Kafka deletes them.
     """
     if not context.settings.safer:
         return False
@@ -178,19 +183,19 @@ def loses_data(context: Context, tp: TopicPartition, wanted: ReplicaAssignment) 
 
 
 def reassign(context: Context, tp: TopicPartition, wanted: ReplicaAssignment) -> Script[None]:
-    """Bring one partition as far towards an assignment as it can go now."""
+    """Bring one partition as far towards an assignment as possible now."""
     mark_ineligible(context, {tp.topic})
     led = context.leaderships[tp].leader if tp in context.leaderships else NO_LEADER
     yield from update_assignment(context, tp, wanted)
     if context.settings.safer and tp not in context.leaderships:
-        # nothing is stored of it that could be copied: the replicas that are online now are in sync
+        # no leadership is stored, so there is no data: all online replicas are in sync
         yield from bring_online(context, (tp,), ElectionRule())
     if (yield from is_complete(context, tp, wanted)):
         yield from complete(context, tp, wanted)
         return
     if context.settings.safer and led != NO_LEADER and led not in wanted.replicas:
-        # the leader was one of the dropped replicas: without another nobody could copy
-        yield from lead_from_within(context, tp)
+        # the leader was one of the dropped replicas: added ones need another to fetch from
+        yield from move_leader_to_replica(context, tp)
     yield from bump_epoch(context, tp, wanted)
     for broker in wanted.adding:
         state = context.replica_state(broker, tp)
@@ -205,7 +210,7 @@ def update_assignment(
     now = context.assignment(tp)
     if now != wanted:
         yield from store_assignment(context, tp, wanted)
-        context.assign(tp, wanted)
+        context.set_assignment(tp, wanted)
         unneeded = unneeded_replicas(now, wanted)
         if context.settings.safer and (unneeded or tp not in context.leaderships):
             # requests before phase A reach the added replicas too: they may be in sync before it
@@ -229,7 +234,7 @@ def store_assignment(
 def remove_replicas(
     context: Context, tp: TopicPartition, brokers: Iterable[BrokerId]
 ) -> Script[None]:
-    """Stop and delete replicas; the answers are not waited for."""
+    """Stop and delete replicas, without waiting for responses."""
     gone = tuple(brokers)
     for state in (
         ReplicaState.OFFLINE,
@@ -243,14 +248,14 @@ def remove_replicas(
 def is_complete(
     context: Context, tp: TopicPartition, assignment: ReplicaAssignment
 ) -> Script[bool]:
-    """Whether nothing is coming or going, or the stored ISR has the whole target.
+    """Return whether nothing is added or removed, or the stored ISR has the whole target.
 
-    Where leaders write ISRs themselves, the read leaves a watch for the next change.
+    Where leaders write ISRs themselves, the read sets a watch on the next change.
     """
     if not assignment.in_progress:
         return True
     stored: dict[TopicPartition, Leadership] = yield ReadLeaderships(
-        (tp,), watch=not context.settings.leaders_ask
+        (tp,), watch=not context.settings.uses_alter_partition
     )
     return tp in stored and set(assignment.target) <= set(stored[tp].isr)
 
@@ -259,30 +264,30 @@ def is_complete(
 
 
 def complete(context: Context, tp: TopicPartition, assignment: ReplicaAssignment) -> Script[None]:
-    """Everything that is to be there is in sync: let the rest go."""
+    """Finish a move whose target is in sync: remove the other replicas."""
     if not assignment.target:
-        # Kafka stumbles here, over the preferred leader that an empty list does not have
+        # Kafka raises an error here, because an empty list has no preferred leader
         raise StateChangeFailed(f"{tp} is to have no replicas at all")
     yield from move_one(context, tp, assignment.adding, ReplicaState.ONLINE)
     done = ReplicaAssignment(assignment.target)
-    context.assign(tp, done)
+    context.set_assignment(tp, done)
     yield from move_leader(context, tp, done)
     leader = context.leaderships[tp].leader
     if context.settings.safer and assignment.removing and leader not in done.replicas:
-        # the ISR has shrunk since it was read; without its leader the partition would lose the data
-        context.assign(tp, assignment)
-        yield RecordWords(f"the move of {tp} waits: no replica of its target can lead")
+        # the ISR has shrunk since it was read: removing the leader would lose data
+        context.set_assignment(tp, assignment)
+        yield RecordMessage(f"the move of {tp} waits: no replica of its target can lead")
         return
     yield from remove_replicas(context, tp, assignment.removing)
     yield from store_assignment(context, tp, done)
-    yield from edit_plan(lambda other, target: other == tp and target == done.replicas)
+    yield from remove_plan_entries(lambda other, target: other == tp and target == done.replicas)
     context.being_reassigned.discard(tp)
-    yield from tell_metadata(context, context.registered, (tp,))
+    yield from send_metadata(context, context.registered, (tp,))
     yield from resume_for(context, {tp.topic})
 
 
 def move_leader(context: Context, tp: TopicPartition, done: ReplicaAssignment) -> Script[None]:
-    """A leader inside the target that can serve stays, even if it is not the preferred one."""
+    """Keep a leader inside the target that can serve, even if it is not the preferred one."""
     now = context.leaderships.get(tp)
     if now is None:
         raise StateChangeFailed(f"{tp} never had a leader")

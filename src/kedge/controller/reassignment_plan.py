@@ -1,7 +1,7 @@
-"""The stored plan of moves: the older way to order them, still honoured.
+"""Removes entries from the stored reassignment plan, the older way to request moves.
 
-Entries leave it when their move completes, when another order for the partition comes, and when
-they cannot be carried out. What is left of an empty plan is removed.
+An entry is removed when its move completes, when another request for the partition comes, and when
+it cannot be executed. An empty plan is deleted.
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ from kedge.model import BrokerId, TopicPartition
 Targets = Mapping[TopicPartition, tuple[BrokerId, ...]]
 
 
-def edit_plan(done: Callable[[TopicPartition, tuple[BrokerId, ...]], bool]) -> Script[None]:
-    """Take entries out of the stored plan; once it is empty it is removed, and looked for anew."""
+def remove_plan_entries(
+    done: Callable[[TopicPartition, tuple[BrokerId, ...]], bool],
+) -> Script[None]:
+    """Remove entries from the stored plan; when it is empty, delete it and look for a new one."""
     plan: Targets | None = yield ReadReassignmentPlan()
     if plan is None:
         return

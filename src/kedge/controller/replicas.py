@@ -1,13 +1,13 @@
-"""The replica machine: what each broker has been told about each of its replicas.
+"""The replica state machine: tracks the requests that each broker was sent for its replicas.
 
-One call moves many replicas to one state and sends one batch of requests; brokers are taken in
-Kafka's order (`order.py`), so that replicas leaving an ISR together leave as they do there.
+One call moves many replicas to one state and sends one batch of requests; brokers are processed in
+Kafka's sequence (`scala_map_order`), so that replicas leave an ISR together as they do there.
 
     to NewReplica                LeaderAndIsr (new) to it, if the partition has a leadership
-    to OnlineReplica             LeaderAndIsr to it; from New nothing: it has been told
+    to OnlineReplica             LeaderAndIsr to it; from New nothing: it was sent before
     to OfflineReplica            StopReplica to it; out of the ISR; LeaderAndIsr to the others
     to ReplicaDeletionStarted    StopReplica with deletion
-    to NonExistentReplica        forgotten, and out of the assignment in memory
+    to NonExistentReplica        removed from the tables and from the assignment in memory
     to the others                marked
 """
 
@@ -20,14 +20,13 @@ from kedge.controller.effects import (
     ReadLeaderships,
     RecordReplicas,
     Script,
-    Stored,
     WriteLeaderships,
+    WriteOutcome,
 )
-from kedge.controller.elections import succeed, without_replica
+from kedge.controller.leader_election import succeed, without_replica
 from kedge.controller.requests import RequestBatch
 from kedge.controller.states import REPLICA_MAY_COME_FROM, ReplicaState
-from kedge.model import BrokerId, Leadership, ReplicaAssignment, TopicPartition
-from kedge.model.leadership import NO_LEADER
+from kedge.model import NO_LEADER, BrokerId, Leadership, ReplicaAssignment, TopicPartition
 from kedge.model.scala_map_order import immutable_map_order
 
 Replicas = Mapping[BrokerId, Iterable[TopicPartition]]  # partitions by the broker of the replica
@@ -35,11 +34,11 @@ Refused = dict[TopicPartition, str]
 
 
 def move_replicas(context: Context, replicas: Replicas, target: ReplicaState) -> Script[None]:
-    """Move replicas to a state; illegal moves are noted and left undone."""
+    """Move replicas to a state; illegal transitions are logged and skipped."""
     batch = RequestBatch(context)
     for broker in immutable_map_order(replicas):
         partitions = replicas[broker]
-        valid, refused = sort_out(context, broker, partitions, target)
+        valid, refused = split_by_validity(context, broker, partitions, target)
         if valid:
             valid = yield from move_on_broker(context, broker, valid, target, batch, refused)
         if valid or refused:
@@ -47,11 +46,13 @@ def move_replicas(context: Context, replicas: Replicas, target: ReplicaState) ->
     yield from batch.send()
 
 
-def tell_online(context: Context, brokers: list[BrokerId]) -> Script[None]:
-    """Tell brokers of all their replicas, which are online already: what moving every one of them
-    to the state that it has would do, in one pass."""
+def send_online(context: Context, brokers: list[BrokerId]) -> Script[None]:
+    """Send brokers all their replicas, which are online already.
+
+    It has the effect of moving each to its current state, in one pass.
+    """
     batch = RequestBatch(context)
-    batch.lead_all(sorted(context.assignments), brokers)
+    batch.add_all_leader_and_isr(sorted(context.assignments), brokers)
     for broker in immutable_map_order(brokers):
         yield RecordReplicas(broker, ReplicaState.ONLINE, sorted(context.by_broker[broker]), {})
     yield from batch.send()
@@ -64,19 +65,19 @@ def move_one(
     yield from move_replicas(context, {b: (tp,) for b in brokers}, target)
 
 
-def sort_out(
+def split_by_validity(
     context: Context, broker: BrokerId, partitions: Iterable[TopicPartition], target: ReplicaState
 ) -> tuple[list[TopicPartition], Refused]:
-    """Those that may move, and those that may not with the reason."""
-    # a tuple: members are compared by identity, where a set would hash them one by one
+    """Return the replicas that may move, and the others with the reason."""
+    # a tuple compares members by identity, where a set would hash each
     allowed = tuple(REPLICA_MAY_COME_FROM[target])
     states, nothing = context.replica_states.setdefault(broker, {}), ReplicaState.NON_EXISTENT
-    asked = list(partitions)
-    valid = [tp for tp in asked if states.get(tp, nothing) in allowed]
-    if len(valid) == len(asked):
+    requested = list(partitions)
+    valid = [tp for tp in requested if states.get(tp, nothing) in allowed]
+    if len(valid) == len(requested):
         return valid, {}
-    # a replica that was asked to move is known from now on, even if it does not exist
-    refused = {tp: states.setdefault(tp, nothing) for tp in asked}
+    # a replica in a rejected request is in the table from now on, even if it does not exist
+    refused = {tp: states.setdefault(tp, nothing) for tp in requested}
     why = {
         tp: f"{target.value} cannot follow {state.value}"
         for tp, state in refused.items()
@@ -93,7 +94,7 @@ def move_on_broker(
     batch: RequestBatch,
     refused: Refused,
 ) -> Script[list[TopicPartition]]:
-    """Carry a legal move out for one broker; the answer is what really moved."""
+    """Make a legal transition for one broker; return the replicas that moved."""
     match target:
         case ReplicaState.NEW:
             return start(context, broker, partitions, batch, refused)
@@ -104,9 +105,9 @@ def move_on_broker(
         case ReplicaState.DELETION_STARTED:
             mark(context, broker, partitions, target)
             for tp in partitions:
-                batch.stop(broker, tp, delete=True)
+                batch.add_stop_replica(broker, tp, delete=True)
         case ReplicaState.NON_EXISTENT:
-            forget(context, broker, partitions)
+            remove(context, broker, partitions)
         case ReplicaState.DELETION_SUCCESSFUL | ReplicaState.DELETION_INELIGIBLE:
             mark(context, broker, partitions, target)
     return partitions
@@ -115,13 +116,15 @@ def move_on_broker(
 def mark(
     context: Context, broker: BrokerId, partitions: Iterable[TopicPartition], target: ReplicaState
 ) -> None:
-    """Note a state, for all these partitions."""
+    """Set the state of replicas of these partitions."""
     context.replica_states.setdefault(broker, {}).update(dict.fromkeys(partitions, target))
 
 
 def mark_new(context: Context, tp: TopicPartition, brokers: Iterable[BrokerId]) -> Script[None]:
-    """Mark the replicas of one partition as new that do not exist yet, and send nothing: later
-    requests of the same event name the partition to their brokers."""
+    """Mark those of a partition's replicas as new that do not exist yet; send nothing.
+
+    Later requests of the same event contain the partition.
+    """
     for broker in brokers:
         if context.replica_state(broker, tp) is ReplicaState.NON_EXISTENT:
             mark(context, broker, (tp,), ReplicaState.NEW)
@@ -135,7 +138,7 @@ def start(
     batch: RequestBatch,
     refused: Refused,
 ) -> list[TopicPartition]:
-    """To NewReplica. A leader cannot be new: it would be told to follow nobody."""
+    """To NewReplica. A leader cannot be new, because it would have no leader to follow."""
     moved: list[TopicPartition] = []
     for tp in partitions:
         leadership = context.leaderships.get(tp)
@@ -144,7 +147,7 @@ def start(
             mark(context, broker, (tp,), ReplicaState.NON_EXISTENT)
             continue
         if leadership is not None:
-            batch.lead((broker,), tp, is_new=True)
+            batch.add_leader_and_isr((broker,), tp, is_new=True)
         moved.append(tp)
     mark(context, broker, moved, ReplicaState.NEW)
     return moved
@@ -153,32 +156,36 @@ def start(
 def bring_online(
     context: Context, broker: BrokerId, partitions: list[TopicPartition], batch: RequestBatch
 ) -> None:
-    """To OnlineReplica. A new replica was told already; it is made part of the assignment if
-    that has lost it meanwhile."""
+    """To OnlineReplica.
+
+    A new replica was sent before; it is added to the assignment if it is no longer there.
+    """
     states = context.replica_states[broker]
-    fresh = {tp for tp in partitions if states[tp] is ReplicaState.NEW}
-    for tp in sorted(fresh):
-        if keep_assigned(context, broker, tp):
-            batch.reassigned(tp)
-    batch.lead_again(broker, [tp for tp in partitions if tp not in fresh] if fresh else partitions)
+    new = {tp for tp in partitions if states[tp] is ReplicaState.NEW}
+    for tp in sorted(new):
+        if ensure_assigned(context, broker, tp):
+            batch.invalidate(tp)
+    batch.add_leader_and_isr_to(
+        broker, [tp for tp in partitions if tp not in new] if new else partitions
+    )
     mark(context, broker, partitions, ReplicaState.ONLINE)
 
 
-def keep_assigned(context: Context, broker: BrokerId, tp: TopicPartition) -> bool:
+def ensure_assigned(context: Context, broker: BrokerId, tp: TopicPartition) -> bool:
     """Append a replica to its partition's assignment (in memory); False if it is there."""
     now = context.assignment(tp)
     if broker in now.replicas:
         return False
-    context.assign(tp, ReplicaAssignment((*now.replicas, broker), now.adding, now.removing))
+    context.set_assignment(tp, ReplicaAssignment((*now.replicas, broker), now.adding, now.removing))
     return True
 
 
-def forget(context: Context, broker: BrokerId, partitions: list[TopicPartition]) -> None:
+def remove(context: Context, broker: BrokerId, partitions: list[TopicPartition]) -> None:
     """To NonExistentReplica."""
     states = context.replica_states[broker]
     for tp in partitions:
         if broker in context.replicas(tp):
-            context.assign(tp, context.assignment(tp).remove_replica(broker))
+            context.set_assignment(tp, context.assignment(tp).remove_replica(broker))
         del states[tp]
 
 
@@ -192,19 +199,21 @@ def take_offline(
     batch: RequestBatch,
     refused: Refused,
 ) -> Script[list[TopicPartition]]:
-    """To OfflineReplica: stop it, take it out of the ISR, tell the replicas that remain."""
+    """To OfflineReplica: stop it, remove it from the ISR, notify the remaining replicas."""
     for tp in partitions:
-        batch.stop(broker, tp, delete=False)
+        batch.add_stop_replica(broker, tp, delete=False)
     led = [tp for tp in partitions if tp in context.leaderships]
     moved = yield from leave_isr(context, broker, led, refused)
     for tp in moved:
         if tp.topic not in context.topics_to_be_deleted:
-            batch.lead([b for b in context.replicas(tp) if b != broker], tp, is_new=False)
-    bare = [tp for tp in partitions if tp not in context.leaderships]
-    if bare:
-        # nobody can be told to lead: there is only the news that the replica is gone
-        batch.metadata_to_all(bare)
-        moved += bare
+            batch.add_leader_and_isr(
+                [b for b in context.replicas(tp) if b != broker], tp, is_new=False
+            )
+    without_leadership = [tp for tp in partitions if tp not in context.leaderships]
+    if without_leadership:
+        # without a leadership there is no LeaderAndIsr: only metadata shows the offline replica
+        batch.add_metadata_to_all(without_leadership)
+        moved += without_leadership
     mark(context, broker, moved, ReplicaState.OFFLINE)
     return moved
 
@@ -212,12 +221,12 @@ def take_offline(
 def leave_isr(
     context: Context, broker: BrokerId, partitions: list[TopicPartition], refused: Refused
 ) -> Script[list[TopicPartition]]:
-    """Take a broker out of ISRs, until each is settled; the answer is where that is so.
+    """Remove a broker from ISRs, with retries; return the partitions where it succeeded.
 
-    Where the broker is not in the ISR nothing is written and the record is only refreshed, under
+    Where the broker is not in the ISR nothing is written and the record is only refreshed, with
     this controller's epoch.
     """
-    settled: list[TopicPartition] = []
+    done: list[TopicPartition] = []
     remaining = partitions
     while remaining:
         stored: dict[TopicPartition, Leadership] = yield ReadLeaderships(remaining)
@@ -225,7 +234,7 @@ def leave_isr(
         for tp in remaining:
             now = stored.get(tp)
             if now is None:
-                # while a topic is being deleted, its leaderships may be gone already
+                # while a topic is being deleted, its leaderships may be deleted already
                 if tp.topic not in context.topics_to_be_deleted:
                     refused[tp] = "no leadership is stored"
             elif now.controller_epoch > context.epoch:
@@ -233,26 +242,26 @@ def leave_isr(
             elif broker in now.isr:
                 wanted[tp] = after_leaving(context, tp, now, broker)
             else:
-                context.lead(tp, under_epoch(now, context.epoch))
-                settled.append(tp)
+                context.set_leadership(tp, under_epoch(now, context.epoch))
+                done.append(tp)
         if not wanted:
             break
-        outcome: Stored = yield WriteLeaderships(wanted, context.epoch)
+        outcome: WriteOutcome = yield WriteLeaderships(wanted, context.epoch)
         refused.update(outcome.failed)
         for tp, leadership in outcome.stored.items():
-            context.lead(tp, leadership)
-            settled.append(tp)
+            context.set_leadership(tp, leadership)
+            done.append(tp)
         remaining = outcome.stale
-    return settled
+    return done
 
 
 def after_leaving(
     context: Context, tp: TopicPartition, now: Leadership, broker: BrokerId
 ) -> Leadership:
-    """The leadership once a member of the ISR has left.
+    """Return the leadership after a member of the ISR has left.
 
-    The last member that holds a replica stays listed. Brokers without a replica, which a controller
-    that died during a cancel left in the ISR, do not count: none of them can be elected, so an ISR
+    The last member that holds a replica stays. Brokers without a replica, which a controller that
+    died during a cancellation left in the ISR, do not count: none of them can be elected, so an ISR
     of these alone would leave the partition without a leader for good.
     """
     replicas = context.replicas(tp)
@@ -263,7 +272,7 @@ def after_leaving(
 
 
 def under_epoch(now: Leadership, controller_epoch: int) -> Leadership:
-    """The same leadership as if this controller had written it."""
+    """Return the same leadership with this controller's epoch."""
     return Leadership(
         now.leader, now.isr, now.leader_epoch, now.partition_epoch, controller_epoch, now.recovery
     )

@@ -1,14 +1,14 @@
-"""Collecting what brokers are to be told, and saying it in the right order.
+"""Collects requests to brokers in a batch, and sends them in Kafka's sequence.
 
-A batch gathers, per broker, LeaderAndIsr and StopReplica entries, and one UpdateMetadata content
-for a set of brokers. It goes out as LeaderAndIsr, then UpdateMetadata, then StopReplica, to
+A batch collects, per broker, LeaderAndIsr and StopReplica entries, and one UpdateMetadata content
+for a set of brokers. It is sent as LeaderAndIsr, then UpdateMetadata, then StopReplica, to
 registered brokers only.
 
 - The same partition twice for one broker: the later entry wins, but "new" and "delete" stay.
-- Any LeaderAndIsr also puts its partition into the UpdateMetadata of all registered brokers, even
-  if there was nobody to send it to.
-- Contents are computed when they are added: a StopReplica added before an ISR change carries the
-  epoch from before it.
+- Any LeaderAndIsr also adds its partition to the UpdateMetadata of all registered brokers, even if
+  it has no recipient.
+- Contents are computed when they are added: a StopReplica added before an ISR change has the epoch
+  from before it.
 """
 
 from __future__ import annotations
@@ -33,108 +33,117 @@ from kedge.model.broker_requests import (
     UpdateMetadata,
 )
 
-# from this version on StopReplica carries epochs, and a choice of deletion for each partition
-_STOP_BY_PARTITION = 3
+# from this version on StopReplica has epochs, and a deletion flag for each partition
+_STOP_REPLICA_PER_PARTITION = 3
 
 
 class RequestBatch:
-    """What one step of a script wants to tell brokers."""
+    """The requests of one step of a script."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._lead: dict[BrokerId, dict[TopicPartition, LeaderAndIsrEntry]] = {}
-        self._stop: dict[BrokerId, dict[TopicPartition, StopEntry]] = {}
-        self._metadata: dict[TopicPartition, MetadataEntry] = {}
-        self._metadata_to: set[BrokerId] = set()
-        # entries of `lead_again`, one for all brokers of a partition
-        self._shared: dict[TopicPartition, LeaderAndIsrEntry] = {}
+        self._leader_and_isr_entries: dict[BrokerId, dict[TopicPartition, LeaderAndIsrEntry]] = {}
+        self._stop_entries: dict[BrokerId, dict[TopicPartition, StopEntry]] = {}
+        self._metadata_entries: dict[TopicPartition, MetadataEntry] = {}
+        self._metadata_recipients: set[BrokerId] = set()
+        # entries of `add_leader_and_isr_to`, shared by all brokers of a partition
+        self._shared_entries: dict[TopicPartition, LeaderAndIsrEntry] = {}
 
-    # ---- gathering ----------------------------------------------------------------------------
+    # ---- collecting ---------------------------------------------------------------------------
 
-    def lead(self, brokers: Iterable[BrokerId], tp: TopicPartition, *, is_new: bool) -> None:
-        """LeaderAndIsr with what the context knows of a partition; it must have a leadership."""
+    def add_leader_and_isr(
+        self, brokers: Iterable[BrokerId], tp: TopicPartition, *, is_new: bool
+    ) -> None:
+        """Add LeaderAndIsr for a partition, which must have a leadership."""
         context = self._context
         leadership = context.leaderships[tp]
         entry = LeaderAndIsrEntry(leadership, context.assignment(tp), is_new)
         for broker in brokers:
-            entries = self._lead.setdefault(broker, {})
+            entries = self._leader_and_isr_entries.setdefault(broker, {})
             before = entries.get(tp)
             stays_new = before is not None and before.is_new
             entries[tp] = entry._replace(is_new=True) if stays_new else entry
-        self._metadata_to.update(context.registered)
-        self._describe(tp, leadership)
+        self._metadata_recipients.update(context.registered)
+        self._set_metadata(tp, leadership)
 
-    def lead_again(self, broker: BrokerId, partitions: Iterable[TopicPartition]) -> None:
-        """LeaderAndIsr (not new) to one broker for the partitions that have a leadership: what
-        `lead` does, made for many."""
-        known, share = self._shared.get, self._share
-        if broker in self._lead:
+    def add_leader_and_isr_to(self, broker: BrokerId, partitions: Iterable[TopicPartition]) -> None:
+        """Add LeaderAndIsr (not new) to one broker for many partitions; skip those without a
+        leadership.
+        """
+        known, share = self._shared_entries.get, self._shared_entry
+        if broker in self._leader_and_isr_entries:
             for tp in partitions:
                 if tp in self._context.leaderships:
-                    self.lead((broker,), tp, is_new=False)
+                    self.add_leader_and_isr((broker,), tp, is_new=False)
             return
         entries = {tp: entry for tp in partitions if (entry := known(tp) or share(tp)) is not None}
         if entries:
-            self._lead[broker] = entries
-            self._metadata_to.update(self._context.registered)
+            self._leader_and_isr_entries[broker] = entries
+            self._metadata_recipients.update(self._context.registered)
 
-    def _share(self, tp: TopicPartition) -> LeaderAndIsrEntry | None:
-        """One entry for all brokers of a partition, with its part of UpdateMetadata."""
+    def _shared_entry(self, tp: TopicPartition) -> LeaderAndIsrEntry | None:
+        """Return one entry for all brokers of a partition, and add its metadata."""
         leadership = self._context.leaderships.get(tp)
         if leadership is None:
             return None
         entry = LeaderAndIsrEntry(leadership, self._context.assignments[tp], False)
-        self._shared[tp] = entry
-        self._describe(tp, leadership)
+        self._shared_entries[tp] = entry
+        self._set_metadata(tp, leadership)
         return entry
 
-    def lead_all(self, partitions: Iterable[TopicPartition], to: Iterable[BrokerId]) -> None:
-        """LeaderAndIsr (not new) to those of each partition's brokers that are listed.
+    def add_all_leader_and_isr(
+        self, partitions: Iterable[TopicPartition], to: Iterable[BrokerId]
+    ) -> None:
+        """Add LeaderAndIsr (not new) to those of each partition's brokers that are listed.
 
-        What a new controller says: it goes from partition to partition, not from broker to
-        broker, because each partition's values lie together in memory.
+        A new controller sends it. The loop is over partitions, not brokers, because the values of a
+        partition are adjacent in memory.
         """
         leaderships, assignments = self._context.leaderships, self._context.assignments
-        told = {broker: self._lead.pop(broker, {}) for broker in to}
+        entries_by_broker = {broker: self._leader_and_isr_entries.pop(broker, {}) for broker in to}
         for tp in partitions:
             leadership = leaderships.get(tp)
             if leadership is not None:
                 assignment = assignments[tp]
                 entry = LeaderAndIsrEntry(leadership, assignment, False)
-                reached = [broker for broker in assignment.replicas if broker in told]
+                reached = [broker for broker in assignment.replicas if broker in entries_by_broker]
                 for broker in reached:
-                    told[broker][tp] = entry
+                    entries_by_broker[broker][tp] = entry
                 if reached:
-                    self._describe(tp, leadership)
-        self._lead.update((broker, entries) for broker, entries in told.items() if entries)
-        if self._lead:
-            self._metadata_to.update(self._context.registered)
+                    self._set_metadata(tp, leadership)
+        self._leader_and_isr_entries.update(
+            (broker, entries) for broker, entries in entries_by_broker.items() if entries
+        )
+        if self._leader_and_isr_entries:
+            self._metadata_recipients.update(self._context.registered)
 
-    def reassigned(self, tp: TopicPartition) -> None:
-        """A partition's assignment has changed since it was added."""
-        self._shared.pop(tp, None)
+    def invalidate(self, tp: TopicPartition) -> None:
+        """Drop the shared entry of a partition whose assignment has changed."""
+        self._shared_entries.pop(tp, None)
 
-    def stop(self, broker: BrokerId, tp: TopicPartition, *, delete: bool) -> None:
-        """StopReplica, with the leader epoch as it is known now."""
-        entries = self._stop.setdefault(broker, {})
+    def add_stop_replica(self, broker: BrokerId, tp: TopicPartition, *, delete: bool) -> None:
+        """Add StopReplica, with the current leader epoch."""
+        entries = self._stop_entries.setdefault(broker, {})
         before = entries.get(tp)
         kept = before is not None and before.delete
         entries[tp] = StopEntry(self._stop_epoch(tp), delete or kept)
 
-    def metadata(self, brokers: Iterable[BrokerId], partitions: Iterable[TopicPartition]) -> None:
-        """UpdateMetadata; partitions without a leadership are skipped."""
-        self._metadata_to.update(brokers)
+    def add_metadata(
+        self, brokers: Iterable[BrokerId], partitions: Iterable[TopicPartition]
+    ) -> None:
+        """Add UpdateMetadata; partitions without a leadership are skipped."""
+        self._metadata_recipients.update(brokers)
         leaderships = self._context.leaderships
         for tp in partitions:
             leadership = leaderships.get(tp)
             if leadership is not None:
-                self._describe(tp, leadership)
+                self._set_metadata(tp, leadership)
 
-    def metadata_to_all(self, partitions: Iterable[TopicPartition]) -> None:
-        """UpdateMetadata to every registered broker."""
-        self.metadata(self._context.registered, partitions)
+    def add_metadata_to_all(self, partitions: Iterable[TopicPartition]) -> None:
+        """Add UpdateMetadata to every registered broker."""
+        self.add_metadata(self._context.registered, partitions)
 
-    def _describe(self, tp: TopicPartition, leadership: Leadership) -> None:
+    def _set_metadata(self, tp: TopicPartition, leadership: Leadership) -> None:
         context = self._context
         replicas = context.assignments[tp].replicas
         if tp.topic in context.topics_to_be_deleted:
@@ -145,7 +154,7 @@ class RequestBatch:
         if context.offline_dirs or not context.live.issuperset(replicas):
             online = context.online_brokers(tp)
             offline = tuple([b for b in replicas if b not in online])
-        self._metadata[tp] = MetadataEntry(leadership, replicas, offline)
+        self._metadata_entries[tp] = MetadataEntry(leadership, replicas, offline)
 
     def _stop_epoch(self, tp: TopicPartition) -> int:
         if tp.topic in self._context.topics_to_be_deleted:
@@ -156,13 +165,13 @@ class RequestBatch:
     # ---- sending ------------------------------------------------------------------------------
 
     def send(self) -> Script[None]:
-        """Order the requests gathered so far to be sent, if there are any."""
+        """Send the collected requests, if there are any."""
         requests = self.requests()
         if requests:
             yield Send(requests)
 
     def requests(self) -> list[BrokerRequest]:
-        """The requests in the order of sending; brokers that are not registered get none."""
+        """Return the requests in sending sequence; unregistered brokers get none."""
         versions = request_versions(self._context.settings.ibp)
         return [
             *self._leader_and_isr(versions.leader_and_isr),
@@ -172,26 +181,28 @@ class RequestBatch:
 
     def _leader_and_isr(self, version: int) -> Iterable[BrokerRequest]:
         registered, topic_ids = self._context.registered, self._ids()
-        for to in sorted(b for b in self._lead if b in registered):
-            entries = self._lead[to]
+        for to in sorted(b for b in self._leader_and_isr_entries if b in registered):
+            entries = self._leader_and_isr_entries[to]
             leaders = sorted({entry.leadership.leader for entry in entries.values()})
             live = tuple(registered[b].broker for b in leaders if b in registered)
             yield LeaderAndIsr(to, version, self._sender(to), entries, topic_ids, live)
 
     def _update_metadata(self, versions: RequestVersions) -> Iterable[BrokerRequest]:
         registered = self._context.registered
-        recipients = sorted(b for b in self._metadata_to if b in registered)
+        recipients = sorted(b for b in self._metadata_recipients if b in registered)
         if not recipients:
             return
-        everyone = tuple(registered[b].broker for b in sorted(registered))
+        all_brokers = tuple(registered[b].broker for b in sorted(registered))
         topic_ids, version = self._ids(), versions.update_metadata
         for to in recipients:
-            yield UpdateMetadata(to, version, self._sender(to), self._metadata, topic_ids, everyone)
+            yield UpdateMetadata(
+                to, version, self._sender(to), self._metadata_entries, topic_ids, all_brokers
+            )
 
     def _stop_replica(self, version: int) -> Iterable[BrokerRequest]:
         registered = self._context.registered
-        for to in sorted(b for b in self._stop if b in registered):
-            for entries in split_for_version(self._stop[to], version):
+        for to in sorted(b for b in self._stop_entries if b in registered):
+            for entries in split_for_version(self._stop_entries[to], version):
                 yield StopReplica(to, version, self._sender(to), entries)
 
     def _sender(self, to: BrokerId) -> Sender:
@@ -199,27 +210,27 @@ class RequestBatch:
         return Sender(context.me, context.epoch, context.registered[to].epoch)
 
     def _ids(self) -> Mapping[str, str]:
-        """The ids of all topics named: what is in any LeaderAndIsr is in UpdateMetadata too."""
+        """Return the ids of all topics in the batch: UpdateMetadata names all of them."""
         known = self._context.topic_ids
-        named = {tp.topic for tp in self._metadata}
+        named = {tp.topic for tp in self._metadata_entries}
         return {topic: known[topic] for topic in named if topic in known}
 
 
 def split_for_version(
     entries: dict[TopicPartition, StopEntry], version: int
 ) -> list[dict[TopicPartition, StopEntry]]:
-    """The entries of each request: old versions have one flag per request and know no epochs."""
-    if version >= _STOP_BY_PARTITION:
+    """Return the entries of each request: old versions have one flag per request and no epochs."""
+    if version >= _STOP_REPLICA_PER_PARTITION:
         return [entries]
     plain = {tp: StopEntry(NO_EPOCH, entry.delete) for tp, entry in entries.items()}
-    halves = [{tp: e for tp, e in plain.items() if e.delete is delete} for delete in (True, False)]
-    return [half for half in halves if half]
+    groups = [{tp: e for tp, e in plain.items() if e.delete is delete} for delete in (True, False)]
+    return [group for group in groups if group]
 
 
-def tell_metadata(
+def send_metadata(
     context: Context, brokers: Iterable[BrokerId], partitions: Iterable[TopicPartition]
 ) -> Script[None]:
-    """One UpdateMetadata by itself."""
+    """Send one UpdateMetadata."""
     batch = RequestBatch(context)
-    batch.metadata(brokers, partitions)
+    batch.add_metadata(brokers, partitions)
     yield from batch.send()

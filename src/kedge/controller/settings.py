@@ -1,7 +1,7 @@
-"""What an operator has chosen for the cluster, as far as the controller acts on it.
+"""The operator's settings that the controller uses, and what the protocol version implies.
 
 The inter-broker protocol version ("IBP") names the oldest release whose requests the brokers must
-understand. Request versions, topic ids and the way of ISR changes all follow from it.
+support. Request versions, topic ids and the handling of ISR changes all follow from it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Ibp:
 
     @staticmethod
     def parse(text: str) -> Ibp:
-        """Read `2.7`, `2.7-IV2` or `2.7.1` (patch releases speak the protocol of their line)."""
+        """Parse `2.7`, `2.7-IV2` or `2.7.1` (patch releases have the protocol of their line)."""
         found = _FORM.fullmatch(text)
         if found is None:
             raise InvalidConfiguration(
@@ -74,22 +74,22 @@ class RequestVersions:
 
 
 def request_versions(ibp: Ibp) -> RequestVersions:
-    """The versions that brokers of this protocol understand."""
+    """Return the versions that brokers of this protocol support."""
     numbers = next((versions for since, versions in _BY_IBP if ibp >= since), (0, 0, 0))
     return RequestVersions(*numbers)
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The configuration that the controller decides by."""
+    """The configuration of the controller."""
 
     ibp: Ibp = Ibp((3, 9))
     delete_topics: bool = True  # delete.topic.enable
     auto_rebalance: bool = True  # auto.leader.rebalance.enable
     imbalance_percentage_max: int = 10  # leader.imbalance.per.broker.percentage
     imbalance_check_seconds: int = 300  # leader.imbalance.check.interval.seconds
-    unclean_elections: bool = False  # unclean.leader.election.enable, where a topic has no own
-    take_over: bool = False  # take the role from a broker that holds it, as soon as it is seen
+    unclean_elections: bool = False  # unclean.leader.election.enable, for topics without their own
+    take_over: bool = False  # take the role from a broker that holds it
     safer: bool = True  # than Kafka, where it loses data or hangs (docs/concepts/differences.md)
 
     @property
@@ -98,8 +98,8 @@ class Settings:
         return self.ibp >= _since("2.8-IV0")
 
     @property
-    def leaders_ask(self) -> bool:
-        """Whether leaders ask the controller for ISR changes (KIP-497) or write them themselves."""
+    def uses_alter_partition(self) -> bool:
+        """Whether leaders request ISR changes (KIP-497) or write them to the store."""
         return self.ibp >= _since("2.7-IV2")
 
     @property
@@ -114,5 +114,5 @@ class Settings:
 
     @property
     def feature_record_version(self) -> int:
-        """The form of the feature record: levels lost their minimum later on (KIP-584)."""
+        """The version of the feature record: levels lost their minimum later (KIP-584)."""
         return 2 if self.ibp >= _since("3.3-IV0") else 1

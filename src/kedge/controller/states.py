@@ -1,7 +1,7 @@
-"""The states of partitions and replicas, and which state may follow which.
+"""The states of partitions and replicas, and the legal transitions between them.
 
-Each table answers for a wanted state: from which states may it be reached? A move that the table
-does not allow is logged and left undone; it never stops the moves of others in the same batch.
+Each table lists, for a target state, the states from which it may be reached. A transition that the
+table does not allow is logged and skipped; the others in the same batch proceed.
 
     partition:  NonExistent → New → Online ⇄ Offline → NonExistent
     replica:    NonExistent → New → Online ⇄ Offline → DeletionStarted → DeletionSuccessful
@@ -14,16 +14,16 @@ from enum import Enum
 
 
 class PartitionState(Enum):
-    """What the controller has done for a partition so far. Kafka's names, as logs print them."""
+    """The state of a partition. Kafka's names, as its logs print them."""
 
     NON_EXISTENT = "NonExistentPartition"
     NEW = "NewPartition"  # assigned, never had a leader
-    ONLINE = "OnlinePartition"  # has had a leader and was not seen to lose it
-    OFFLINE = "OfflinePartition"  # its leader is gone
+    ONLINE = "OnlinePartition"  # has a leader, as far as is known
+    OFFLINE = "OfflinePartition"  # its leader is not available
 
 
 class ReplicaState(Enum):
-    """What the controller has told the broker of a replica so far."""
+    """The state of a replica, by the requests that its broker was sent."""
 
     NON_EXISTENT = "NonExistentReplica"
     NEW = "NewReplica"

@@ -1,14 +1,14 @@
-"""Topics and partitions that appear, and topics that vanish."""
+"""Handles new topics, new partitions, and deleted topics."""
 
 from __future__ import annotations
 
 from kedge.controller.context import Context
 from kedge.controller.effects import (
-    GiveTopicIds,
-    ReadInitialised,
+    AssignTopicIds,
+    ReadInitialisedPartitions,
     ReadTopicRecords,
     ReadTopics,
-    RecordWords,
+    RecordMessage,
     Script,
     StoreAssignment,
     TopicRecord,
@@ -22,21 +22,23 @@ Records = dict[str, TopicRecord]
 
 
 def on_topics_changed(context: Context) -> Script[None]:
-    """New topics get leaders; vanished ones are forgotten, and nobody is told."""
+    """Elect leaders of new topics; remove deleted ones, without a request to brokers."""
     now: set[str] = yield ReadTopics()
     new, vanished = sorted(now - context.topics), sorted(context.topics - now)
     context.topics = set(now)
     records: Records = (yield ReadTopicRecords(new)) if new else {}
     for topic in vanished:
         context.remove_topic(topic)
-    yield from learn_ids(context, records)
-    records = yield from keep_to_brokers(context, records)
-    yield from create_partitions(context, learn_assignments(context, records))
+    yield from load_topic_ids(context, records)
+    records = yield from replace_controller_replicas(context, records)
+    yield from create_partitions(context, load_assignments(context, records))
 
 
 def on_topic_modified(context: Context, topic: str) -> Script[None]:
-    """Partitions that were not there before are new. Changes to others' replicas are ignored:
-    those come by reassignment only."""
+    """Create new partitions of a topic.
+
+    Changes to replicas of existing ones are ignored: only a reassignment changes those.
+    """
     records: Records = yield ReadTopicRecords((topic,))
     record = records.get(topic)
     if record is None or topic not in context.topics:
@@ -47,38 +49,39 @@ def on_topic_modified(context: Context, topic: str) -> Script[None]:
     if topic in context.topics_to_be_deleted:
         yield from undo_expansion(context, topic, record)
         return
-    kept = yield from keep_to_brokers(context, {topic: record})
+    kept = yield from replace_controller_replicas(context, {topic: record})
     new = {tp: kept[topic].assignments[tp] for tp in new}
     for tp, assignment in new.items():
-        context.assign(tp, assignment)
+        context.set_assignment(tp, assignment)
     yield from create_partitions(context, sorted(new))
 
 
 def undo_expansion(context: Context, topic: str, record: TopicRecord) -> Script[None]:
-    """A topic that is being deleted cannot grow: only partitions that ever had a leadership are
-    written back."""
-    yield RecordWords(f"topic {topic} is being deleted: its new partitions are taken back")
-    initialised: set[int] = yield ReadInitialised(topic)
+    """Write back a topic that is being deleted without its new partitions."""
+    yield RecordMessage(f"topic {topic} is being deleted: its new partitions are taken back")
+    initialised: set[int] = yield ReadInitialisedPartitions(topic)
     kept = sorted(tp for tp in record.assignments if tp.partition in initialised)
     assignments = {tp: context.assignment(tp) for tp in kept}
     yield StoreAssignment(topic, context.topic_ids.get(topic), assignments)
 
 
-def learn_ids(context: Context, records: Records) -> Script[None]:
-    """Know each topic by its id; those without one get one where the protocol has ids."""
+def load_topic_ids(context: Context, records: Records) -> Script[None]:
+    """Set topic ids; assign ids to topics without one where the protocol has ids."""
     ids = {topic: record.topic_id for topic, record in records.items()}
-    bare = {topic: records[topic] for topic in sorted(ids) if ids[topic] is None}
-    if bare and context.settings.uses_topic_ids:
-        ids |= yield GiveTopicIds(bare)
+    without_id = {topic: records[topic] for topic in sorted(ids) if ids[topic] is None}
+    if without_id and context.settings.uses_topic_ids:
+        ids |= yield AssignTopicIds(without_id)
     for topic, topic_id in ids.items():
         if topic_id is not None:
-            context.name_topic(topic, topic_id)
+            context.set_topic_id(topic, topic_id)
 
 
-def keep_to_brokers(context: Context, records: Records) -> Script[Records]:
-    """Brokers create some topics by themselves, and choose among all nodes that they were told of.
-    A controller that is no broker is one of them: what came to be placed on it is put elsewhere
-    before anybody leads it."""
+def replace_controller_replicas(context: Context, records: Records) -> Script[Records]:
+    """Replace replicas that brokers placed on this controller.
+
+    Brokers create some topics themselves, and choose among all nodes in their metadata. A
+    controller that is not a broker is one of them.
+    """
     me = context.me
     if me in context.registered:
         return records
@@ -86,38 +89,41 @@ def keep_to_brokers(context: Context, records: Records) -> Script[Records]:
     for topic, record in records.items():
         assignments = record.assignments
         if any(me in each.replicas for each in assignments.values()):
-            moved = {tp: without(context, me, tp, each) for tp, each in assignments.items()}
+            moved = {tp: with_replaced(context, me, tp, each) for tp, each in assignments.items()}
             topic_id = context.topic_ids.get(topic)
-            yield RecordWords(f"topic {topic} had replicas on the controller: brokers get them")
+            yield RecordMessage(f"topic {topic} had replicas on the controller: brokers get them")
             yield StoreAssignment(topic, topic_id, moved)
             kept[topic] = TopicRecord(topic_id, moved)
     return kept
 
 
-def without(
+def with_replaced(
     context: Context, node: BrokerId, tp: TopicPartition, assigned: ReplicaAssignment
 ) -> ReplicaAssignment:
-    """An assignment with another broker in a node's place, or none where there is no other."""
+    """Return an assignment with a node replaced by another broker, or removed if there is none."""
     if node not in assigned.replicas:
         return assigned
     others = sorted(b for b in context.live if b not in assigned.replicas)
-    instead = others[tp.partition % len(others)] if others else None
-    replicas = [instead if b == node else b for b in assigned.replicas]
+    replacement = others[tp.partition % len(others)] if others else None
+    replicas = [replacement if b == node else b for b in assigned.replicas]
     return ReplicaAssignment(tuple([b for b in replicas if b is not None]))
 
 
-def learn_assignments(context: Context, records: Records) -> list[TopicPartition]:
-    """Know the replicas of each partition."""
+def load_assignments(context: Context, records: Records) -> list[TopicPartition]:
+    """Set the assignment of each partition."""
     found = sorted(tp for record in records.values() for tp in record.assignments)
     for tp in found:
-        # in order, so that every table is and sorting one costs next to nothing
-        context.assign(tp, records[tp.topic].assignments[tp])
+        # sorted insertion keeps every table sorted, so that later sorts are cheap
+        context.set_assignment(tp, records[tp.topic].assignments[tp])
     return found
 
 
 def create_partitions(context: Context, partitions: list[TopicPartition]) -> Script[None]:
-    """From nothing to a leader. Every assigned replica becomes online, dead ones too: their
-    broker's start or failure will tell."""
+    """Bring new partitions online.
+
+    Every assigned replica becomes online, dead ones too: the start or failure of their broker
+    corrects that.
+    """
     if not partitions:
         return
     yield from mark_partitions(context, partitions, PartitionState.NEW)
@@ -129,7 +135,7 @@ def create_partitions(context: Context, partitions: list[TopicPartition]) -> Scr
 def replicas_of(
     context: Context, partitions: list[TopicPartition]
 ) -> dict[BrokerId, list[TopicPartition]]:
-    """The assigned replicas of partitions, by broker."""
+    """Return the assigned replicas of partitions, by broker."""
     found: dict[BrokerId, list[TopicPartition]] = {}
     for tp in partitions:
         for broker in context.replicas(tp):

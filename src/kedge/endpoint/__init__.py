@@ -51,10 +51,9 @@ from kedge.endpoint.backend import ControllerBackend
 from kedge.endpoint.cluster_access import BackendDeps, Rng
 from kedge.endpoint.cluster_views import ClusterSettings
 from kedge.endpoint.config_values import ConfigEntry, Resource, ResourceType
-from kedge.endpoint.limits import Limits
+from kedge.endpoint.limits import Limits, QuotaSettings
 from kedge.endpoint.log_dirs import FakeLogDirs, LogDirs, LogDirState, ReplicaInDir
 from kedge.endpoint.metadata_caches import MetadataCache, MetadataCaches
-from kedge.endpoint.quota import QuotaSettings
 from kedge.endpoint.server import Endpoint, EndpointThread, Traffic
 from kedge.endpoint.topic_requests import DeletedTopic
 

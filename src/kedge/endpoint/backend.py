@@ -3,7 +3,7 @@
 It does what a ZooKeeper-mode broker does. Topics and configs are written to the store, where the
 controller sees them. Moves and elections are put into the controller's queue. The outcome is read
 from the node's metadata cache, once the controller has sent it to the brokers; until then a request
-waits, for as long as it asked for.
+waits, for at most its own timeout.
 
 The store is used from one thread of the backend's own, so that a slow store does not block the
 event loop. The controller answers on its own thread, and the answer is passed to the event loop.

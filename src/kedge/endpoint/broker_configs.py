@@ -42,10 +42,10 @@ class BrokerKey:
 
     @property
     def read_only(self) -> bool:
-        """What responses say; that a quota can be set nevertheless is Kafka's own behaviour."""
+        """Whether responses mark it read-only; a quota can be set nevertheless, as in Kafka."""
         return self.is_quota or not self.dynamic
 
-    def judge(self, text: str) -> None:
+    def validate(self, text: str) -> None:
         """Refuse a value that this config cannot have."""
         try:
             value = parse_type(text, self.kind)
@@ -158,7 +158,7 @@ def as_release(release: Release) -> Release:
     return Release(f"{release.name} brokers", made)
 
 
-def judge_broker_configs(
+def validate_broker_configs(
     configs: Mapping[str, str], names: Iterable[str], release: Release, *, for_all: bool
 ) -> None:
     """Refuse names that cannot be set while a broker runs, and invalid values."""
@@ -172,11 +172,11 @@ def judge_broker_configs(
             continue
         if for_all and key.one_broker_only:
             raise InvalidRequest(f"{name} cannot be the same for all brokers")
-        key.judge(text)
-        _judge_as_topic(name, text, release)
+        key.validate(text)
+        _validate_as_topic(name, text, release)
 
 
-def _judge_as_topic(name: str, text: str, release: Release) -> None:
+def _validate_as_topic(name: str, text: str, release: Release) -> None:
     """A default for topics has to be a valid value for a topic."""
     for key in release.keys.values():
         if key.broker_synonym == name and key.synonyms[0].factor == 1:

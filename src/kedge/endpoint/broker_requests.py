@@ -13,8 +13,8 @@ from typing import Any
 from kedge.controller.events import (
     IsrChangeRequested,
     ProducerIdsRequested,
+    RequestedIsr,
     ShutdownRequested,
-    WantedIsr,
 )
 from kedge.controller.isr import IsrAnswer
 from kedge.controller.shutdown import ShutdownAnswer
@@ -63,7 +63,7 @@ class BrokerRequests:
         """ISR changes (KIP-497)."""
         by_id = header.version >= _IDS_SINCE
         keys = [(t.topic_id or "") if by_id else t.topic for t in request.topics]
-        topics: dict[str, Mapping[int, WantedIsr]] = {
+        topics: dict[str, Mapping[int, RequestedIsr]] = {
             key: {wish.partition: _wanted(wish, header.version) for wish in topic.partitions}
             for key, topic in zip(keys, request.topics, strict=True)
         }
@@ -117,9 +117,9 @@ _ANSWERS: Mapping[int, Any] = {
 }
 
 
-def _wanted(wish: m.WantedPartition, version: int) -> WantedIsr:
+def _wanted(wish: m.RequestedPartition, version: int) -> RequestedIsr:
     members = [each.broker for each in wish.members] if version >= _MEMBERS_SINCE else wish.isr
-    return WantedIsr(
+    return RequestedIsr(
         tuple(map(BrokerId, members)),
         wish.leader_epoch,
         wish.partition_epoch,

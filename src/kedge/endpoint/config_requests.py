@@ -10,7 +10,7 @@ from kedge.endpoint.broker_configs import (
     as_release,
     describe_all_brokers,
     describe_broker,
-    judge_broker_configs,
+    validate_broker_configs,
 )
 from kedge.endpoint.cluster_access import ClusterAccess
 from kedge.endpoint.config_values import (
@@ -36,9 +36,9 @@ from kedge.topics import (
     Release,
     apply_alterations,
     describe,
-    judge_alter,
-    judge_replace,
+    validate_alter,
     validate_name,
+    validate_replace,
 )
 from kedge.topics.alter_configs import refuse_unknown
 
@@ -159,16 +159,16 @@ class ConfigRequests:
         outcome: dict[Resource, KedgeError | None] = {}
         for resource, steps in changes.items():
             try:
-                entity, configs = self._judge(node, resource, steps, view, replace)
+                entity, configs = self._validate(node, resource, steps, view, replace)
                 _refuse_long(configs)
                 if not validate_only:
-                    change_configs(self._cluster.store.batch, entity, configs)
+                    change_configs(self._cluster.store.batch, {entity: configs})
                 outcome[resource] = None
             except KedgeError as refusal:
                 outcome[resource] = refusal
         return outcome
 
-    def _judge(
+    def _validate(
         self,
         node: BrokerId,
         resource: Resource,
@@ -177,7 +177,9 @@ class ConfigRequests:
         replace: bool,
     ) -> tuple[str, Configs]:
         if resource.type == ResourceType.TOPIC:
-            return f"topics/{resource.name}", self._judge_topic(resource.name, steps, view, replace)
+            return f"topics/{resource.name}", self._validate_topic(
+                resource.name, steps, view, replace
+            )
         broker = _broker_of(node, resource)
         entity = f"brokers/{DEFAULT_ENTITY if broker is None else broker}"
         layers = view.broker_configs
@@ -185,16 +187,16 @@ class ConfigRequests:
         known = as_release(view.release)
         after = apply_alterations({} if replace else stored, steps, known)
         touched = [step.name for step in steps if step.op is not Op.DELETE]
-        judge_broker_configs(after, touched, view.release, for_all=broker is None)
+        validate_broker_configs(after, touched, view.release, for_all=broker is None)
         return entity, after
 
-    def _judge_topic(
+    def _validate_topic(
         self, topic: str, steps: Sequence[Alteration], view: ClusterView, replace: bool
     ) -> Configs:
         policy = self._cluster.settings.alter_policy
         if replace:
-            return judge_replace(topic, _texts(steps), view, policy=policy).configs
-        return judge_alter(topic, steps, view, policy=policy).configs
+            return validate_replace(topic, _texts(steps), view, policy=policy).configs
+        return validate_alter(topic, steps, view, policy=policy).configs
 
 
 def _broker_of(node: BrokerId, resource: Resource) -> BrokerId | None:

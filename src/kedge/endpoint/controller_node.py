@@ -85,7 +85,7 @@ class ControllerNode:
         key, version = struct.unpack_from(">hh", payload)
         from_broker = SENT_BY_BROKERS.get(key)
         if from_broker is not None:
-            if not from_broker.speaks(version):
+            if not from_broker.supports(version):
                 raise MalformedMessage(f"{from_broker.name} of version {version} is not supported")
             self._count(from_broker.name)
             return Answer(await self._maybe_on_worker(payload, self._brokers.answer(key, payload)))
@@ -108,7 +108,7 @@ class ControllerNode:
             return await self._api_versions(payload)
         if api.name in CONTROLLER_APIS:
             return await self._own.answer(payload)
-        if api.name in STUB_HANDLERS and api.speaks(version):
+        if api.name in STUB_HANDLERS and api.supports(version):
             return await self._maybe_on_worker(payload, self._own_configs(api, payload))
         return None
 
@@ -128,7 +128,7 @@ class ControllerNode:
 
     async def _api_versions(self, payload: bytes) -> Answer:
         header = decode_header(Reader(payload))
-        error = ErrorCode.NONE if header.is_understood else ErrorCode.UNSUPPORTED_VERSION
+        error = ErrorCode.NONE if header.is_supported else ErrorCode.UNSUPPORTED_VERSION
         try:
             reader = Reader((await self._relay.answer(_API_VERSIONS_REQUEST))[4:])
             reader.int32()

@@ -10,9 +10,9 @@ from typing import Any, Protocol
 from kedge.endpoint.backend import ControllerBackend
 from kedge.endpoint.handlers import HANDLERS, Call
 from kedge.endpoint.handlers.cluster import supported
-from kedge.endpoint.handlers.encoding import text_id
+from kedge.endpoint.handlers.shared import text_id
+from kedge.endpoint.limits import MutationQuota
 from kedge.endpoint.metadata_caches import MetadataCache
-from kedge.endpoint.quota import MutationQuota
 from kedge.endpoint.threads import WorkerLoop
 from kedge.model import BrokerId
 from kedge.model.error_codes import ErrorCode
@@ -120,7 +120,7 @@ def _decoded(payload: bytes) -> tuple[RequestHeader, ApiMessage | None]:
     """Header and body; no body for ApiVersions of an unknown version."""
     reader = Reader(payload)
     header = decode_header(reader)
-    return header, decode_request(header, reader) if header.is_understood else None
+    return header, decode_request(header, reader) if header.is_supported else None
 
 
 # ---- cost ----------------------------------------------------------------------------------------

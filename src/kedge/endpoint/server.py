@@ -16,8 +16,7 @@ from kedge.endpoint.authentication import AuthenticatedNode, Users
 from kedge.endpoint.backend import ControllerBackend
 from kedge.endpoint.connection import Acceptor, Connection, listening_socket, open_streams
 from kedge.endpoint.dispatch import Dispatcher, Node
-from kedge.endpoint.limits import ByteBudget, Limits
-from kedge.endpoint.quota import MutationQuota, QuotaSettings
+from kedge.endpoint.limits import ByteBudget, Limits, MutationQuota, QuotaSettings
 from kedge.endpoint.threads import WorkerLoop
 from kedge.errors import InvalidRequest
 from kedge.model import BrokerId

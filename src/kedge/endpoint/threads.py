@@ -75,7 +75,7 @@ class StoreThread:
         self._store = store
         self._expired = False
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="endpoint-store")
-        store.listen(self._hear)
+        store.listen(self._on_store_event)
 
     async def run(self, work: Callable[[], T]) -> T:
         """Call a function on the thread."""
@@ -91,8 +91,8 @@ class StoreThread:
             self._expired = False
         return work()
 
-    def _hear(self, notice: StoreEvent) -> None:
-        if isinstance(notice, SessionChanged) and notice.state is Session.EXPIRED:
+    def _on_store_event(self, event: StoreEvent) -> None:
+        if isinstance(event, SessionChanged) and event.state is Session.EXPIRED:
             self._expired = True
 
 

@@ -27,8 +27,8 @@ from kedge.topics import (
     CreateRequest,
     DeleteRequest,
     ExpandRequest,
-    judge_auto_create,
     new_topic_id,
+    validate_auto_create,
 )
 
 Charging = Callable[[int], None]  # takes tokens for so many partitions, or raises QuotaExceeded
@@ -115,7 +115,7 @@ class TopicRequests:
         for_coordinator: bool,
         charge: Charging,
     ) -> Mapping[str, KedgeError]:
-        """Create unknown topics that a client asked for, where that is allowed; the error with
+        """Create unknown topics that a client named, where that is allowed; the error with
         which each is answered."""
         wanted: list[CreateRequest] = []
         refusals: dict[str, KedgeError] = {}
@@ -123,7 +123,7 @@ class TopicRequests:
         nothing = ClusterView(defaults=settings.defaults)
         for topic in topics:
             try:
-                request = judge_auto_create(
+                request = validate_auto_create(
                     topic,
                     nothing,
                     settings.auto_create,
@@ -228,14 +228,14 @@ class TopicRequests:
         def charge_for(topic: str) -> None:
             charge(len(cache.topics[topic].partitions))
 
-        judged = await self._cluster.thread.run(
+        validated = await self._cluster.thread.run(
             partial(changes.delete, requests, charge=charge_for)
         )
         answers = [
             each
             if isinstance(each, KedgeError)
             else DeletedTopic(each.name, cache.topics[each.name].topic_id)
-            for each in judged
+            for each in validated
         ]
         marked = [each for each in answers if isinstance(each, DeletedTopic)]
 

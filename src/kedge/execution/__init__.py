@@ -1,14 +1,14 @@
-"""Carrying a plan out, as decisions: how far each partition is, what may start, what is cleaned up.
+"""Decides how a plan is carried out: the status of each move, what may start, what is cleaned up.
 
 Goal. A plan that was reviewed runs to its end, whatever happens on the way, and leaves nothing
 behind. This package decides; `apply` observes the cluster, acts and writes the journal.
 
 Rules.
 
-- A run is a state machine (`run_states`): one table says what each command does in each state.
+- A run is a state machine (`run_states`): one table has what each command does in each state.
 - The cluster is the truth. How far a partition is, is read from its replicas, reassignments and log
-  directories (`move_status`), never from memory: a run that was killed continues by looking.
-- Moves start as soon as both ends are free (`slots`); waves are an order of preference, no barrier.
+  directories (`move_status`), never from memory: a run that was killed continues by observing.
+- Moves start as soon as both ends are free (`slots`); waves give the sequence and are no barrier.
 - Throttles are leased (`leases`, `journal`): written down before they are set, removed by value, by
   the run itself or by a later command, and released only when the broker confirms. Throttles of
   others are never touched. Moves start only after every broker reports its throttle.
@@ -51,15 +51,12 @@ from kedge.execution.move_status import (
 )
 from kedge.execution.preconditions import check_preconditions, counted, named
 from kedge.execution.progress import (
-    Copies,
     Limits,
     Pace,
     Progress,
     Sizes,
-    bound_seconds,
-    copies_of,
-    progress_of,
-    transfers_of,
+    Work,
+    work_of,
 )
 from kedge.execution.run_states import ENDED, TABLE, Action, Cell, RunState, Verb
 from kedge.execution.slots import brokers_waited_for, in_order, next_moves
@@ -72,7 +69,6 @@ __all__ = [
     "TABLE",
     "Action",
     "Cell",
-    "Copies",
     "Health",
     "Lease",
     "Limits",
@@ -90,10 +86,9 @@ __all__ = [
     "Statuses",
     "Target",
     "Verb",
-    "bound_seconds",
+    "Work",
     "brokers_waited_for",
     "check_preconditions",
-    "copies_of",
     "counted",
     "health_of",
     "in_order",
@@ -101,7 +96,6 @@ __all__ = [
     "log_dir_requests",
     "named",
     "next_moves",
-    "progress_of",
     "read_journal",
     "refuse_foreign",
     "removable",
@@ -109,6 +103,6 @@ __all__ = [
     "statuses_of",
     "still_leased",
     "throttles_in",
-    "transfers_of",
     "unconfirmed",
+    "work_of",
 ]

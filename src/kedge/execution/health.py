@@ -1,4 +1,4 @@
-"""Whether a cluster is healthy enough for more moves.
+"""Decides whether a cluster is healthy enough for more moves.
 
 New moves wait while anything outside of the run is in trouble: partitions with replicas out of
 sync, brokers that are down, log directories that are offline. Partitions of the plan are left out:

@@ -1,7 +1,7 @@
-"""What a run writes down, so that another process can finish or undo it.
+"""Writes and reads the journal of a run, by which another process can finish or undo it.
 
-A journal is lines of JSON, each on disk before the action that it describes. It holds what the
-cluster cannot tell: the state of the run, the throttles that it set, the partitions that it moved
+A journal is lines of JSON, each on disk before the action that it describes. It has what the
+cluster does not know: the state of the run, the throttles that it set, the partitions that it moved
 and the log directories that their replicas were in.
 
     {"event":"begun","at":1e9,"cluster_id":"prod-eu","kind":"apply","rate":50000000,"each_way":2}
@@ -90,11 +90,11 @@ def _merged(first: Settings, second: Settings) -> dict[str, dict[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """What a journal says of its run.
+    """The run that a journal describes.
 
     `lease` are the throttles that are set, or about to be; `own` is every value that the run may
     have set since it last had none, so that a crash between journal and broker leaves no value that
-    looks like someone else's.
+    looks like a foreign one.
     """
 
     cluster_id: str
@@ -132,7 +132,7 @@ def begun(record: RunRecord) -> bytes:
 
 
 def entered(state: RunState, *, at: float, moved: int | None = None) -> bytes:
-    """The run is about to enter a state; an end says how many partitions were moved."""
+    """The run is about to enter a state; an end has the number of partitions moved."""
     return _line("state", at=at, state=state.value, moved=moved)
 
 

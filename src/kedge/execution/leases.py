@@ -1,4 +1,4 @@
-"""Throttles of a run: which to set, and which to remove again.
+"""Decides which throttles a run sets, and which of them it may remove.
 
 Only configs that are not set are set, and only values that the run has set are removed: a throttle
 that someone else set, before the run or while it lasted, is never touched.
@@ -40,8 +40,8 @@ def lease_for(
     """The throttles for all that is still to be moved, at so many bytes per second and broker."""
     open_changes = [change for change in changes if statuses[change.tp] not in SETTLED]
     wanted = {change.tp: change.after for change in open_changes}
-    ours = {tp: move for tp, move in seen.moving.items() if tp in wanted}
-    throttles = throttles_of(move_map(ours, wanted, seen.replicas))
+    own = {tp: move for tp, move in seen.moving.items() if tp in wanted}
+    throttles = throttles_of(move_map(own, wanted, seen.replicas))
     topics: dict[str, dict[str, str]] = {
         topic: dict(zip(TOPIC_THROTTLES, (leaders, throttles.follower[topic]), strict=True))
         for topic, leaders in throttles.leader.items()
@@ -57,7 +57,7 @@ def lease_for(
 
 
 def refuse_foreign(present: Lease, own: Collection[Setting]) -> None:
-    """Refuse to run where throttles are set that no run of ours has set."""
+    """Refuse to run where throttles are set that no run of Kedge has set."""
     for setting in present.settings():
         if setting not in own:
             raise RefusedCommand(
@@ -95,10 +95,10 @@ def removable(lease: Lease, own: Collection[Setting], present: Lease) -> dict[st
 def still_leased(
     lease: Lease, own: Collection[Setting], present: Lease, unreached: Collection[str]
 ) -> Lease:
-    """What is left of a lease after its removal: what is still shown, or could not be asked for.
+    """What is left of a lease after its removal: what is still set, or could not be read.
 
-    `unreached` are the brokers that did not answer. A value that someone else has set is not ours
-    any more.
+    `unreached` are the brokers that did not respond. A value that another client has set since is
+    no longer leased.
     """
     shown = {each[:3] for each in present.settings() if each in own}
 

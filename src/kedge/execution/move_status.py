@@ -1,4 +1,4 @@
-"""How far each partition of a plan is, derived from the cluster alone.
+"""Derives the status of each partition of a plan from the cluster alone.
 
 A run that was killed needs no memory of its own: the cluster's replicas, reassignments and log
 directories say where each partition is, so continuing is the same as starting.

@@ -1,4 +1,4 @@
-"""Whether a plan may run on the cluster as it is now.
+"""Checks whether a plan may run on the cluster as it is now.
 
 What was reviewed is what runs. A plan is refused where the cluster is another one, where partitions
 have left the replicas that the plan knows, where another reassignment moves them, and where a

@@ -1,4 +1,4 @@
-"""How much is done, how fast it goes and when it will be over.
+"""Computes how much of a run is done, its rate, and the time that is left.
 
 Bytes count when they are on the broker, or in the log directory, that they are for: a finished copy
 with the size of its partition, one under way with what has arrived. The rate is that of the last
@@ -143,34 +143,46 @@ class Limits:
     each_way: int = 2
 
 
-def progress_of(
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a run copies, as observed at one moment."""
+
+    statuses: Statuses
+    copies: Sequence[Copies]
+    transfers: Sequence[Transfer]
+
+    def progress(self, limits: Limits, pace: Pace | None = None, now: float = 0.0) -> Progress:
+        """The figures of the run; without a `pace` nothing is known of its rate."""
+        total = sum(each.total for each in self.copies)
+        arrived = sum(each.arrived for each in self.copies)
+        rate = (pace or Pace()).at(now, arrived)
+        return Progress(
+            partitions=len(self.copies),
+            done=sum(status in SETTLED for status in self.statuses.values()),
+            moving=sum(status is MoveStatus.MOVING for status in self.statuses.values()),
+            bytes_total=total,
+            bytes_done=arrived,
+            bytes_per_second=rate,
+            seconds_left=_seconds_left(total - arrived, rate, self.transfers, limits),
+        )
+
+    def bound_seconds(self, limits: Limits) -> float | None:
+        """No run is faster than its busiest broker at the throttle; None without one."""
+        return None if limits.rate is None else busiest_bytes(self.transfers) / limits.rate
+
+
+def work_of(
     changes: Sequence[Change],
     statuses: Statuses,
     sizes: Sizes,
     leaders: Mapping[TopicPartition, BrokerId | None],
-    *,
-    pace: Pace,
-    now: float,
-    limits: Limits,
     target: Target = ANYWHERE,
     log_dirs_before: LogDirs | None = None,
-) -> Progress:
-    """The figures at one moment."""
+) -> Work:
+    """What the changes of a run copy: in total, and what is left for the schedule."""
     before = log_dirs_before or {}
     copies = [copies_of(c, statuses[c.tp], sizes, target, before) for c in changes]
-    total, arrived = sum(each.total for each in copies), sum(each.arrived for each in copies)
-    rate = pace.at(now, arrived)
-    return Progress(
-        partitions=len(changes),
-        done=sum(status in SETTLED for status in statuses.values()),
-        moving=sum(status is MoveStatus.MOVING for status in statuses.values()),
-        bytes_total=total,
-        bytes_done=arrived,
-        bytes_per_second=rate,
-        seconds_left=_seconds_left(
-            total - arrived, rate, transfers_of(copies, statuses, leaders), limits
-        ),
-    )
+    return Work(statuses, copies, transfers_of(copies, statuses, leaders))
 
 
 def _seconds_left(
@@ -184,8 +196,3 @@ def _seconds_left(
     if limits.rate is not None:
         estimates.append(seconds_left(transfers, limits.rate, limits.each_way))
     return max(estimates, default=None)
-
-
-def bound_seconds(transfers: Sequence[Transfer], rate: int) -> float:
-    """No run is faster than its busiest broker at the throttle."""
-    return busiest_bytes(transfers) / rate

@@ -1,4 +1,4 @@
-"""A run is a state machine: what each command does in each state of a run, as one table.
+"""The states of a run, and a table of what each command does in each of them.
 
 The state is read from the run's journal. A state in the middle of the work (`throttling`, `moving`,
 `electing`, `releasing`, `cancelling`) that a command finds while it holds the lock means that the

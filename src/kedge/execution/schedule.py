@@ -1,4 +1,4 @@
-"""How long the moves that are left will take, at a rate per broker.
+"""Estimates how long the remaining moves take, at a rate per broker.
 
 The moves are replayed with the slots of the executor: a copy runs at the rate that its busier end
 leaves it, and the next move starts when a slot is free. So the estimate includes the time at the

@@ -1,4 +1,4 @@
-"""Which moves to start now.
+"""Selects the moves to start now.
 
 Moves start in the order of the plan's waves, each as soon as both its ends have a free slot; none
 waits for the slowest one of a wave. A slot is one copy into a broker, or one copy out of it, and

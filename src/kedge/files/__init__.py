@@ -1,8 +1,8 @@
-"""Reading and writing files: snapshots in each of their forms, and bytes that are never half there.
+"""Reads and writes files: snapshots in each of their forms, and bytes that are whole or absent.
 
-A snapshot is `x.json`, `x.json.gz` (told by content, not by name, when read) or a directory with
+A snapshot is `x.json`, `x.json.gz` (recognised by content when read) or a directory with
 `brokers.parquet` and `partitions.parquet`; each of those two may itself be a directory of Parquet
-parts, which is how Spark writes a table. Whatever is wrong with a file is said in one sentence
+parts, which is how Spark writes a table. A fault of a file is one sentence
 that starts with its path. `opening` bounds what is read, `tables` what Parquet may unpack to, and
 `names` makes a path component of any name.
 """
@@ -50,8 +50,8 @@ def _path(path: str | os.PathLike[str]) -> Path:
 
 
 @contextmanager
-def said_of(path: Path) -> Generator[None]:
-    """Faults below are said with the path first; what the system refuses, in plain words."""
+def with_path_context(path: Path) -> Generator[None]:
+    """Put the path in front of faults within the block; errors of the system become refusals."""
     try:
         yield
     except MalformedInput as fault:
@@ -73,7 +73,7 @@ def said_of(path: Path) -> Generator[None]:
 def read_bytes(path: str | os.PathLike[str], limit: int = LIMIT_BYTES) -> bytes:
     """A regular file's bytes, decompressed if they are gzip; refused beyond the limit."""
     path = _path(path)
-    with said_of(path):
+    with with_path_context(path):
         return unpacked(read_at_most(path, limit), limit)
 
 
@@ -98,7 +98,7 @@ def read_snapshot(
     if _is_directory(path):
         return _read_directory(path, cluster, limit)
     data = read_bytes(path, limit)
-    with said_of(path):
+    with with_path_context(path):
         if data.startswith(PARQUET_MAGIC):
             hint = "name the directory that holds brokers.parquet and partitions.parquet"
             raise MalformedInput("a single Parquet table is no snapshot", hint=hint)
@@ -109,7 +109,7 @@ def read_snapshot(
 
 
 def _is_directory(path: Path) -> bool:
-    with said_of(path):
+    with with_path_context(path):
         return stat.S_ISDIR(path.stat().st_mode)
 
 
@@ -118,7 +118,7 @@ def _read_directory(path: Path, cluster: str | None, limit: int) -> Snapshot:
 
     brokers = _read_table(path / form.BROKERS, form.BROKER_COLUMNS, limit)
     partitions = _read_table(path / form.PARTITIONS, form.PARTITION_COLUMNS, limit)
-    with said_of(path):
+    with with_path_context(path):
         try:
             return form.snapshot_from_arrow(brokers, partitions, cluster=cluster)
         except MalformedInput:
@@ -128,16 +128,16 @@ def _read_directory(path: Path, cluster: str | None, limit: int) -> Snapshot:
 
 
 def _read_table(path: Path, columns: tuple[str, ...], limit: int) -> Any:
-    """The columns that we know of a Parquet file, or of a directory of Parquet parts."""
+    """The known columns of a Parquet file, or of a directory of Parquet parts."""
     if not _is_directory(path):
         return _read_part(path, columns, limit)
-    with said_of(path):
+    with with_path_context(path):
         names = sorted(part.name for part in path.iterdir() if part.suffix == ".parquet")
     # Spark's own marks and the leftovers of a write that failed start with these.
     parts = [_read_part(path / n, columns, limit) for n in names if not n.startswith(("_", "."))]
     if not parts:
         raise MalformedInput("the directory holds no Parquet parts", place=str(path))
-    with said_of(path):
+    with with_path_context(path):
         try:
             return arrow().concat_tables(parts)
         except arrow().ArrowInvalid:
@@ -145,7 +145,7 @@ def _read_table(path: Path, columns: tuple[str, ...], limit: int) -> Any:
 
 
 def _read_part(path: Path, columns: tuple[str, ...], limit: int) -> Any:
-    with said_of(path):
+    with with_path_context(path):
         limits = TableLimits(decoded_bytes=min(limit, TableLimits().decoded_bytes))
         return read_parquet(read_at_most(path, limit), columns=columns, limits=limits)
 
@@ -178,7 +178,7 @@ def write_snapshot_directory(snapshot: Snapshot, path: Path) -> None:
 
     tables = snapshot_to_arrow(snapshot)
     packed = (_parquet(tables.brokers), _parquet(tables.partitions))
-    with said_of(path):
+    with with_path_context(path):
         if path.exists() and not path.is_dir():
             raise InvalidRequest(f"{path}: this is a file; a snapshot of Parquet is a directory")
         path.mkdir(parents=True, exist_ok=True)
@@ -199,7 +199,7 @@ def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
     nothing behind. A link stays a link: it is its target that is replaced.
     """
     path = _path(path)
-    with said_of(path):
+    with with_path_context(path):
         target = Path(os.path.realpath(path))
         mode = _mode_of_target(target)
         beside = target.parent / f".kedge-{token_hex(8)}.tmp"
@@ -254,8 +254,8 @@ __all__ = [
     "read_snapshot",
     "read_table",
     "read_text",
-    "said_of",
     "sha256_of_snapshot",
+    "with_path_context",
     "write_atomically",
     "write_snapshot",
     "write_snapshot_directory",

@@ -1,4 +1,4 @@
-"""Names from outside as parts of paths.
+"""Makes one path component of any name.
 
 Cluster names, run ids and the like are free text: `../../etc` is a valid one. Each becomes exactly
 one path component, and two different names never share one:

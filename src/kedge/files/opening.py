@@ -1,4 +1,4 @@
-"""Opening what others have written: regular files only, and never more bytes than a limit.
+"""Opens files from outside: regular files only, and never more bytes than a limit.
 
 A named pipe would block until a writer comes, and a device such as /dev/zero never ends. Both are
 refused before a byte is read. Gzip data is unpacked up to the same limit.
@@ -24,7 +24,7 @@ CHUNK_BYTES = 1 << 20
 
 
 def open_regular(path: Path) -> BufferedReader:
-    """A file to read; refused if it is not a regular file. OSError as the system says it."""
+    """A file to read; refused if it is not a regular file. OSError as the system raises it."""
     # Without O_NONBLOCK the open itself waits for the writer of a named pipe.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
@@ -57,7 +57,7 @@ def read_at_most(path: Path, limit: int) -> bytes:
 def unpacked(data: bytes, limit: int) -> bytes:
     """Bytes with gzip undone where they are gzip.
 
-    No more is unpacked than the limit, nor than a text of that packed size can honestly hold.
+    No more is unpacked than the limit, nor than text of that packed size can have.
     """
     if not data.startswith(GZIP_MAGIC):
         return data

@@ -1,4 +1,4 @@
-"""How much a Parquet file would unpack to, from its footer and page headers alone.
+"""Computes what a Parquet file would unpack to, from its footer and page headers alone.
 
 A column of one repeated value packs to almost nothing: a megabyte may hold a thousand million
 rows. Arrow's own view of a footer cannot be used for this, since it aborts the process on some

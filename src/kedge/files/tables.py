@@ -1,4 +1,4 @@
-"""Parquet from outside: refused before any page is unpacked if it would take too much memory.
+"""Reads Parquet from outside; refused before a page is unpacked if it needs too much memory.
 
 Text is read in dictionary form, so that a long text that is repeated in every row is in memory
 once.
@@ -65,8 +65,8 @@ def read_table(path: Path, **options: Any) -> Any:
 def _translated() -> Generator[None]:
     """Faults of Arrow as refusals.
 
-    It says OSError of damaged pages, and KeyError of a column that a footer names in one place and
-    not in the other.
+    It raises OSError for damaged pages, and KeyError for a column that a footer names in one place
+    and not in the other.
     """
     try:
         yield

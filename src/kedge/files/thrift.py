@@ -1,4 +1,4 @@
-"""Thrift's compact encoding, as far as Parquet's footers and page headers use it.
+"""Reads Thrift's compact encoding, as far as Parquet's footers and page headers use it.
 
 A structure is read as `{field number: value}`; what a field means is the caller's matter. Damaged
 bytes raise `Unreadable`. Nothing is ever larger than the bytes that it was read from.

@@ -25,7 +25,7 @@ from typing import Any
 import orjson
 
 from kedge.errors import InvalidRequest, MalformedInput, MalformedJson
-from kedge.files import read_text, said_of
+from kedge.files import read_text, with_path_context
 from kedge.lab.private_files import make_directory, open_private, refuse_links, write_private
 from kedge.lab.settings import PORT_MAX, LabSettings, settings_from, settled
 
@@ -76,7 +76,7 @@ class FolderLock:
     """One process at a time. The system lets go of it when the process ends, however it ends."""
 
     def __init__(self, path: Path) -> None:
-        with said_of(path):
+        with with_path_context(path):
             self._file = open_private(path / "lab.lock", os.O_RDWR | os.O_CREAT)
         deadline = time.monotonic() + LOCK_S_MAX
         while not _locked(self._file):
@@ -115,7 +115,7 @@ def open_folder(path: Path) -> LabFolder:
     refuse_links(path)
     file = path / "lab.json"
     text = read_text(file, limit=1 << 20)
-    with said_of(file):
+    with with_path_context(file):
         return _parsed(path, text)
 
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 import orjson
 
 from kedge.errors import KedgeError, MalformedInput
-from kedge.files import read_bytes, said_of
+from kedge.files import read_bytes, with_path_context
 from kedge.lab.directories import Directories
 from kedge.lab.keeping import FORMAT, as_json, read_rows, restore, typed_rows
 from kedge.lab.private_files import write_private
@@ -65,13 +65,13 @@ class Keeper:
         if not path.exists():
             return {}
         data = read_bytes(path)
-        with said_of(path):
+        with with_path_context(path):
             return parse_logs(data)
 
     def load(self, kept: dict[str, Any]) -> None:
         """Fill the disks again."""
         if kept:
-            with said_of(self._path):
+            with with_path_context(self._path):
                 restore(self._world, kept["logs"])
                 self._traffic.load(kept["pending"])
                 self._directories.load(kept["futures"])

@@ -19,7 +19,7 @@ from kedge.errors import (
     StoreUnavailable,
     UnknownTopicOrPartition,
 )
-from kedge.files import said_of
+from kedge.files import with_path_context
 from kedge.lab.directories import AskedDirectories, Directories
 from kedge.lab.faults import Faults
 from kedge.lab.folder import LOCK_S_MAX, FolderLock, LabFolder, open_or_make
@@ -35,7 +35,7 @@ from kedge.lab.users import read_users
 from kedge.lab.world import LabWorld
 from kedge.model import Broker, BrokerId, Capacity, LogDir, TopicPartition
 from kedge.model import Endpoint as Address
-from kedge.runtime.layout import prepare
+from kedge.runtime.controller_role import create_persistent_nodes
 from kedge.sim.seeds import Luck
 from kedge.store.memory import MemoryStore
 
@@ -86,7 +86,7 @@ class Lab:
         self._kept = kept
         self._has_begun = False
         self._store = MemoryStore(world.ensemble)
-        prepare(self._store)
+        create_persistent_nodes(self._store)
         self.backend = ControllerBackend(
             BackendDeps(
                 self._store,
@@ -279,7 +279,7 @@ class Lab:
     def sample_to(self, out: Path, minutes: int) -> int:
         """Write the next minutes' rows to a file and, beside it, the tables that they are about."""
         count = 0
-        with said_of(out), out.open("wb") as file:
+        with with_path_context(out), out.open("wb") as file:
 
             def take(rows: list[Row]) -> None:
                 nonlocal count

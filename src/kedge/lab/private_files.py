@@ -9,7 +9,7 @@ from pathlib import Path
 from secrets import token_hex
 
 from kedge.errors import InvalidRequest
-from kedge.files import said_of
+from kedge.files import with_path_context
 
 MODE = 0o600
 DIRECTORY_MODE = 0o700
@@ -17,14 +17,14 @@ DIRECTORY_MODE = 0o700
 
 def make_directory(path: Path) -> None:
     """A directory for its owner alone; one that is there becomes that."""
-    with said_of(path):
+    with with_path_context(path):
         path.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
         path.chmod(DIRECTORY_MODE)
 
 
 def refuse_links(folder: Path) -> None:
     """Refuse a directory in which anything is a symbolic link."""
-    with said_of(folder), os.scandir(folder) as entries:
+    with with_path_context(folder), os.scandir(folder) as entries:
         links = sorted(entry.name for entry in entries if entry.is_symlink())
     if links:
         raise _refusal(folder / links[0])
@@ -45,7 +45,7 @@ def open_private(path: Path, flags: int) -> int:
 
 def write_private(path: Path, data: bytes) -> None:
     """Put bytes at a path, all or none of them. A link at that path is replaced, not followed."""
-    with said_of(path):
+    with with_path_context(path):
         beside = path.with_name(f".kedge-{token_hex(8)}.tmp")
         try:
             file = open_private(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL)

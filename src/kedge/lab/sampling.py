@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from kedge.files import parquet, said_of
+from kedge.files import parquet, with_path_context
 from kedge.lab.shares import chance
 from kedge.lab.traffic import MINUTE_MS, Traffic
 from kedge.lab.world import LabWorld
@@ -131,5 +131,5 @@ def write_tables(folder: Path, brokers: Sequence[Row], partitions: Sequence[Row]
     ):
         arrow: Any = pa
         table = arrow.Table.from_pylist(list(rows), schema=pa.schema(fields))
-        with said_of(folder / name):
+        with with_path_context(folder / name):
             parquet().write_table(table, folder / name)

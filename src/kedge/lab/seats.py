@@ -40,9 +40,9 @@ class CandidateLoop(Loop):
         super().put(event, replied)
         self.rouse()
 
-    def hear(self, notice: StoreEvent) -> None:
-        """Take a notice of the store."""
-        super().hear(notice)
+    def on_store_event(self, event: StoreEvent) -> None:
+        """Take a event of the store."""
+        super().on_store_event(event)
         self.rouse()
 
     def rouse(self) -> None:
@@ -107,7 +107,7 @@ class Seat:
         if loop is None or store is None:
             return
         loop.is_over = True
-        loop.carrier.leave_role()
+        loop.executor.leave_role()
         self.loop = self.store = None
         store.listen(_ignore)
         if session_ends_ms:

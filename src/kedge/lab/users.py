@@ -11,7 +11,7 @@ import stat
 from pathlib import Path
 
 from kedge.errors import InvalidRequest, MalformedInput
-from kedge.files import read_text, said_of
+from kedge.files import read_text, with_path_context
 from kedge.lab.settings import LabSettings
 
 _FILE_BYTES_MAX = 1 << 20
@@ -19,14 +19,14 @@ _FILE_BYTES_MAX = 1 << 20
 
 def read_users(path: Path) -> dict[str, str]:
     """Passwords by name. A fault names the line and never quotes it."""
-    with said_of(path):
+    with with_path_context(path):
         if path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
             raise InvalidRequest(
                 f"{path}: others can read these passwords", hint=f"chmod 600 {path}"
             )
     users: dict[str, str] = {}
     text = read_text(path, limit=_FILE_BYTES_MAX)
-    with said_of(path):
+    with with_path_context(path):
         for number, line in enumerate(text.splitlines(), start=1):
             if not line.strip() or line.startswith("#"):
                 continue

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import orjson
 
 from kedge.errors import AccountsOpen, InvalidRequest, MalformedInput
-from kedge.files import read_bytes, said_of
+from kedge.files import read_bytes, with_path_context
 
 MANIFEST = "manifest.json"
 
@@ -140,7 +140,7 @@ def read_manifest(version: Path) -> Manifest:
     """Read the manifest of a version."""
     path = version / MANIFEST
     data = read_bytes(path)
-    with said_of(path):
+    with with_path_context(path):
         return parse_manifest(data)
 
 

@@ -21,7 +21,7 @@ from kedge.files import (
     parquet,
     read_parquet,
     read_table,
-    said_of,
+    with_path_context,
     write_atomically,
 )
 from kedge.files.opening import read_at_most
@@ -52,9 +52,9 @@ class Reference:
 
 def read_reference(brokers: Path, assignment: Path) -> Reference:
     """Read both files; every replica must be on a broker of the brokers table."""
-    with said_of(brokers):
+    with with_path_context(brokers):
         broker_table = _checked_brokers(TableReader(_read(brokers), "brokers"))
-    with said_of(assignment):
+    with with_path_context(assignment):
         placed = _checked_assignment(TableReader(_read(assignment), "assignment"))
         replicas = _replicas(placed)
         _check_known(replicas, broker_table)

@@ -13,7 +13,7 @@ import sys
 import tempfile
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 LOOPBACK = "127.0.0.1"
 LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
+SMALL_JOB_ROWS = 500_000
 CHECKOUT_JARS = Path(__file__).parents[3] / ".cache" / "jars" / "spark-4.2.0"
 
 
@@ -43,6 +44,15 @@ class SessionSettings:
     kafka: bool = False
     java_options: tuple[str, ...] | None = None  # None: the garbage collector for batch jobs
     more: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def for_rows(self, rows: int) -> SessionSettings:
+        """The settings of a job that processes about this many rows.
+
+        For few rows the optimising compiler of the JVM (C2) takes more CPU time than it saves.
+        """
+        if rows > SMALL_JOB_ROWS or self.java_options is not None:
+            return self
+        return replace(self, java_options=(*_gc_options(), "-XX:TieredStopAtLevel=1"))
 
 
 @contextmanager

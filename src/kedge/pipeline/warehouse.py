@@ -26,7 +26,7 @@ from typing import Any
 import orjson
 
 from kedge.errors import InvalidRequest, KedgeError, OutputInUse, OutputNotOurs
-from kedge.files import read_bytes, said_of, write_atomically
+from kedge.files import read_bytes, with_path_context, write_atomically
 from kedge.pipeline.manifest import MANIFEST, Manifest, read_manifest
 
 MARKER = "kedge-pipeline.json"
@@ -122,7 +122,7 @@ class Warehouse:
 @contextmanager
 def open_warehouse(root: Path, run_id: str) -> Generator[Warehouse]:
     """Lock the directory for the duration of the block; create it if it does not exist."""
-    with said_of(root):
+    with with_path_context(root):
         _initialise(root)
         with _exclusive_lock(root, run_id):
             warehouse = Warehouse(root, run_id)
@@ -132,7 +132,7 @@ def open_warehouse(root: Path, run_id: str) -> Generator[Warehouse]:
 
 def published_version(root: Path) -> Path:
     """The version that readers see; InvalidRequest if there is none."""
-    with said_of(root):
+    with with_path_context(root):
         if not root.is_dir() or not (root / MARKER).is_file():
             hint = "use the --tables of `kedge pipeline ingest`"
             raise InvalidRequest(f"{root}: not a directory of pipeline tables", hint=hint)
@@ -152,7 +152,7 @@ def current_version(root: Path) -> Path | None:
 
 def check_warehouse(root: Path) -> None:
     """Refuse a directory that has other content, or tables of another format."""
-    with said_of(root):
+    with with_path_context(root):
         if root.exists() and not root.is_dir():
             raise OutputNotOurs(f"{root}: is a file", hint="--tables is a directory")
         if root.is_dir() and not (root / MARKER).exists() and any(root.iterdir()):

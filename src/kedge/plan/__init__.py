@@ -44,7 +44,7 @@ from kedge.plan.execute import (
     throttle_lines,
 )
 from kedge.plan.findings import Finding, Severity
-from kedge.plan.from_kafka_file import from_kafka_file
+from kedge.plan.from_kafka_file import from_kafka_file, plan_with_before
 from kedge.plan.generate import Place, Proposal, propose, usable_brokers
 from kedge.plan.kafka_json import (
     Reassignment,
@@ -154,6 +154,7 @@ __all__ = [
     "parse_reassignment",
     "parse_topics_to_move",
     "plan_to_json",
+    "plan_with_before",
     "propose",
     "read_plan",
     "reassign_to",

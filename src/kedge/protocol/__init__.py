@@ -1,22 +1,18 @@
-"""Kafka's wire format, for a server: bytes in, values out, and back.
+"""Kafka's wire format, for a server: decodes bytes to values and encodes values to bytes.
 
-Goal. Whatever a client sends is either a request of a version that is understood or a
-MalformedMessage; nothing else comes out of here, and nothing that is sent can cost more memory or
-time than a small multiple of its own length.
-
-Rules.
+All input is either a request of a supported version or raises MalformedMessage; no other error
+occurs, and no input costs more memory or time than a small multiple of its own length.
 
 - A frame is four bytes of length and a payload (`framing`). A payload is a header and a body.
 - Numbers are big-endian. Older versions have lengths of fixed size; flexible ones (KIP-482) have
   compact lengths, stored plus one in a variable-length number, and tagged fields after structs.
-- The schemas and the value classes are those of kafka-python, which has them for requests and
-  answers alike. It writes; it does not read here, for its decoder believes what it is told
-  (`decoding` says why and reads with care instead).
-- `APIS` is the one list of what is understood. ApiVersions answers from it, so a client never
-  sends what cannot be read.
-- What controllers and brokers say to each other (`broker_apis`, `broker_messages`) has schemas of
-  our own, in the form of `schema`: no client library describes these messages.
-- `code_of` is the one place where an error becomes a number.
+- The schemas and the value classes of client requests are those of kafka-python. It encodes them;
+  `decoding` decodes them, because kafka-python's decoder does not check lengths.
+- `APIS` is the one list of supported requests. ApiVersions answers from it, so a client never
+  sends an unsupported one.
+- Messages between controllers and brokers (`broker_apis`, `broker_messages`) have schemas in the
+  form of `schema`, because no client library describes these messages.
+- `error_mapping` is the one place where an error becomes a number.
 
 Worked example: `kafka-topics --list` begins with ApiVersions, version 4, correlation 0.
 
@@ -24,8 +20,8 @@ Worked example: `kafka-topics --list` begins with ApiVersions, version 4, correl
     00 12  00 04  00 00 00 00          key 18, version 4, correlation 0
     00 0d 61 64 6d 69 6e …             client id, 13 letters, never compact
     00                                 no tagged fields in the header
-    12 61 70 61 63 68 65 …             compact text of 17 letters: apache-kafka-java
-    06 33 2e 39 2e 31                  compact text of 5 letters: 3.9.1
+    12 61 70 61 63 68 65 …             compact string of 17 letters: apache-kafka-java
+    06 33 2e 39 2e 31                  compact string of 5 letters: 3.9.1
     00                                 no tagged fields in the body
 
     header = decode_header(reader := Reader(payload))
@@ -45,9 +41,9 @@ from kedge.protocol.apis import (
     encode_response,
 )
 from kedge.protocol.decoding import decode
+from kedge.protocol.error_mapping import CODES, code_of, message_of
 from kedge.protocol.framing import FRAME_BYTES_MAX, PREFIX_BYTES, frame_length, framed
 from kedge.protocol.reader import Reader
-from kedge.protocol.refusals import CODES, code_of, message_of
 
 __all__ = [
     "APIS",

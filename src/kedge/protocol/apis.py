@@ -1,7 +1,7 @@
-"""The requests that are understood, with their versions, and how they come and go.
+"""The supported client requests with their versions, and the codec of their headers and bodies.
 
 The schemas are kafka-python's. A few of them still list versions that Kafka 4 has dropped; the
-range here is what both the schemas and Kafka's own clients from 2.0 on can talk.
+range here is what both the schemas and Kafka's own clients from 2.0 on support.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kedge.protocol.reader import Reader
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """One kind of request, its answer, and the versions of both."""
+    """One kind of request, its response, and the supported versions."""
 
     key: int
     request: type[m.ApiMessage]
@@ -30,15 +30,15 @@ class Api:
 
     @property
     def name(self) -> str:
-        """`CreateTopics` and the like."""
+        """The name of the request, such as `CreateTopics`."""
         return self.request.__name__.removesuffix("Request")
 
-    def speaks(self, version: int) -> bool:
-        """Whether this version is understood."""
+    def supports(self, version: int) -> bool:
+        """Return whether this version is supported."""
         return self.oldest <= version <= self.newest
 
     def is_flexible(self, version: int) -> bool:
-        """Whether this version has compact lengths and tagged fields (KIP-482)."""
+        """Return whether this version has compact lengths and tagged fields (KIP-482)."""
         schema: Any = self.request
         return schema.flexible_version_q(version)
 
@@ -81,7 +81,7 @@ SASL_HANDSHAKE, SASL_AUTHENTICATE = APIS[17], APIS[36]
 
 @dataclass(frozen=True, slots=True)
 class RequestHeader:
-    """What every request begins with."""
+    """The header of a request."""
 
     api: Api
     version: int
@@ -89,45 +89,38 @@ class RequestHeader:
     client: str | None
 
     @property
-    def is_understood(self) -> bool:
-        """Whether the body can be read."""
-        return self.api.speaks(self.version)
+    def is_supported(self) -> bool:
+        """Whether the body can be decoded."""
+        return self.api.supports(self.version)
 
 
 def decode_header(reader: Reader) -> RequestHeader:
-    """The header, or MalformedMessage for a request that nobody here knows.
+    """Decode the header; raise MalformedMessage for an unknown request.
 
-    A version beyond those known is told apart later, since ApiVersions must be answered even so.
+    An unsupported version of ApiVersions is not an error here, since it must be answered.
     """
     key, version, correlation = reader.int16(), reader.int16(), reader.int32()
     api = APIS.get(key)
-    if api is None or (not api.speaks(version) and api is not API_VERSIONS):
+    if api is None or (not api.supports(version) and api is not API_VERSIONS):
         raise MalformedMessage(f"request {key} of version {version} is not known here")
     client = reader.text(compact=False)
-    if api.speaks(version) and api.is_flexible(version):
-        skip_tagged(reader)
+    if api.supports(version) and api.is_flexible(version):
+        reader.skip_tagged_fields()
     return RequestHeader(api, version, correlation, client)
 
 
-def skip_tagged(reader: Reader) -> None:
-    """Pass over tagged fields."""
-    for _ in range(reader.varint()):
-        reader.varint()
-        reader.take(reader.varint())
-
-
 def decode_request(header: RequestHeader, reader: Reader) -> m.ApiMessage:
-    """The body of a request whose version is understood."""
+    """Decode the body of a request of a supported version."""
     return decode(header.api.request, header.version, reader)
 
 
 def encode_response(header: RequestHeader, response: m.ApiMessage) -> bytes:
-    """The frame that answers a request.
+    """Encode the frame of a response.
 
-    ApiVersions is answered with the old header whatever its version, and in version 0 if the
-    version asked for is not known: the caller cannot yet know what we speak (KIP-511).
+    The response to ApiVersions has the old header in all versions, and version 0 if the requested
+    version is not supported: the client does not know the supported versions yet (KIP-511).
     """
-    version = header.version if header.is_understood else 0
+    version = header.version if header.is_supported else 0
     flexible = header.api.is_flexible(version) and header.api is not API_VERSIONS
     top: Any = m.ResponseHeader(correlation_id=header.correlation)
     message: Any = response

@@ -1,4 +1,4 @@
-"""The requests between controllers and brokers: their keys and versions, and how they are framed.
+"""The requests between controllers and brokers: their keys and versions, and their codec.
 
 frame = LEADER_AND_ISR.encode_request(7, request, correlation=3, client="1000")
 response = LEADER_AND_ISR.decode_response(7, payload)[1]
@@ -16,14 +16,14 @@ from typing import Any, NamedTuple
 from kedge.protocol import broker_messages as m
 from kedge.protocol.framing import framed
 from kedge.protocol.reader import Reader
-from kedge.protocol.schema import STRING, Read, Struct, Write, skip_tagged
+from kedge.protocol.schema import STRING, Read, Struct, Write
 
 _HEADER = struct.Struct(">hhi")
 _CORRELATION = struct.Struct(">i")
 
 
 class BrokerHeader(NamedTuple):
-    """What a request begins with."""
+    """The header of a request."""
 
     version: int
     correlation: int
@@ -32,7 +32,7 @@ class BrokerHeader(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BrokerApi:
-    """One kind of request and its answer; versions from `flexible` on have compact lengths."""
+    """One kind of request and its response; versions from `flexible` on have compact lengths."""
 
     key: int
     name: str
@@ -42,15 +42,15 @@ class BrokerApi:
     newest: int
     flexible: int
 
-    def speaks(self, version: int) -> bool:
-        """Whether this version is understood."""
+    def supports(self, version: int) -> bool:
+        """Return whether this version is supported."""
         return self.oldest <= version <= self.newest
 
-    # ---- the side that asks -----------------------------------------------------------------
+    # ---- client side -----------------------------------------------------------------------
 
     def encode_request(self, version: int, request: Any, *, correlation: int, client: str) -> bytes:
-        """A framed request, in a version that this API speaks."""
-        assert self.speaks(version), f"{self.name} is not written in version {version}"
+        """Encode a framed request, in a supported version."""
+        assert self.supports(version), f"{self.name} does not support version {version}"
         flexible = version >= self.flexible
         out = bytearray(_HEADER.pack(self.key, version, correlation))
         STRING.writer(version, flexible=False)(out, client)
@@ -60,30 +60,30 @@ class BrokerApi:
         return framed(out)
 
     def decode_response(self, version: int, payload: bytes) -> tuple[int, Any]:
-        """The correlation and the answer of a payload."""
+        """Decode the correlation id and the response of a payload."""
         flexible = version >= self.flexible
         reader = Reader(payload)
         correlation = reader.int32()
         if flexible:
-            skip_tagged(reader)
+            reader.skip_tagged_fields()
         return correlation, _reader(self.response, version, flexible)(reader)
 
-    # ---- the side that answers ------------------------------------------------------------------
+    # ---- server side ---------------------------------------------------------------------------
 
     def decode_request(self, payload: bytes) -> tuple[BrokerHeader, Any]:
-        """Header and body of a payload whose key and version are known to be understood."""
+        """Decode header and body of a payload of a supported key and version."""
         reader = Reader(payload)
         _, version, correlation = reader.int16(), reader.int16(), reader.int32()
         client = reader.text(compact=False)
         flexible = version >= self.flexible
         if flexible:
-            skip_tagged(reader)
+            reader.skip_tagged_fields()
         body = _reader(self.request, version, flexible)(reader)
         return BrokerHeader(version, correlation, client), body
 
     def encode_response(self, header: BrokerHeader, response: Any) -> bytes:
-        """A framed answer, in the request's version."""
-        assert self.speaks(header.version), f"{self.name} is not written in {header.version}"
+        """Encode a framed response, in the request's version."""
+        assert self.supports(header.version), f"{self.name} does not support {header.version}"
         flexible = header.version >= self.flexible
         out = bytearray(_CORRELATION.pack(header.correlation))
         if flexible:
@@ -103,21 +103,9 @@ def _reader(message: Struct, version: int, flexible: bool) -> Read:
 
 
 def encode_part(message: Struct, version: int, value: Any) -> bytes:
-    """A part of a request of a flexible version by itself, to be shared by several requests."""
+    """Encode a part of a request of a flexible version, to be shared by several requests."""
     out = bytearray()
     _writer(message, version, True)(out, value)
-    return bytes(out)
-
-
-def decode_body(message: Struct, version: int, payload: bytes, *, flexible: bool) -> Any:
-    """A message without its header."""
-    return _reader(message, version, flexible)(Reader(payload))
-
-
-def encode_body(message: Struct, version: int, value: Any, *, flexible: bool) -> bytes:
-    """A message without its header."""
-    out = bytearray()
-    _writer(message, version, flexible)(out, value)
     return bytes(out)
 
 

@@ -1,13 +1,12 @@
-"""Reading messages by kafka-python's schemas, with nothing taken on trust.
+"""Decodes messages by kafka-python's schemas, with checks on all lengths.
 
 kafka-python describes every message as a tree of fields and has value classes for each; its own
-decoder is made for answers of brokers that one believes. A server reads what anybody sends: here
-every length is checked against what is there (`Reader`), null stands only where it may, and unknown
-tagged fields are skipped as the protocol wants it (KIP-482). What comes out are kafka-python's own
-value classes, so encoding and handling them is the same on both sides.
+decoder trusts the sender. A server must not: here every length is checked against the remaining
+bytes (`Reader`), null is allowed only where the schema allows it, and unknown tagged fields are
+skipped (KIP-482). The results are kafka-python's own value classes, so the code that encodes and
+handles them is shared.
 
-For each message class and version the tree is walked once, and what remains is a list of small
-reading functions.
+For each message class and version the tree is compiled once to a list of small functions.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ from kedge.protocol.messages import ApiMessage
 from kedge.protocol.reader import Reader
 
 M = TypeVar("M", bound="ApiMessage")
-Read = Callable[[Reader], Any]
+Decoder = Callable[[Reader], Any]
 
-_FIXED: dict[str, Read] = {
+_FIXED_SIZE: dict[str, Decoder] = {
     "int8": Reader.int8,
     "int16": Reader.int16,
     "uint16": Reader.uint16,
@@ -33,24 +32,24 @@ _FIXED: dict[str, Read] = {
     "bool": Reader.boolean,
     "uuid": Reader.uuid,
 }
-_NO_OPERATIONS = {31}  # the sign bit alone: nobody asked for the operations
+_NO_OPERATIONS = {31}  # the sign bit alone: the operations were not requested
 
 
 def decode(message: type[M], version: int, reader: Reader) -> M:
-    """A message of this class and version; raises MalformedMessage."""
-    return cast(M, reading_of(message, version)(reader))
+    """Decode a message of this class and version; raises MalformedMessage."""
+    return cast(M, decoder_of(message, version)(reader))
 
 
 @cache
-def reading_of(message: type[ApiMessage], version: int) -> Read:
-    """How a message of this class and version is read."""
+def decoder_of(message: type[ApiMessage], version: int) -> Decoder:
+    """Return the decoder of a message class and version."""
     schema: Any = message
     return _struct(schema._struct, schema, version, schema.flexible_version_q(version))
 
 
-def _struct(field: Any, data_class: Any, version: int, flexible: bool) -> Read:
+def _struct(field: Any, data_class: Any, version: int, flexible: bool) -> Decoder:
     plain = [(f.name, _value(f, version, flexible)) for f in field.untagged_fields(version)]
-    tagged: dict[int, tuple[str, Read]] = {
+    tagged: dict[int, tuple[str, Decoder]] = {
         f.tag: (f.name, _value(f, version, flexible=True))
         for f in field.fields.values()
         if f.for_version_q(version) and f.tagged_field_q(version)
@@ -65,14 +64,14 @@ def _struct(field: Any, data_class: Any, version: int, flexible: bool) -> Read:
     return read
 
 
-def _tagged(reader: Reader, known: dict[int, tuple[str, Read]]) -> dict[str, Any]:
-    """The known tagged fields of a struct; the others are skipped."""
+def _tagged(reader: Reader, known: dict[int, tuple[str, Decoder]]) -> dict[str, Any]:
+    """Decode the known tagged fields of a struct; skip the others."""
     values: dict[str, Any] = {}
     last = -1
     for _ in range(reader.varint()):
         tag, content = reader.varint(), reader.sub(reader.varint())
         if tag <= last:
-            raise reader.refusal("tagged fields out of order")
+            raise reader.malformed("tagged fields out of order")
         last = tag
         if tag in known:
             name, read = known[tag]
@@ -80,22 +79,22 @@ def _tagged(reader: Reader, known: dict[int, tuple[str, Read]]) -> dict[str, Any
     return values
 
 
-def _value(field: Any, version: int, flexible: bool) -> Read:
+def _value(field: Any, version: int, flexible: bool) -> Decoder:
     nullable = field.nullable_for_version_q(version)
     if field.is_array():
         return _array(field, version, flexible, nullable)
     if field.is_struct():
         read = _struct(field, field.data_class, version, flexible)
         return _maybe_struct(read) if nullable else read
-    return _simple(field, flexible, nullable)
+    return _scalar(field, flexible, nullable)
 
 
-def _array(field: Any, version: int, flexible: bool, nullable: bool) -> Read:
+def _array(field: Any, version: int, flexible: bool, nullable: bool) -> Decoder:
     inner = field.array_of
     if field.is_struct_array():
         read = _struct(inner, inner.data_class, version, flexible)
     else:
-        read = _simple(inner, flexible, nullable=False)
+        read = _scalar(inner, flexible, nullable=False)
 
     structs = field.is_struct_array()
 
@@ -103,19 +102,19 @@ def _array(field: Any, version: int, flexible: bool, nullable: bool) -> Read:
         count = reader.count(compact=flexible, structs=structs)
         if count is not None:
             return [read(reader) for _ in range(count)]
-        return None if nullable else _refuse_null(reader, field.name)
+        return None if nullable else _raise_null(reader, field.name)
 
     return read_array
 
 
-def _maybe_struct(read: Read) -> Read:
+def _maybe_struct(read: Decoder) -> Decoder:
     return lambda reader: read(reader) if reader.int8() >= 0 else None
 
 
-def _simple(field: Any, flexible: bool, nullable: bool) -> Read:
+def _scalar(field: Any, flexible: bool, nullable: bool) -> Decoder:
     kind: str = field.type_str.removeprefix("[]")
-    if kind in _FIXED:
-        return _FIXED[kind]
+    if kind in _FIXED_SIZE:
+        return _FIXED_SIZE[kind]
     if kind == "bitfield":
         return _operations
 
@@ -124,7 +123,7 @@ def _simple(field: Any, flexible: bool, nullable: bool) -> Read:
             found = reader.text(compact=flexible)
         else:
             found = reader.bytes(compact=flexible)
-        return _refuse_null(reader, field.name) if found is None and not nullable else found
+        return _raise_null(reader, field.name) if found is None and not nullable else found
 
     return read_text
 
@@ -135,5 +134,5 @@ def _operations(reader: Reader) -> set[int] | None:
     return None if found == _NO_OPERATIONS else found
 
 
-def _refuse_null(reader: Reader, name: str) -> Any:
-    raise MalformedMessage(f"{name} is null", place=reader.refusal("").place)
+def _raise_null(reader: Reader, name: str) -> Any:
+    raise MalformedMessage(f"{name} is null", place=reader.malformed("").place)

@@ -1,4 +1,4 @@
-"""Frames: four bytes of length, then so many bytes. Nothing here reads from anywhere."""
+"""Frames of Kafka's protocol: four bytes of length, then the payload."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PREFIX = struct.Struct(">i")
 
 
 def frame_length(prefix: bytes, *, bytes_max: int = FRAME_BYTES_MAX) -> int:
-    """How long a frame says that it is, or MalformedMessage: no request is empty or endless."""
+    """Return the length of a frame; raise MalformedMessage if it is empty or too long."""
     (length,) = _PREFIX.unpack(prefix)
     if not 0 < length <= bytes_max:
         raise MalformedMessage(f"a frame of {length} bytes", hint=f"1 to {bytes_max} are taken")
@@ -21,5 +21,5 @@ def frame_length(prefix: bytes, *, bytes_max: int = FRAME_BYTES_MAX) -> int:
 
 
 def framed(payload: bytes | bytearray) -> bytes:
-    """A payload with its length before it."""
+    """Return a payload with its length before it."""
     return _PREFIX.pack(len(payload)) + payload

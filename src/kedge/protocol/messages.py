@@ -1,9 +1,9 @@
-"""The messages that are understood, as values: kafka-python's classes, from one place."""
+"""The client messages that the server supports: kafka-python's classes, imported in one place."""
 
 import warnings
 
-# kafka-python reads its schemas, when imported, by a function that Python 3.11 and 3.12 call
-# deprecated and 3.13 does not: nothing that a user of Kedge could do anything about
+# on import, kafka-python reads its schemas with a function that is deprecated in Python 3.11 and
+# 3.12 but not in 3.13: a warning would not help a user of Kedge
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)
     from kafka.protocol.admin.cluster import (

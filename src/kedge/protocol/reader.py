@@ -1,8 +1,8 @@
-"""Reading primitive values from bytes that anybody may have sent.
+"""Reads primitive values from untrusted bytes.
 
-Every read checks what is left before it takes anything, a variable-length number has at most as
-many bytes as its type needs, and a length that a sender claims is believed only as far as there
-are bytes to back it. So no frame costs more than a small multiple of its own size.
+Every read checks the remaining bytes first, a variable-length number has at most as many bytes as
+its type needs, and a length is accepted only if as many bytes follow. So no frame costs more than a
+small multiple of its own size.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _NO_ID = bytes(16)
 
 
 class Reader:
-    """A place in a message. What does not fit is a MalformedMessage that names the place."""
+    """A position in a message; errors are MalformedMessage with the position."""
 
     __slots__ = ("_data", "_elements", "_end", "_pos", "_structs")
 
@@ -66,83 +66,89 @@ class Reader:
         return self._unpack(_FLOAT64)
 
     def boolean(self) -> bool:
-        """Any byte but zero is true, as in Kafka."""
+        """Return true for any byte but zero, as in Kafka."""
         return self._unpack(_INT8) != 0
 
     def uuid(self) -> uuid.UUID | None:
-        """Sixteen bytes; all zero mean that there is no id."""
+        """Return sixteen bytes as an id; None if all are zero."""
         raw = self.take(16)
         return None if raw == _NO_ID else uuid.UUID(bytes=raw)
 
     # ---- lengths --------------------------------------------------------------------------------
 
     def varint(self) -> int:
-        """An unsigned number, seven bits to a byte, the lowest first."""
+        """Return an unsigned number, seven bits to a byte, the lowest first."""
         value = 0
         for shift in range(0, VARINT_BITS, 7):
             byte = self.take(1)[0]
             value |= (byte & 0x7F) << shift
             if not byte & 0x80:
                 return value
-        raise self.refusal(f"a number of more than {VARINT_BITS} bits")
+        raise self.malformed(f"a number of more than {VARINT_BITS} bits")
 
     def length(self, *, compact: bool, short: bool = False) -> int | None:
-        """The length of what follows, None for null; compact forms store it plus one."""
+        """Return the length of what follows, None for null; compact forms store it plus one."""
         size = self.varint() - 1 if compact else self.int16() if short else self.int32()
         if size < -1:
-            raise self.refusal(f"a length of {size}")
+            raise self.malformed(f"a length of {size}")
         if size > self.remaining:
-            raise self.refusal(f"a length of {size} where {self.remaining} bytes are left")
+            raise self.malformed(f"a length of {size} where {self.remaining} bytes are left")
         return None if size == -1 else size
 
     def count(self, *, compact: bool, structs: bool = False) -> int | None:
-        """The number of an array's elements, None for a null array."""
+        """Return the number of an array's elements, None for a null array."""
         size = self.length(compact=compact)
         if size is not None:
             self._elements -= size
             self._structs -= size if structs else 0
             if self._elements < 0 or self._structs < 0:
-                raise self.refusal("too many elements in one message")
+                raise self.malformed("too many elements in one message")
         return size
 
     # ---- variable sizes -------------------------------------------------------------------------
 
     def text(self, *, compact: bool) -> str | None:
-        """A text in UTF-8, None for null."""
+        """Return a UTF-8 string, None for null."""
         size = self.length(compact=compact, short=True)
         if size is None:
             return None
         if size > TEXT_BYTES_MAX:
-            raise self.refusal(f"a text of {size} bytes")
+            raise self.malformed(f"a text of {size} bytes")
         try:
             return self.take(size).decode()
         except UnicodeDecodeError:
-            raise self.refusal("a text that is not UTF-8") from None
+            raise self.malformed("a text that is not UTF-8") from None
 
     def bytes(self, *, compact: bool) -> bytes | None:
-        """Bytes as they are, None for null."""
+        """Return bytes, None for null."""
         size = self.length(compact=compact)
         return None if size is None else self.take(size)
 
     def take(self, size: int) -> bytes:
-        """The next so many bytes."""
+        """Return the next `size` bytes."""
         begin, end = self._pos, self._pos + size
         if end > self._end:
-            raise self.refusal(f"{size} bytes wanted, {self.remaining} left")
+            raise self.malformed(f"{size} bytes wanted, {self.remaining} left")
         self._pos = end
         return self._data[begin:end]
 
     def sub(self, size: int) -> Reader:
-        """A reader of the next so many bytes alone, on the same account of elements."""
+        """Return a reader of the next `size` bytes, with the same limits on elements."""
         return Reader(self.take(size), elements_max=self._elements, structs_max=self._structs)
 
-    def refusal(self, what: str) -> MalformedMessage:
-        """The error for this place."""
+    def skip_tagged_fields(self) -> None:
+        """Skip the tagged fields of a struct or a header."""
+        for _ in range(self.varint()):
+            self.varint()
+            self.take(self.varint())
+
+    def malformed(self, what: str) -> MalformedMessage:
+        """Return the error for this position."""
         return MalformedMessage(what, place=f"byte {self._pos}")
 
     def _unpack(self, form: struct.Struct) -> int:
         if self._pos + form.size > self._end:
-            raise self.refusal(f"{form.size} bytes wanted, {self.remaining} left")
+            raise self.malformed(f"{form.size} bytes wanted, {self.remaining} left")
         (value,) = form.unpack_from(self._data, self._pos)
         self._pos += form.size
         return value

@@ -1,9 +1,9 @@
-"""A form for messages that no client library describes: those between controllers and brokers.
+"""A schema language for messages that no client library describes: those of controllers and
+brokers.
 
-A message is a NamedTuple and beside it a `Struct`: its fields in the order of the wire, each with
-its type and the versions that have it. For each version that is compiled once into a writer and a
-reader. Neighbouring fields of fixed size become one `struct` call: ten thousand partitions are
-written in a few hundredths of a second.
+A message is a NamedTuple with a `Struct`: its fields in wire order, each with its type and
+versions. For each version it is compiled once into a writer and a reader. Adjacent fields of fixed
+size become one `struct` call: ten thousand partitions are written in some hundredths of a second.
 
 None of these messages has a tagged field that a ZooKeeper-mode controller sets; tagged fields of
 others are skipped (KIP-482). A field that a version lacks has the tuple's default when read.
@@ -29,24 +29,24 @@ from kedge.protocol.reader import Reader
 Write = Callable[[bytearray, Any], None]
 Read = Callable[[Reader], Any]
 
-NEWEST = 1_000  # no message has so many versions
+NEWEST = 1_000  # larger than any version
 
 
 class Kind(Protocol):
     """The type of a field."""
 
     def writer(self, version: int, *, flexible: bool) -> Write:
-        """How a value is written in a version."""
+        """Return the function that writes a value in a version."""
         ...
 
     def reader(self, version: int, *, flexible: bool) -> Read:
-        """How a value is read in a version."""
+        """Return the function that reads a value in a version."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field and the versions that have it."""
+    """One field and its versions."""
 
     name: str
     kind: Kind
@@ -83,7 +83,7 @@ BOOL = Fixed("?", Reader.boolean)
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text, perhaps null."""
+    """A string, perhaps nullable."""
 
     nullable: bool = False
 
@@ -99,7 +99,7 @@ class Text:
         def read(reader: Reader) -> str | None:
             found = reader.text(compact=flexible)
             if found is None and not self.nullable:
-                raise reader.refusal("a text is null")
+                raise reader.malformed("a text is null")
             return found
 
         return read
@@ -107,7 +107,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class TopicIdText:
-    """A topic's id, which is text everywhere but on the wire; None is all zeros there."""
+    """A topic id: base64 text as a value, 16 bytes on the wire; None is all zeros there."""
 
     def writer(self, version: int, *, flexible: bool) -> Write:
         def write(out: bytearray, value: Any) -> None:
@@ -149,7 +149,7 @@ def _id_text(found: uuid.UUID | None) -> str | None:
 
 @lru_cache(maxsize=4096)
 def varint(number: int) -> bytes:
-    """An unsigned number, seven bits to a byte, the lowest first."""
+    """Return an unsigned number, seven bits to a byte, the lowest first."""
     out = bytearray()
     while number > 0x7F:
         out.append(number & 0x7F | 0x80)
@@ -186,7 +186,7 @@ class ArrayOf:
         def read(reader: Reader) -> tuple[Any, ...]:
             count = reader.count(compact=flexible)
             if count is None:
-                raise reader.refusal("an array is null")
+                raise reader.malformed("an array is null")
             return tuple([read_one(reader) for _ in range(count)])
 
         return read
@@ -217,9 +217,11 @@ def _plain_length(count: int) -> bytes:
 
 
 class Struct:
-    """Fields one after the other, as a NamedTuple. An inline one has no tagged fields of its own:
-    it only names a part of the struct around it, and may be given as bytes that were written
-    before."""
+    """Fields one after the other, as a NamedTuple.
+
+    An inline one has no tagged fields: it names a part of the struct that contains it, and may be
+    given as bytes that were encoded before.
+    """
 
     def __init__(self, form: Callable[..., Any], *fields: Field, inline: bool = False) -> None:
         self._form = form
@@ -250,14 +252,14 @@ class Struct:
         def read(reader: Reader) -> Any:
             values = {name: read_one(reader) for name, read_one in steps}
             if tagged:
-                skip_tagged(reader)
+                reader.skip_tagged_fields()
             return form(**values)
 
         return read
 
 
 def _runs(fields: Sequence[Field], version: int) -> list[list[Field]]:
-    """The fields of a version; neighbours of fixed size stand together."""
+    """Return the fields of a version; adjacent ones of fixed size are grouped."""
     runs: list[list[Field]] = []
     for field in (f for f in fields if f.since <= version <= f.until):
         fixed = isinstance(field.kind, Fixed)
@@ -280,10 +282,3 @@ def _run_writer(run: Sequence[Field], version: int, *, flexible: bool) -> Write:
         out += pack(*get(value))
 
     return write
-
-
-def skip_tagged(reader: Reader) -> None:
-    """Pass over tagged fields."""
-    for _ in range(reader.varint()):
-        reader.varint()
-        reader.take(reader.varint())

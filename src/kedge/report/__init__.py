@@ -1,1 +1,1 @@
-"""What people read, as plain rows, summaries and figures; the command line only colours it."""
+"""Makes the lines, rows and figures of plans, runs, topics and findings that commands print."""

@@ -1,10 +1,10 @@
-"""Amounts of bytes and time, for people."""
+"""Formats amounts of bytes and time."""
 
 from __future__ import annotations
 
 
 def bytes_text(amount: float) -> str:
-    """An amount for people, in powers of a thousand."""
+    """An amount of bytes, in powers of a thousand."""
     for unit in ("B", "kB", "MB", "GB", "TB"):
         if amount < 1000:
             return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
@@ -13,7 +13,7 @@ def bytes_text(amount: float) -> str:
 
 
 def duration_text(seconds: float) -> str:
-    """A time for people: the two largest units that matter."""
+    """A duration in its two largest units."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"

@@ -1,4 +1,4 @@
-"""An assignment for the eye: its rows, and the grid of brokers against partitions.
+"""Lays out an assignment as rows, and as a grid of brokers against partitions.
 
 The grid has one line per broker, grouped by rack, and one column per partition:
 
@@ -73,7 +73,7 @@ def placement_lines(assignment: Replicas, racks: Mapping[BrokerId, str | None]) 
 
 
 def _by_rack(brokers: Sequence[Broker]) -> Iterator[tuple[str, bool, Broker]]:
-    """Brokers in order of rack and id, each with its rack's name and whether it opens the rack."""
+    """Brokers by rack and id, each with its rack's name and whether it opens the rack."""
 
     def rack_of(broker: Broker) -> str:
         return "-" if broker.rack is None else broker.rack

@@ -1,4 +1,4 @@
-"""Balance against bytes: what the operator picks the knee of."""
+"""Computes and draws the curve of balance against bytes moved."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def curve_rows(solved: Solved) -> list[Row]:
 def _worth_it(rows: Sequence[Row]) -> list[Row]:
     """Stops by bytes, without those that another one beats on both counts.
 
-    What the search brings home on its way makes some later stops cheaper than earlier ones.
+    The search undoes unneeded moves on its way, so some later points are cheaper than earlier ones.
     """
     kept: list[Row] = []
     for row in sorted(rows, key=lambda row: (row["bytes_moved"], worst(row))):
@@ -68,7 +68,7 @@ def knee(rows: Sequence[Row]) -> int:
 def curve_lines(rows: Sequence[Row]) -> list[str]:
     """The curve drawn with characters, then its stops as a table."""
     if not rows:
-        return ["nothing to move: the cluster is as even as asked for"]
+        return ["nothing to move: the cluster is within the tolerance"]
     top = max(max(map(worst, rows)), 1e-9)
     most = max(max(row["bytes_moved"] for row in rows), 1)
     grid = [[" "] * WIDTH for _ in range(HEIGHT)]

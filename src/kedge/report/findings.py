@@ -1,4 +1,4 @@
-"""Findings and accounts as people read them."""
+"""Rows and lines of findings and of the accounts of ingested rows."""
 
 from __future__ import annotations
 

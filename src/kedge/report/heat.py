@@ -30,9 +30,9 @@ def heat_rows(plan: Plan, snapshot: Snapshot) -> list[Row]:
     after[rows_in(cluster.assignment, before)] = changed
     capacity, stays = capacities(cluster), brokers_that_stay(cluster)
     leader = cluster.broker_index(cluster.acting_leader)
-    told = [loads_of(cluster, now, leader), loads_of(cluster, after, after[:, 0])]
-    shares = [_shares(loads, capacity, stays) for loads in told]
-    kept = [name for place, name in enumerate(NAMES) if told[0][:, place].any()]
+    loads = [loads_of(cluster, now, leader), loads_of(cluster, after, after[:, 0])]
+    shares = [_shares(each, capacity, stays) for each in loads]
+    kept = [name for place, name in enumerate(NAMES) if loads[0][:, place].any()]
     columns = [NAMES.index(name) for name in kept]
     return [
         {

@@ -1,4 +1,4 @@
-"""A lab's status as people read it."""
+"""Lines of the status of a lab."""
 
 from __future__ import annotations
 
@@ -58,3 +58,13 @@ def _broken(status: Mapping[str, Any]) -> Iterator[str]:
     for broker in status["brokers"]:
         if broker["failed_log_dirs"]:
             yield f"broker {broker['id']} has lost {', '.join(broker['failed_log_dirs'])}"
+
+
+def live_line(status: Mapping[str, Any]) -> str:
+    """The state of a lab in one line."""
+    up = sum(broker["up"] for broker in status["brokers"])
+    return (
+        f"{status['lab_time'][:19]}  {up}/{len(status['brokers'])} brokers  "
+        f"controller {status['controller']}  {status['partitions']} partitions, "
+        f"{status['under_replicated']} under-replicated, {len(status['moves'])} moving"
+    )

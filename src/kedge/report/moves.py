@@ -10,12 +10,12 @@ from kedge.model import ReplicaAssignment, TopicPartition
 from kedge.plan import Clearing, LogDirStatus, PartitionStatus, Verification
 
 
-def verification_row(judged: Verification, cleared: Clearing | None) -> dict[str, Any]:
+def verification_row(verified: Verification, cleared: Clearing | None) -> dict[str, Any]:
     """What verify found out, and where it removed throttles."""
     return {
-        "partitions": [_partition(status) for status in judged.partitions],
-        "log_dirs": [_log_dir(status) for status in judged.log_dirs],
-        "anything_active": judged.anything_active,
+        "partitions": [_partition(status) for status in verified.partitions],
+        "log_dirs": [_log_dir(status) for status in verified.log_dirs],
+        "anything_active": verified.anything_active,
         "cleared": None
         if cleared is None
         else {"brokers": cleared.brokers, "topics": cleared.topics},

@@ -1,4 +1,4 @@
-"""Plans for programs and for questions: figures, and why single things change."""
+"""Figures of a plan, and the reasons of its changes, as rows and lines."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kedge.plan import Change, Plan
 
 
 def summary_row(plan: Plan) -> dict[str, Any]:
-    """The figures of a plan, and what it was asked."""
+    """The figures of a plan, and its goals."""
     summary = plan.summary
     figures: dict[str, Any] = {}
     if summary is not None:

@@ -1,4 +1,4 @@
-"""Runs as people and programs read them: before, while and after."""
+"""Lines and rows of runs: before they start, while they run, and after their end."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kedge.apply import Cancelled, Outcome, Preview, Proposal, RunFiles, Runs, target_of
-from kedge.apply.observe import observe
+from kedge.apply.observe import observe, work_in
 from kedge.cluster.port import Cluster
 from kedge.execution import (
     ENDED,
@@ -15,17 +15,16 @@ from kedge.execution import (
     Lease,
     Limits,
     MoveStatus,
-    Pace,
     Progress,
     RunRecord,
     RunState,
     counted,
     in_order,
     named,
-    progress_of,
     statuses_of,
 )
 from kedge.report.amounts import bytes_text, duration_text
+from kedge.report.text_table import table_lines
 
 # ---- before -------------------------------------------------------------------------------------
 
@@ -92,6 +91,13 @@ def progress_line(progress: Progress) -> str:
     if progress.seconds_left:
         parts.append(f"{duration_text(progress.seconds_left)} left")
     return ", ".join(parts)
+
+
+STOPPING = "Stopping: no more moves start; waiting for those in progress (again to leave at once)"
+LEFT = (
+    "Left at once: moves in progress go on, and throttles stay set. Continue with "
+    "kedge resume; kedge cancel cancels the moves and removes the throttles"
+)
 
 
 # ---- after --------------------------------------------------------------------------------------
@@ -183,19 +189,10 @@ def status_row(cluster: Cluster, runs: Runs, run: RunFiles, now: float) -> dict[
     """How far a run is, read from its journal and from the cluster."""
     record, plan = run.record(), run.plan()
     changes, target = in_order(plan), target_of(plan, record.kind)
-    seen, sizes = observe(cluster, changes, target)
-    statuses = statuses_of(changes, seen, target)
-    figures = progress_of(
-        changes,
-        statuses,
-        sizes,
-        seen.leaders,
-        pace=Pace(),
-        now=0.0,
-        limits=Limits(record.rate, record.each_way),
-        target=target,
-        log_dirs_before=record.log_dirs,
-    )
+    found = observe(cluster, changes, target)
+    seen, statuses = found.seen, statuses_of(changes, found.seen, target)
+    work = work_in(found, changes, statuses, target, record.log_dirs)
+    figures = work.progress(Limits(record.rate, record.each_way))
     counts = {each.value: 0 for each in MoveStatus}
     for status in statuses.values():
         counts[status.value] += 1
@@ -233,7 +230,7 @@ def _time(seconds: float) -> str:
 
 
 def status_lines(row: Mapping[str, Any]) -> list[str]:
-    """The same for people."""
+    """The same as lines."""
     counts = ", ".join(f"{count} {name}" for name, count in row["partitions"].items() if count)
     what = f"run {row['undoes']}" if row["undoes"] else row["plan"]
     of = f" of {what}" if what else ""
@@ -273,7 +270,7 @@ def _run_row(cluster: Cluster, runs: Runs, run: RunFiles, now: float) -> dict[st
 
 
 def run_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The same for people."""
+    """The same as lines."""
     if not rows:
         return ["No runs"]
     shown = [
@@ -289,8 +286,4 @@ def run_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
         for row in rows
     ]
     header = ["RUN", "KIND", "STATE", "IN PLACE", "BEGUN", "ELAPSED", "PLAN OR RUN UNDONE"]
-    widths = [max(len(line[i]) for line in [header, *shown]) for i in range(len(header))]
-    return [
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in [header, *shown]
-    ]
+    return table_lines(header, shown)

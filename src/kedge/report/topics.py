@@ -4,8 +4,8 @@
     → Topic: T → Partition: 0 → Leader: 1 → Replicas: 1,2,3 → Isr: 1,2,3 → Elr: N/A → …
 
 where → is a tab. Which partitions are shown is a matter of flags (`Selection`). While a partition
-moves, its replication factor is that of before the move, and what comes and goes stands in its
-line.
+moves, its replication factor is that of before the move, and its line has the adding and
+removing replicas.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class DescribedTopic:
     @property
     def min_isr(self) -> int:
         """How many replicas must be in sync."""
-        told = next((c.value for c in self.configs if c.name == MIN_ISR), None)
-        return int(told or 1)
+        value = next((c.value for c in self.configs if c.name == MIN_ISR), None)
+        return int(value or 1)
 
     def move_of(self, partition: PartitionDescription) -> ReplicaAssignment | None:
         """The move that a partition is in."""
@@ -153,8 +153,8 @@ def _partition_line(each: DescribedTopic, partition: PartitionDescription) -> st
             f"Removing Replicas: {_commas(move.removing)}",
         ]
     fields += [
-        f"Elr: {_told(partition.eligible)}",
-        f"LastKnownElr: {_told(partition.last_known_eligible)}",
+        f"Elr: {_ids_or_na(partition.eligible)}",
+        f"LastKnownElr: {_ids_or_na(partition.last_known_eligible)}",
     ]
     return "\t".join(fields)
 
@@ -189,5 +189,5 @@ def _commas(ids: Iterable[BrokerId]) -> str:
     return ",".join(map(str, ids))
 
 
-def _told(ids: Iterable[BrokerId] | None) -> str:
+def _ids_or_na(ids: Iterable[BrokerId] | None) -> str:
     return "N/A" if ids is None else _commas(ids)

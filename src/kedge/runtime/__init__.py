@@ -1,15 +1,16 @@
-"""Carrying out: the one loop, and how each effect becomes calls of the ports.
+"""Runs the controller: one event loop that executes the effects of scripts on the ports.
 
-    loop          one event at a time, what happens when something goes wrong
-    queue, replies        who waits for what; each caller is answered once
-    thread        the loop on a thread of its own
-    carrier       effect → store and broker calls → answer
-    fenced        writes that depend on the controller epoch
-    role, topics, leaderships, orders, configs    what the effects mean in the store's tree
-    links         one link per broker; answers become events
-    notices       which watched node means which event
-    metrics, state_log    what the loop did, for people
-    view          what the controller knows, for other threads
+    loop                  processes one event at a time, and handles failures
+    event_queue           the queue of events; each caller gets one response
+    thread                the loop on its own thread
+    effect_executor       effect → store and broker calls → result
+    fenced_store          writes that are conditional on the controller epoch
+    controller_role, topic_records, leadership_nodes, admin_nodes, config_nodes
+                          the effects on the nodes of the store
+    broker_links          one link per broker; responses become events
+    watch_events          maps fired watches to events
+    metrics, state_log    counters, and the state-change log
+    view                  the controller's state as a value, for other threads
 
     loop = Loop(BrokerId(100), store, brokers, now_ms=clock, settings=Settings())
     loop.put(Started())
@@ -21,8 +22,8 @@ The context has one writer and one reader, the thread that calls `step`. Other t
 and read the `view`.
 """
 
-from kedge.runtime.carrier import Carrier
-from kedge.runtime.layout import prepare
+from kedge.runtime.controller_role import create_persistent_nodes
+from kedge.runtime.effect_executor import EffectExecutor
 from kedge.runtime.loop import Loop
 from kedge.runtime.metrics import Metrics, Timing
 from kedge.runtime.state_log import LogEntry, Sink
@@ -30,13 +31,13 @@ from kedge.runtime.thread import LoopThread
 from kedge.runtime.view import ControllerView
 
 __all__ = [
-    "Carrier",
     "ControllerView",
+    "EffectExecutor",
     "LogEntry",
     "Loop",
     "LoopThread",
     "Metrics",
     "Sink",
     "Timing",
-    "prepare",
+    "create_persistent_nodes",
 ]

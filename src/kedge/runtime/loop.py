@@ -1,16 +1,16 @@
-"""The one loop: take an event, run its script, carry out each effect, hand back the answer.
+"""The controller's event loop: takes an event, runs its script, executes each effect.
 
-One thread, one queue, one event at a time: the context has no other writer. Adapters may own
-threads, and all they do is put events in the queue. The loop can be driven step by step, which is
-how the simulator and the tests run it, or on a thread of its own (`thread.LoopThread`).
+One thread, one queue, one event at a time: the context has no other writer. Adapters may have
+threads, which only put events in the queue. The loop is driven step by step, as in the simulator
+and in tests, or on its own thread (`thread.LoopThread`).
 
-What goes wrong with a script:
+Failures of a script:
 
-    ControllerMoved       look who holds the role; resign only if it is somebody else
-    store unavailable     the outcome of a write is unknown, so what we know may be wrong: forget
-    or session expired    everything, and run for the role again once the store is back
-    anything else         the caller is told UNKNOWN_SERVER_ERROR at once; the failure is noted with
-                          its event; the next event is taken
+    ControllerMoved       read the claim; resign only if another process has it
+    store unavailable     the outcome of a write is unknown, so the context may be wrong: reset it,
+    or session expired    and run for the role again once the store is available
+    anything else         the caller gets UNKNOWN_SERVER_ERROR at once; the error is logged with
+                          its event; the loop continues
 """
 
 from __future__ import annotations
@@ -23,33 +23,32 @@ from kedge.brokers.port import Brokers
 from kedge.controller import effects as f
 from kedge.controller import events as e
 from kedge.controller.context import Context
+from kedge.controller.controller_election import on_controller_changed
 from kedge.controller.dispatch import (
-    refusal,
+    failure_response,
+    fenced_response,
+    not_controller_response,
     script_for,
-    told_when_failed,
-    told_when_fenced,
 )
 from kedge.controller.effects import Script
-from kedge.controller.election import on_controller_changed
 from kedge.controller.settings import Settings
 from kedge.errors import ControllerMoved, SessionExpired, Unavailable
 from kedge.model import BrokerId
-from kedge.runtime.carrier import Carrier
-from kedge.runtime.collector import collector_paused, keep_for_good
-from kedge.runtime.links import Links
+from kedge.model.gc_pause import freeze_gc, gc_paused
+from kedge.runtime.broker_links import Links
+from kedge.runtime.effect_executor import EffectExecutor
+from kedge.runtime.event_queue import EventQueue, OnceReply, QueuedEvent, Replied, no_reply
 from kedge.runtime.metrics import Metrics
-from kedge.runtime.notices import event_of
-from kedge.runtime.queue import EventQueue, Waiting
-from kedge.runtime.replies import OnceReply, Replied, nobody
-from kedge.runtime.state_log import LogEntry, Sink, entries_of, nowhere, words_of
+from kedge.runtime.state_log import LogEntry, Sink, discard, entries_of, error_message
 from kedge.runtime.view import ControllerView, ViewPublisher
+from kedge.runtime.watch_events import event_of_watch
 from kedge.store.port import Session, Store, StoreEvent, WatchFired
 
-RETRY_MS = 1_000  # between attempts to begin anew, unless the store says that it is back
+RETRY_MS = 1_000  # between attempts to start again, unless the session reconnects
 
 
 class Loop:
-    """The controller, running. Everything but `put` and the store's notices is for one thread."""
+    """The running controller. All methods but `put` and `on_store_event` are for one thread."""
 
     def __init__(
         self,
@@ -59,7 +58,7 @@ class Loop:
         *,
         now_ms: Callable[[], int],
         settings: Settings | None = None,
-        log: Sink = nowhere,
+        log: Sink = discard,
         draw_bytes: Callable[[int], bytes] = secrets.token_bytes,
     ) -> None:
         self.context = Context(me, settings or Settings())
@@ -73,49 +72,49 @@ class Loop:
         self._session = Session.CONNECTED
         self._must_renew = False
         self._must_restart = False
-        self._mend_at_ms = 0
-        self._at_work_on = "nothing"
-        self.carrier = Carrier(
+        self._recover_at_ms = 0
+        self._current_event = "nothing"
+        self.executor = EffectExecutor(
             me,
             store,
             Links(brokers, self.put),
             now_ms=now_ms,
             draw_bytes=draw_bytes,
-            complain=self._complain,
+            warn=self._warn,
         )
-        store.listen(self.hear)
+        store.listen(self.on_store_event)
 
     # ---- the queue: from any thread -----------------------------------------------------------
 
     def put(self, event: e.Event, replied: Replied | None = None) -> None:
-        """Queue an event; `replied` is called once with its answer, on the loop's thread.
+        """Queue an event; `replied` is called once with its response, on the loop's thread.
 
-        A request is refused with Unavailable when too many callers wait already.
+        Raises Unavailable for a request when too many callers wait already.
         """
         self._queue.put(event, replied)
 
-    def hear(self, notice: StoreEvent) -> None:
-        """Take a notice of the store."""
-        if isinstance(notice, WatchFired):
-            event = event_of(notice)
-            if event is not None:
-                self.put(event)
+    def on_store_event(self, event: StoreEvent) -> None:
+        """Queue the event of a fired watch, or process a session change."""
+        if isinstance(event, WatchFired):
+            meaning = event_of_watch(event)
+            if meaning is not None:
+                self.put(meaning)
             return
-        self._session = notice.state
-        if notice.state is Session.EXPIRED:
+        self._session = event.state
+        if event.state is Session.EXPIRED:
             self._expire()
-        elif notice.state is Session.CONNECTED:
-            self._mend_at_ms = 0
+        elif event.state is Session.CONNECTED:
+            self._recover_at_ms = 0
             self.wake()
 
     @property
     def view(self) -> ControllerView:
-        """What the controller knows, as a value; from any thread."""
+        """The controller's state as a value; from any thread."""
         return self._views.view
 
     @property
     def queued(self) -> int:
-        """How many events wait; from any thread."""
+        """The number of queued events; from any thread."""
         return len(self._queue)
 
     @property
@@ -124,113 +123,117 @@ class Loop:
         return self._session is Session.CONNECTED and not (self._must_renew or self._must_restart)
 
     def _expire(self) -> None:
-        """Whatever waits was meant for a session that is gone: it is answered, not processed."""
+        """Drop the queued events, which belong to the old session; their callers get a response."""
         self._must_renew = True
-        self._mend_at_ms = 0
+        self._recover_at_ms = 0
         self.preempt(self._queue.drain(instead=e.SessionEnded()))
 
     def wake(self) -> None:
-        """Let `wait` return."""
+        """Make `wait` return."""
         self._queue.wake()
 
-    def preempt(self, waiting: list[Waiting]) -> None:
-        """Answer callers whose events will not be processed. Leaders and those who want producer
-        ids get no answer: they ask again by themselves."""
-        self.metrics.preempted += len(waiting)
-        for event, replied, _ in waiting:
+    def preempt(self, queued_event: list[QueuedEvent]) -> None:
+        """Respond to callers whose events are not processed.
+
+        AlterPartition and AllocateProducerIds get no response: brokers repeat these requests.
+        """
+        self.metrics.preempted += len(queued_event)
+        for event, replied, _ in queued_event:
             silent = isinstance(event, e.IsrChangeRequested | e.ProducerIdsRequested)
             if not silent:
-                self._once(replied, type(event).__name__)(refusal(event))
+                self._once(replied, type(event).__name__)(not_controller_response(event))
 
     # ---- one step at a time -------------------------------------------------------------------
 
     def step(self) -> bool:
-        """Process the next event; False if there was nothing to do."""
-        self._mend()
+        """Process the next event; False if there is none."""
+        self._recover()
         due = self.rebalance_due_ms
         if due is not None and self._now_ms() >= due:
             self.rebalance_due_ms = None
             self.put(e.RebalanceDue())
-        waiting = self._queue.take()
-        if waiting is None:
+        queued_event = self._queue.take()
+        if queued_event is None:
             return False
-        self._process(waiting)
+        self._process(queued_event)
         return True
 
     def run_until_idle(self) -> int:
-        """Process events until none waits; how many there were."""
+        """Process events until the queue is empty; return how many there were."""
         steps = 0
         while self.step():
             steps += 1
         return steps
 
     def wait(self, timeout_s: float) -> None:
-        """Sleep until an event waits or the time is up."""
+        """Sleep until an event is queued or the time is up."""
         self._queue.wait(timeout_s, unless=lambda: self._must_renew)
 
     def close(self) -> None:
-        """Stop being a controller: callers that wait are refused, the session ends."""
+        """Stop: queued callers get an error response, and the session ends."""
         self.preempt(self._queue.drain())
-        self._process(Waiting(e.StopRequested(), None, self._now_ms()))
+        self._process(QueuedEvent(e.StopRequested(), None, self._now_ms()))
         self._store.close()
 
-    def _mend(self) -> None:
-        """After a lost session or connection: begin anew as soon as the store lets us."""
-        broken = self._must_renew or self._must_restart
-        if not broken or self._now_ms() < self._mend_at_ms:
+    def _recover(self) -> None:
+        """After a lost session or connection: start again as soon as the store is available."""
+        must_recover = self._must_renew or self._must_restart
+        if not must_recover or self._now_ms() < self._recover_at_ms:
             return
-        self._mend_at_ms = self._now_ms() + RETRY_MS
+        self._recover_at_ms = self._now_ms() + RETRY_MS
         try:
             if self._must_renew:
                 if self.context.active:
-                    self._process(Waiting(e.SessionEnded(), None, self._now_ms()))
+                    self._process(QueuedEvent(e.SessionEnded(), None, self._now_ms()))
                 self._store.renew_session()
                 self._session = Session.CONNECTED
             self._must_renew = self._must_restart = False
             self.put(e.Started())
         except Unavailable as lost:
-            self._note("mending", lost)
+            self._log_error("recovery", lost)
 
-    def execute(self, script: Script[Any]) -> Any:
-        """Run a script by itself, outside any event; what goes wrong is raised."""
-        return self._run("a script", script, nobody)
+    def run_script(self, script: Script[Any]) -> Any:
+        """Run a script outside any event; errors are raised."""
+        return self._run("a script", script, no_reply)
 
     # ---- running scripts ------------------------------------------------------------------------
 
-    def _process(self, waiting: Waiting) -> None:
-        name = type(waiting.event).__name__
+    def _process(self, queued_event: QueuedEvent) -> None:
+        name = type(queued_event.event).__name__
         began = self._now_ms()
-        reply = self._once(waiting.replied, name)
+        reply = self._once(queued_event.replied, name)
         failed = True
         try:
-            with collector_paused():
+            with gc_paused():
                 was_active = self.context.active
-                reply(self._run(name, script_for(self.context, waiting.event), reply))
+                reply(self._run(name, script_for(self.context, queued_event.event), reply))
                 if self.context.active and not was_active:
-                    keep_for_good(len(self.context.assignments))
+                    freeze_gc(len(self.context.assignments))
             failed = False
         except ControllerMoved as moved:
-            self._note(name, moved)
-            reply(told_when_fenced(waiting.event))
-            self._look_who_leads(name)
+            self._log_error(name, moved)
+            reply(fenced_response(queued_event.event))
+            self._check_controller(name)
         except Unavailable as lost:
-            self._note(name, lost)
-            reply(refusal(waiting.event))
-            self._lose_footing(lost)
+            self._log_error(name, lost)
+            reply(not_controller_response(queued_event.event))
+            self._reset_after_store_failure(lost)
         except Exception as error:
-            reply(told_when_failed(waiting.event))
-            self._note(name, error, event=waiting.event)
+            reply(failure_response(queued_event.event))
+            self._log_error(name, error, event=queued_event.event)
         finally:
-            self.metrics.note(name, began - waiting.since_ms, self._now_ms() - began, failed=failed)
+            self.metrics.note(
+                name, began - queued_event.since_ms, self._now_ms() - began, failed=failed
+            )
 
     def _run(self, name: str, script: Script[Any], reply: Replied) -> Any:
-        """Run a script to its end; what the ports raise is thrown in where it happened."""
-        self._at_work_on = name
+        """Run a script to its end; errors of the ports are thrown at the yield."""
+        self._current_event = name
         try:
             effect = next(script)
             while True:
                 try:
-                    answer = self._carry_out(name, effect, reply)
+                    answer = self._execute(name, effect, reply)
                 except Exception as error:
                     effect = script.throw(error)
                 else:
@@ -240,10 +243,10 @@ class Loop:
         finally:
             self._views.publish()
 
-    def _carry_out(self, name: str, effect: f.Effect, reply: Replied) -> Any:
+    def _execute(self, name: str, effect: f.Effect, reply: Replied) -> Any:
         match effect:
-            case f.RecordPartitions() | f.RecordReplicas() | f.RecordWords():
-                if self._log is not nowhere:
+            case f.RecordPartitions() | f.RecordReplicas() | f.RecordMessage():
+                if self._log is not discard:
                     for entry in entries_of(name, effect):
                         self._log(entry)
             case f.Enqueue(event):
@@ -258,35 +261,37 @@ class Loop:
                     self._views.publish()
                 elif isinstance(effect, f.LeaveRole):
                     self.rebalance_due_ms = None
-                return self.carrier.carry_out(effect)
+                return self.executor.execute(effect)
 
-    def _look_who_leads(self, name: str) -> None:
+    def _check_controller(self, name: str) -> None:
         try:
-            self._run(name, on_controller_changed(self.context), nobody)
+            self._run(name, on_controller_changed(self.context), no_reply)
         except Unavailable as lost:
-            self._lose_footing(lost)
+            self._reset_after_store_failure(lost)
         except Exception as error:
-            self._note(name, error)
+            self._log_error(name, error)
 
-    def _lose_footing(self, lost: Unavailable) -> None:
-        """We do not know what we wrote, so we do not know anything."""
-        self.context.forget()
+    def _reset_after_store_failure(self, lost: Unavailable) -> None:
+        """Reset the context, since the outcome of the last write is unknown."""
+        self.context.reset()
         self._views.publish()
         self.rebalance_due_ms = None
-        self.carrier.leave_role()
+        self.executor.leave_role()
         if isinstance(lost, SessionExpired):
             self._must_renew = True
         else:
             self._must_restart = True
-            self._mend_at_ms = self._now_ms() + RETRY_MS
+            self._recover_at_ms = self._now_ms() + RETRY_MS
 
-    # ---- notes ----------------------------------------------------------------------------------
+    # ---- logging --------------------------------------------------------------------------------
 
     def _once(self, replied: Replied | None, name: str) -> Replied:
-        return nobody if replied is None else OnceReply(replied, lambda e: self._note(name, e))
+        return (
+            no_reply if replied is None else OnceReply(replied, lambda e: self._log_error(name, e))
+        )
 
-    def _complain(self, words: str) -> None:
-        self._log(LogEntry(self._at_work_on, words, "warning"))
+    def _warn(self, words: str) -> None:
+        self._log(LogEntry(self._current_event, words, "warning"))
 
-    def _note(self, name: str, error: Exception, **details: Any) -> None:
-        self._log(LogEntry(name, words_of(error), "error", details))
+    def _log_error(self, name: str, error: Exception, **details: Any) -> None:
+        self._log(LogEntry(name, error_message(error), "error", details))

@@ -1,4 +1,4 @@
-"""How many events of each type there were, how long they waited and how long they took."""
+"""Counts events by type, with their queue and processing times."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Timing:
     took_ms_max: float = 0.0
 
     def note(self, waited_ms: float, took_ms: float, *, failed: bool) -> None:
-        """One more event."""
+        """Add one event."""
         self.count += 1
         self.failures += failed
         self.waited_ms += waited_ms
@@ -28,11 +28,11 @@ class Timing:
 
 @dataclass(slots=True)
 class Metrics:
-    """What the loop has done so far, by the event's name."""
+    """The loop's counters, by the event's name."""
 
     events: dict[str, Timing] = field(default_factory=dict[str, Timing])
     preempted: int = 0
 
     def note(self, name: str, waited_ms: float, took_ms: float, *, failed: bool) -> None:
-        """One more event of a type."""
+        """Add one event of a type."""
         self.events.setdefault(name, Timing()).note(waited_ms, took_ms, failed=failed)

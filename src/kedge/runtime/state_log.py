@@ -1,4 +1,4 @@
-"""The state-change log: structured entries for a sink."""
+"""Builds entries of the state-change log for a sink."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kedge.controller.effects import RecordPartitions, RecordReplicas, RecordWords
+from kedge.controller.effects import RecordMessage, RecordPartitions, RecordReplicas
 from kedge.errors import KedgeError
 from kedge.model import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
 class LogEntry:
-    """One thing worth reading later: what happened, in which event, with which details."""
+    """One log entry: what happened, in which event, with which details."""
 
     event: str
     what: str
@@ -24,12 +24,12 @@ class LogEntry:
 Sink = Callable[[LogEntry], None]
 
 
-def nowhere(_entry: LogEntry) -> None:
+def discard(_entry: LogEntry) -> None:
     """A sink that drops all entries."""
 
 
-def words_of(error: Exception) -> str:
-    """An error in one line; of those that are not ours, the kind says as much as the text."""
+def error_message(error: Exception) -> str:
+    """Return an error in one line; errors of other libraries with their type."""
     text = " ".join(str(error).split())
     if isinstance(error, KedgeError):
         return text
@@ -37,12 +37,12 @@ def words_of(error: Exception) -> str:
 
 
 def entries_of(
-    event: str, record: RecordPartitions | RecordReplicas | RecordWords
+    event: str, record: RecordPartitions | RecordReplicas | RecordMessage
 ) -> Iterator[LogEntry]:
-    """One entry for all that moved, one for all that did not."""
+    """Yield one entry for all transitions that succeeded, one for all that failed."""
     match record:
-        case RecordWords(words):
-            yield LogEntry(event, words)
+        case RecordMessage(message):
+            yield LogEntry(event, message)
         case RecordPartitions(target, moved, refused):
             if moved:
                 details = {"state": target.value, "partitions": moved}
@@ -62,7 +62,7 @@ def entries_of(
 
 
 def _refused(refused: Mapping[TopicPartition, str], noun: str, where: str, state: str) -> str:
-    """The first that was refused and why, and how many others there are."""
+    """Return the first rejected one with its reason, and how many others there are."""
     tp, why = next(iter(refused.items()))
     if len(refused) == 1:
         return f"{tp}{where} ↛ {state}: {why}"

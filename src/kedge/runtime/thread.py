@@ -1,4 +1,4 @@
-"""The loop on a thread of its own."""
+"""Runs the loop on its own thread."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import threading
 from kedge.controller.events import Event, Started
 from kedge.runtime.loop import Loop, Replied
 
-_WAIT_S = 0.5  # how long a timer may be late when nothing else happens
+_WAIT_S = 0.5  # maximum delay of a timer while no event arrives
 
 
 class LoopThread:
@@ -30,7 +30,7 @@ class LoopThread:
         self.stop()
 
     def start(self) -> None:
-        """Begin, and run for the role."""
+        """Start the thread, and run for the role."""
         self.loop.put(Started())
         self._thread.start()
 
@@ -39,7 +39,7 @@ class LoopThread:
         self.loop.put(event, replied)
 
     def stop(self) -> None:
-        """End the loop after the event at hand; the role is given up with the session."""
+        """Stop the loop after the current event; the session ends with the role."""
         self._stopping.set()
         self.loop.wake()
         self._thread.join()

@@ -1,9 +1,9 @@
-"""What a controller knows, as a value that other threads may read at any time.
+"""An immutable view of the controller's state that other threads may read at any time.
 
-The context belongs to the loop's thread. The loop publishes a `ControllerView` before it answers a
-caller, before it sends requests to brokers and after each event, so a caller that has an answer
-finds a view that is at least as new. Building one costs a few microseconds: partitions are counted
-as they change, and the tables of brokers and topics are copied only after they have changed.
+The context belongs to the loop's thread. The loop publishes a `ControllerView` before it responds
+to a caller, before it sends requests to brokers and after each event, so a caller that has a
+response finds a view that is at least as new. Building one costs a few microseconds: partitions are
+counted as they change, and the tables of brokers and topics are copied only after a change.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kedge.model import BrokerId
 
 @dataclass(frozen=True, slots=True)
 class ControllerView:
-    """One moment of a controller: its role, the cluster's members, and counts of partitions."""
+    """The state of a controller: its role, the cluster's members, partition counts."""
 
     settings: Settings
     active: bool = False
@@ -39,7 +39,7 @@ class ControllerView:
 
 
 class ViewPublisher:
-    """Makes views of one context. A view shares the tables of the last one while they are equal."""
+    """Builds views of one context; a view shares equal tables with the last one."""
 
     def __init__(self, context: Context) -> None:
         self._context = context

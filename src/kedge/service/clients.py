@@ -23,7 +23,7 @@ from kedge.endpoint import (
 )
 from kedge.endpoint.controller_stub import NoLogDirs
 from kedge.endpoint.dispatch import Answer, Dispatcher
-from kedge.endpoint.quota import MutationQuota
+from kedge.endpoint.limits import MutationQuota
 from kedge.endpoint.threads import WorkerLoop
 from kedge.model import BrokerId
 from kedge.protocol import APIS
@@ -66,7 +66,7 @@ class Clients:
             return True
         if not known.brokers or (view.topics and not known.topics):
             return False
-        # a client that learned of a new broker from a faster one may ask for replicas on it
+        # a client that learned of a new broker from a faster one may request replicas on it
         return known.brokers.keys() >= view.live
 
     def close(self) -> None:

@@ -9,7 +9,6 @@ never loads a topic with another number of partitions.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import threading
 from typing import Protocol
 
@@ -24,7 +23,18 @@ from kedge.service.broker_settings import BrokerSettings, ask_broker
 from kedge.service.clients import Clients
 from kedge.service.options import Options, supported_protocol
 from kedge.service.role_log import RoleLog
-from kedge.store.port import Children, Create, Delete, GetChildren, GetData, Node, Store
+from kedge.store.port import (
+    Children,
+    Create,
+    Delete,
+    GetChildren,
+    GetData,
+    Node,
+    Session,
+    SessionChanged,
+    Store,
+    StoreEvent,
+)
 from kedge.store.znodes import (
     BROKER_IDS,
     CONTROLLER_ONLY,
@@ -62,6 +72,8 @@ class Housekeeping:
         self._known = known
         self._log = log
         self._is_registered = False
+        self._has_expired = False
+        admin.listen(self._on_store_event)
         self._role = RoleLog(service.loop, admin, log)
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="housekeeping", daemon=True)
@@ -82,18 +94,27 @@ class Housekeeping:
     def run_once(self) -> float:
         """Do what is due; how many seconds to wait beyond the interval."""
         try:
+            if self._has_expired:
+                self._renew_session()
             self._role.update()
             self._register()
             if self._service.loop.view.active and self._is_done():
                 return 5 * _INTERVAL_S
         except SessionExpired:
-            self._is_registered = False
-            with contextlib.suppress(KedgeError):
-                self._admin.renew_session()
+            self._has_expired = True
         except KedgeError as error:
             self._log(LogEntry(_EVENT, str(error), "warning"))
             return 1.0
         return 0.0
+
+    def _on_store_event(self, event: StoreEvent) -> None:
+        if isinstance(event, SessionChanged) and event.state is Session.EXPIRED:
+            self._has_expired = True
+
+    def _renew_session(self) -> None:
+        """Begin a new session; the registration has ended with the old one."""
+        self._admin.renew_session()
+        self._has_expired = self._is_registered = False
 
     def _register(self) -> None:
         """Register the active controller as a node: brokers before 3.0 look for it there when they

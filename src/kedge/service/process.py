@@ -17,20 +17,29 @@ from kedge.endpoint.dispatch import Dispatcher, Node
 from kedge.endpoint.relay import Relay
 from kedge.endpoint.server import Traffic
 from kedge.model import BrokerId
-from kedge.runtime import LogEntry, Loop, LoopThread, Sink, prepare
+from kedge.runtime import LogEntry, Loop, LoopThread, Sink, create_persistent_nodes
 from kedge.service.broker_settings import BrokerSettings
 from kedge.service.clients import Clients
 from kedge.service.housekeeping import Housekeeping, ask_any_broker
 from kedge.service.metrics import MetricsServer
 from kedge.service.node_cache import NodeMetadataCaches
 from kedge.service.options import Options, supported_protocol
+from kedge.store.port import Store
 from kedge.store.zookeeper import ZooKeeperStore
 
 Clock = Callable[[], int]
+OpenStore = Callable[[Options], Store]
 
 
 def nowhere(_entry: LogEntry) -> None:
     """A log that drops all entries."""
+
+
+def zookeeper_session(options: Options) -> Store:
+    """A new session with ZooKeeper."""
+    return ZooKeeperStore(
+        options.zookeeper, session_timeout_ms=options.session_timeout_ms, create_chroot=True
+    )
 
 
 class ControllerService:
@@ -40,9 +49,16 @@ class ControllerService:
         service.wait()
     """
 
-    def __init__(self, options: Options, *, log: Sink = nowhere) -> None:
+    def __init__(
+        self,
+        options: Options,
+        *,
+        log: Sink = nowhere,
+        open_store: OpenStore = zookeeper_session,
+    ) -> None:
         self.options = options
         self._log = log
+        self._open_store = open_store
         self._stopping = threading.Event()
         self._stack = contextlib.ExitStack()
 
@@ -91,7 +107,7 @@ class ControllerService:
     def _start(self) -> None:
         options = self.options
         admin = self._session()
-        prepare(admin)
+        create_persistent_nodes(admin)
         known = ask_any_broker(admin, options.listener, excluding=options.id)
         self.wire = WireBrokers(node=options.id, listener=options.listener)
         self._stack.callback(self.wire.close)
@@ -113,11 +129,8 @@ class ControllerService:
         housekeeping.start()
         self._stack.callback(housekeeping.stop)
 
-    def _session(self) -> ZooKeeperStore:
-        options = self.options
-        store = ZooKeeperStore(
-            options.zookeeper, session_timeout_ms=options.session_timeout_ms, create_chroot=True
-        )
+    def _session(self) -> Store:
+        store = self._open_store(self.options)
         self._stack.callback(store.close)
         return store
 

@@ -14,8 +14,8 @@ from kedge.controller import effects as f
 from kedge.controller import events as e
 from kedge.controller.effects import Script
 from kedge.model import BrokerId
+from kedge.runtime.event_queue import QueuedEvent
 from kedge.runtime.loop import Loop, Replied
-from kedge.runtime.queue import Waiting
 from kedge.sim.broken import BROKEN_RULES
 from kedge.sim.links import SimulatedLinks
 from kedge.sim.machines import reconnect
@@ -230,10 +230,10 @@ class SimulatedLoop(Loop):
         super().put(event, replied)
         self.machine.wake()
 
-    def hear(self, notice: StoreEvent) -> None:
-        super().hear(notice)
-        if isinstance(notice, SessionChanged):
-            self.is_connected = notice.state is not Session.SUSPENDED
+    def on_store_event(self, event: StoreEvent) -> None:
+        super().on_store_event(event)
+        if isinstance(event, SessionChanged):
+            self.is_connected = event.state is not Session.SUSPENDED
         self.machine.wake()
 
     def place(self) -> str:
@@ -245,10 +245,10 @@ class SimulatedLoop(Loop):
         name = getattr(script, "__name__", "script")
         return f"{name} › {inner.__name__}:{inner.gi_frame.f_lineno if inner.gi_frame else 0}"
 
-    def _process(self, waiting: Waiting) -> None:
-        if self.context.active and isinstance(waiting.replied, ObservedReply):
-            waiting.replied.begun()
-        super()._process(waiting)
+    def _process(self, queued_event: QueuedEvent) -> None:
+        if self.context.active and isinstance(queued_event.replied, ObservedReply):
+            queued_event.replied.begun()
+        super()._process(queued_event)
 
     def _run(self, name: str, script: Script[Any], reply: Replied) -> Any:
         self.event_name = name
@@ -258,8 +258,8 @@ class SimulatedLoop(Loop):
         finally:
             self.scripts.pop()
 
-    def _carry_out(self, name: str, effect: f.Effect, reply: Replied) -> Any:
+    def _execute(self, name: str, effect: f.Effect, reply: Replied) -> Any:
         self.machine.at_yield(self, effect)
-        answer = super()._carry_out(name, self.breaks.effect(self.machine.world, effect), reply)
+        answer = super()._execute(name, self.breaks.effect(self.machine.world, effect), reply)
         self.machine.after_effect(self)
         return answer

@@ -15,7 +15,7 @@ from kedge.store.znodes import (
     decode_reassignments,
 )
 from kedge.topic_changes import change_configs
-from kedge.topics import Alteration, ClusterView, Op, judge_alter
+from kedge.topics import Alteration, ClusterView, Op, validate_alter
 
 if TYPE_CHECKING:
     from kedge.sim.world import World
@@ -88,8 +88,8 @@ class Desk:
     def set_topic(self, topic: str, settings: dict[str, str]) -> None:
         """Set configs of a topic."""
         steps = [Alteration(name, Op.SET, value) for name, value in settings.items()]
-        self.configure(f"topics/{topic}", judge_alter(topic, steps, self.view()).configs)
+        self.configure(f"topics/{topic}", validate_alter(topic, steps, self.view()).configs)
 
     def configure(self, entity: str, settings: Mapping[str, str]) -> None:
         """Store configs, then leave the note that tells of it."""
-        change_configs(self.batch, entity, settings)
+        change_configs(self.batch, {entity: settings})

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from kedge.brokers.around import Fetch, Fetched, IsrChange, IsrDecision
 from kedge.brokers.disks import Disks
 from kedge.brokers.simulated import SimulatedBroker
-from kedge.controller.events import IsrChangeRequested, ShutdownRequested, WantedIsr
+from kedge.controller.events import IsrChangeRequested, RequestedIsr, ShutdownRequested
 from kedge.controller.isr import IsrAnswer
 from kedge.controller.shutdown import ShutdownAnswer
 from kedge.errors import StaleVersion, Unavailable
@@ -241,7 +241,7 @@ class Surroundings:
         answered: Callable[[IsrDecision], None],
         failed: Callable[[], None],
     ) -> None:
-        if self.world.settings.leaders_ask:
+        if self.world.settings.uses_alter_partition:
             self._ask_for(change, answered, failed)
         else:
             self._write(change, answered, failed)
@@ -256,7 +256,9 @@ class Surroundings:
         if process is None:
             return
         by_id = self.world.settings.uses_topic_ids
-        wish = WantedIsr(change.isr, change.leader_epoch, change.partition_epoch, change.recovery)
+        wish = RequestedIsr(
+            change.isr, change.leader_epoch, change.partition_epoch, change.recovery
+        )
         key = change.topic_id if by_id else change.tp.topic
         event = IsrChangeRequested(
             self.machine.id, process.epoch, {key: {change.tp.partition: wish}}, 3 if by_id else 1

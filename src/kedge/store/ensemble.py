@@ -176,7 +176,7 @@ class MemoryEnsemble:
             return node_missing(request.path)
         if request.watch:
             self._watches.add(session, request.path, on_children=False)
-        return node.answer or node.read()
+        return node.cached_read or node.read()
 
     def _get_children(self, request: GetChildren, session: int) -> Answer:
         node = self.tree.nodes.get(request.path)

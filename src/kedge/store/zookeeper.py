@@ -119,8 +119,8 @@ class ZooKeeperStore:
     def batch(self, requests: Sequence[Request]) -> list[Answer]:
         check_requests(requests, bytes_max=self._bytes_max)
         self._check_reachable()
-        requests: Iterable[Any] = map(self._kazoo_request, requests)
-        replies = self._replies(group_reads(requests) if self._multi_read else requests)
+        kazoo_requests: Iterable[Any] = map(self._kazoo_request, requests)
+        replies = self._replies(group_reads(kazoo_requests) if self._multi_read else kazoo_requests)
         return list(map(self._codec.answer, requests, replies))
 
     def renew_session(self) -> None:

@@ -14,7 +14,8 @@ Rules.
 
 - The sequence of checks is Kafka's and is part of the answer: of two faults the caller gets the one
   that Kafka would report. Each module gives its sequence at the top.
-- `judge_…` raises the first refusal. `judge_…s` takes a batch and puts refusals beside successes.
+- `validate_…` raises the first refusal. `validate_…s` takes a batch and puts refusals beside the
+  successes.
 - Values are parsed exactly as Kafka's brokers parse them (`config_types`): a text that one side
   accepts and the other refuses would leave a cluster with a topic that no broker can load.
 - Names with '.' and '_' in the same places collide, because both become '_' in metric names. That
@@ -34,8 +35,13 @@ Configs. `config_table` has every config of Kafka 3.9 and 4.1, `configs` validat
 `effective` returns the value that applies and its source.
 """
 
-from kedge.topics.alter_configs import NewConfigs, describe_topic, judge_alter, judge_replace
-from kedge.topics.auto_create import AutoCreate, InternalTopic, automatic_request, judge_auto_create
+from kedge.topics.alter_configs import NewConfigs, describe_topic, validate_alter, validate_replace
+from kedge.topics.auto_create import (
+    AutoCreate,
+    InternalTopic,
+    automatic_request,
+    validate_auto_create,
+)
 from kedge.topics.config_keys import ConfigKey, Release, Synonym
 from kedge.topics.config_steps import (
     Alteration,
@@ -52,10 +58,10 @@ from kedge.topics.create import (
     CreateBatch,
     CreateRequest,
     NewTopic,
-    judge_create,
-    judge_creates,
+    validate_create,
+    validate_creates,
 )
-from kedge.topics.delete import DeleteRequest, Marked, judge_delete, judge_deletes
+from kedge.topics.delete import DeleteRequest, Marked, validate_delete, validate_deletes
 from kedge.topics.effective import (
     BrokerConfigs,
     Described,
@@ -65,9 +71,9 @@ from kedge.topics.effective import (
     describe,
     effective_value,
 )
-from kedge.topics.expand import ExpandRequest, NewPartitions, judge_expand, judge_expands
+from kedge.topics.expand import ExpandRequest, NewPartitions, validate_expand, validate_expands
 from kedge.topics.ids import TopicId, decode_id, encode_id, is_reserved, new_topic_id, topic_id
-from kedge.topics.layout import Flavour, judge_shape, judge_shape_kraft, validate_create
+from kedge.topics.layout import Flavour, validate_new_topic, validate_shape, validate_shape_kraft
 from kedge.topics.names import (
     collides,
     colliding,
@@ -87,7 +93,7 @@ from kedge.topics.policy import (
     all_of,
     allow,
 )
-from kedge.topics.tiered import TieredRules, judge_tiered
+from kedge.topics.tiered import TieredRules, validate_tiered
 from kedge.topics.view import BY_DEFAULT, ClusterView, Defaults, at_rest
 
 __all__ = [
@@ -144,18 +150,6 @@ __all__ = [
     "is_internal",
     "is_reserved",
     "is_valid_name",
-    "judge_alter",
-    "judge_auto_create",
-    "judge_create",
-    "judge_creates",
-    "judge_delete",
-    "judge_deletes",
-    "judge_expand",
-    "judge_expands",
-    "judge_replace",
-    "judge_shape",
-    "judge_shape_kraft",
-    "judge_tiered",
     "new_topic_id",
     "normalize",
     "parse_add_config",
@@ -165,7 +159,19 @@ __all__ = [
     "refuse_absent_keys",
     "refuse_repeated_keys",
     "topic_id",
+    "validate_alter",
+    "validate_auto_create",
     "validate_configs",
     "validate_create",
+    "validate_creates",
+    "validate_delete",
+    "validate_deletes",
+    "validate_expand",
+    "validate_expands",
     "validate_name",
+    "validate_new_topic",
+    "validate_replace",
+    "validate_shape",
+    "validate_shape_kraft",
+    "validate_tiered",
 ]

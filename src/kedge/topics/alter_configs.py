@@ -15,10 +15,10 @@ from kedge.topics.config_types import show
 from kedge.topics.configs import validate_configs
 from kedge.topics.effective import Described, describe
 from kedge.topics.policy import AlterPolicy, AlterProposal, Policy, allow
-from kedge.topics.tiered import judge_tiered
+from kedge.topics.tiered import validate_tiered
 from kedge.topics.view import ClusterView
 
-__all__ = ["AlterPolicy", "NewConfigs", "describe_topic", "judge_alter", "judge_replace"]
+__all__ = ["AlterPolicy", "NewConfigs", "describe_topic", "validate_alter", "validate_replace"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class NewConfigs:
     configs: Mapping[str, str]
 
 
-def judge_alter(
+def validate_alter(
     topic: str,
     steps: Sequence[Alteration],
     view: ClusterView,
@@ -39,11 +39,11 @@ def judge_alter(
     """The overrides after these steps, or the first refusal, raised."""
     _refuse_no_name(topic)
     configs = apply_alterations(view.overrides(topic), steps, view.release)
-    asked = {step.name: None if step.op is Op.DELETE else step.value for step in steps}
-    return _judge(NewConfigs(topic, configs), AlterProposal(topic, asked), view, policy)
+    wanted = {step.name: None if step.op is Op.DELETE else step.value for step in steps}
+    return _validate(NewConfigs(topic, configs), AlterProposal(topic, wanted), view, policy)
 
 
-def judge_replace(
+def validate_replace(
     topic: str,
     configs: Mapping[str, str],
     view: ClusterView,
@@ -53,7 +53,7 @@ def judge_replace(
     """These overrides and no others (the older AlterConfigs), or the first refusal, raised."""
     _refuse_no_name(topic)
     wanted = NewConfigs(topic, dict(configs))
-    return _judge(wanted, AlterProposal(topic, dict(configs)), view, policy)
+    return _validate(wanted, AlterProposal(topic, dict(configs)), view, policy)
 
 
 def describe_topic(topic: str, view: ClusterView) -> list[Described]:
@@ -62,7 +62,7 @@ def describe_topic(topic: str, view: ClusterView) -> list[Described]:
     return describe(view.overrides(topic), view.broker_configs, view.release)
 
 
-def _judge(
+def _validate(
     wanted: NewConfigs,
     proposal: AlterProposal,
     view: ClusterView,
@@ -73,7 +73,7 @@ def _judge(
         wanted.configs, release=view.release, underneath=view.config_defaults()
     )
     if view.tiered:
-        judge_tiered(values, view.tiered, was_enabled=_was_tiered(wanted.topic, view))
+        validate_tiered(values, view.tiered, was_enabled=_was_tiered(wanted.topic, view))
     policy(proposal)
     return wanted
 

@@ -47,7 +47,7 @@ def automatic_request(
     return CreateRequest(topic, counts.partitions, counts.replication_factor)
 
 
-def judge_auto_create(
+def validate_auto_create(
     topic: str,
     view: ClusterView,
     settings: AutoCreate,
@@ -60,7 +60,7 @@ def judge_auto_create(
     """The request to carry out, None for a topic that exists, or the client's error, raised.
 
     A metadata request needs the consent of both sides, and one for all topics creates none; a
-    coordinator's own topic (`for_coordinator`) needs nobody's. `in_flight` are topics that this
+    coordinator's own topic (`for_coordinator`) needs neither's. `in_flight` are topics that this
     broker is creating already.
     """
     if view.knows(topic):

@@ -36,7 +36,7 @@ def apply_alterations(
 ) -> dict[str, str]:
     """The overrides after all steps; only the steps themselves are validated.
 
-    SET takes any name, since the whole result is judged later. APPEND and SUBTRACT work on lists
+    SET takes any name, since the whole result is validated later. APPEND and SUBTRACT work on lists
     and start from the built-in default where the topic has no override.
     """
     refuse_repeated_keys(step.name for step in steps)

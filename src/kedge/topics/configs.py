@@ -31,17 +31,17 @@ def validate_configs(
     """Every value of a topic with these overrides, or InvalidConfiguration.
 
     `underneath` is what brokers set in place of the built-in defaults, by the topic's names.
-    All names are judged before any value, and the values before what they say together.
+    All names are validated before any value, and single values before combinations.
     """
     for name in configs:
         release.key(name)
     texts = {**release.defaults(), **underneath, **configs}
     values = {name: release.key(name).parse(text) for name, text in texts.items()}
-    _judge_compaction_lag(values)
+    _validate_compaction_lag(values)
     return values
 
 
-def _judge_compaction_lag(values: Mapping[str, Value]) -> None:
+def _validate_compaction_lag(values: Mapping[str, Value]) -> None:
     low, high = values["min.compaction.lag.ms"], values["max.compaction.lag.ms"]
     if isinstance(low, int) and isinstance(high, int) and low > high:
         raise InvalidConfiguration(

@@ -19,10 +19,10 @@ from kedge.errors import DuplicateInRequest, InvalidConfiguration, InvalidPartit
 from kedge.model import BrokerId
 from kedge.placement import Draw, Placement, drawn, place, place_striped
 from kedge.topics.configs import validate_configs
-from kedge.topics.layout import Flavour, judge_shape_kraft, refuse_existing, validate_layout
+from kedge.topics.layout import Flavour, refuse_existing, validate_layout, validate_shape_kraft
 from kedge.topics.names import TopicNames, refuse_reserved
 from kedge.topics.policy import CreateProposal, Policy, allow
-from kedge.topics.tiered import judge_tiered
+from kedge.topics.tiered import validate_tiered
 from kedge.topics.view import BY_DEFAULT, ClusterView, Replicas
 
 
@@ -58,7 +58,7 @@ class NewTopic:
         return len(next(iter(self.assignment.values())))
 
 
-def judge_create(
+def validate_create(
     request: CreateRequest,
     view: ClusterView,
     *,
@@ -69,10 +69,10 @@ def judge_create(
     """The topic to write, or the first refusal, raised."""
     refuse_reserved(request.name)
     batch = CreateBatch([request], view, draw=draw, policy=policy, flavour=flavour)
-    return batch.judge_one(request)
+    return batch.validate_one(request)
 
 
-def judge_creates(
+def validate_creates(
     requests: Sequence[CreateRequest],
     view: ClusterView,
     *,
@@ -89,7 +89,7 @@ def judge_creates(
     batch = CreateBatch(
         requests, view, draw=draw, policy=policy, flavour=flavour, validate_only=validate_only
     )
-    return batch.judge(requests)
+    return batch.validate(requests)
 
 
 class CreateBatch:
@@ -117,21 +117,21 @@ class CreateBatch:
         self._times = Counter(request.name for request in requests)
         self._names = TopicNames(view.topics)
         self._config_defaults = view.config_defaults()
-        self._judged_configs: dict[frozenset[tuple[str, str]], KedgeError | None] = {}
+        self._validated_configs: dict[frozenset[tuple[str, str]], KedgeError | None] = {}
 
-    def judge(self, requests: Iterable[CreateRequest]) -> list[NewTopic | KedgeError]:
+    def validate(self, requests: Iterable[CreateRequest]) -> list[NewTopic | KedgeError]:
         """One answer for each of these requests of the batch, in order."""
         answers: list[NewTopic | KedgeError] = []
         for request in requests:
             try:
                 refuse_reserved(request.name)
                 _refuse_repeated(request.name, self._times)
-                answers.append(self.judge_one(request))
+                answers.append(self.validate_one(request))
             except KedgeError as refusal:
                 answers.append(refusal)
         return answers
 
-    def judge_one(self, request: CreateRequest) -> NewTopic:
+    def validate_one(self, request: CreateRequest) -> NewTopic:
         """The topic to write, or the first refusal, raised."""
         view, flavour = self._view, self._flavour
         if request.name in self._names and request.name not in view.unseen:
@@ -150,7 +150,7 @@ class CreateBatch:
         view = self._view
         if by_hand and self._flavour is Flavour.KRAFT:
             known = {broker.id for broker in view.brokers}
-            judge_shape_kraft(topic.assignment, registered=known, active=known - view.fenced)
+            validate_shape_kraft(topic.assignment, registered=known, active=known - view.fenced)
         validate_layout(topic.name, topic.assignment, existing=self._names, marked=view.marked)
         refusal = self._config_refusal(topic.configs)
         if refusal is not None:
@@ -158,18 +158,18 @@ class CreateBatch:
 
     def _config_refusal(self, configs: Mapping[str, str]) -> KedgeError | None:
         key = frozenset(configs.items())
-        if key not in self._judged_configs:
-            self._judged_configs[key] = self._judge_configs(configs)
-        return self._judged_configs[key]
+        if key not in self._validated_configs:
+            self._validated_configs[key] = self._validate_configs(configs)
+        return self._validated_configs[key]
 
-    def _judge_configs(self, configs: Mapping[str, str]) -> KedgeError | None:
+    def _validate_configs(self, configs: Mapping[str, str]) -> KedgeError | None:
         view = self._view
         try:
             values = validate_configs(
                 configs, release=view.release, underneath=self._config_defaults
             )
             if view.tiered:
-                judge_tiered(values, view.tiered)
+                validate_tiered(values, view.tiered)
         except KedgeError as refusal:
             return refusal
         return None
@@ -220,7 +220,7 @@ def _placed(resolved: CreateRequest, view: ClusterView, draw: Draw, flavour: Fla
             brokers, partitions=partitions, replication_factor=rf, fenced=view.fenced, draw=draw
         )
         if not partitions:
-            raise InvalidPartitions("0 partitions", hint="ask for 1 or more")
+            raise InvalidPartitions("0 partitions", hint="use 1 or more")
         return placed
     start = drawn(draw, len(brokers))
     return place(brokers, partitions=partitions, replication_factor=rf, start=start)

@@ -32,7 +32,7 @@ class Marked:
     name: str
 
 
-def judge_delete(request: DeleteRequest, view: ClusterView) -> Marked:
+def validate_delete(request: DeleteRequest, view: ClusterView) -> Marked:
     """The topic to mark, or the first refusal, raised."""
     _refuse_disabled(view)
     name = _name_of(request, view)
@@ -41,7 +41,7 @@ def judge_delete(request: DeleteRequest, view: ClusterView) -> Marked:
     return Marked(name)
 
 
-def judge_deletes(
+def validate_deletes(
     requests: Sequence[DeleteRequest], view: ClusterView
 ) -> list[Marked | KedgeError]:
     """One answer for each request, in order. Disabled deletion, or a request with both a name and
@@ -54,7 +54,7 @@ def judge_deletes(
     for request in requests:
         try:
             _refuse_repeated(request, times[_target(request, view)])
-            answers.append(judge_delete(request, view))
+            answers.append(validate_delete(request, view))
         except KedgeError as refusal:
             answers.append(refusal)
     return answers

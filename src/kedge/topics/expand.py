@@ -43,12 +43,12 @@ class NewPartitions:
     added: Mapping[int, Replicas]
 
 
-def judge_expand(request: ExpandRequest, view: ClusterView) -> NewPartitions:
+def validate_expand(request: ExpandRequest, view: ClusterView) -> NewPartitions:
     """The partitions to add, or the first refusal, raised."""
-    return _judge(request, view, choose_brokers(view.brokers))
+    return _validate(request, view, choose_brokers(view.brokers))
 
 
-def judge_expands(
+def validate_expands(
     requests: Sequence[ExpandRequest], view: ClusterView
 ) -> list[NewPartitions | KedgeError]:
     """One answer for each request, in order; brokers with mixed racks refuse them all."""
@@ -61,13 +61,15 @@ def judge_expands(
     for request in requests:
         try:
             _refuse_repeated(request, times)
-            answers.append(_judge(request, view, brokers))
+            answers.append(_validate(request, view, brokers))
         except KedgeError as refusal:
             answers.append(refusal)
     return answers
 
 
-def _judge(request: ExpandRequest, view: ClusterView, brokers: Sequence[Broker]) -> NewPartitions:
+def _validate(
+    request: ExpandRequest, view: ClusterView, brokers: Sequence[Broker]
+) -> NewPartitions:
     partitions = _partitions(request.topic, view)
     _refuse_wrong_total(request, len(partitions))
     manual = _manual(request, len(partitions), brokers)

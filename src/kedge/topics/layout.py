@@ -1,6 +1,6 @@
 """Checks of a new topic's name, existing topics and replicas, before it is written.
 
-The order is Kafka's, and a caller gets the first failure only. What Kafka does not check is not
+The sequence is Kafka's, and a caller gets the first failure only. What Kafka does not check is not
 checked either: on ZooKeeper a replica may be placed on a broker that does not exist, and the check
 of partition ids is a sum, which negative ids can pass and 32 bits can overflow.
 """
@@ -16,7 +16,7 @@ from kedge.topics.config_keys import Release
 from kedge.topics.config_table import V3_9
 from kedge.topics.configs import NOTHING, validate_configs
 from kedge.topics.names import refuse_collision, validate_name
-from kedge.topics.tiered import TieredRules, judge_tiered
+from kedge.topics.tiered import TieredRules, validate_tiered
 
 ReplicaLists = Mapping[int, Sequence[BrokerId]]
 
@@ -28,7 +28,7 @@ class Flavour(Enum):
     KRAFT = "kraft"
 
 
-def validate_create(
+def validate_new_topic(
     topic: str,
     assignment: ReplicaLists,
     configs: Mapping[str, str],
@@ -39,11 +39,11 @@ def validate_create(
     underneath: Mapping[str, str] = NOTHING,
     tiered: TieredRules | None = None,
 ) -> None:
-    """Refuse a topic that cannot be written, for the first reason in Kafka's order."""
+    """Refuse a topic that cannot be written, for the first reason in Kafka's sequence of checks."""
     validate_layout(topic, assignment, existing=existing, marked=marked)
     values = validate_configs(configs, release=release, underneath=underneath)
     if tiered:
-        judge_tiered(values, tiered)
+        validate_tiered(values, tiered)
 
 
 def validate_layout(
@@ -61,7 +61,7 @@ def validate_layout(
         )
     refuse_existing(topic, existing)
     refuse_collision(topic, existing)
-    judge_shape(assignment)
+    validate_shape(assignment)
 
 
 def refuse_existing(topic: str, existing: Collection[str]) -> None:
@@ -70,7 +70,7 @@ def refuse_existing(topic: str, existing: Collection[str]) -> None:
         raise TopicExists(f"topic {topic} already exists")
 
 
-def judge_shape(assignment: ReplicaLists) -> None:
+def validate_shape(assignment: ReplicaLists) -> None:
     """Refuse partitions of unequal size, a broker twice in a partition, and gaps in the ids."""
     sizes = {len(replicas) for replicas in assignment.values()}
     if len(sizes) != 1:
@@ -82,13 +82,13 @@ def judge_shape(assignment: ReplicaLists) -> None:
         raise InvalidReplicaAssignment(_gaps(assignment), hint="number partitions from 0")
 
 
-def judge_shape_kraft(
+def validate_shape_kraft(
     assignment: ReplicaLists, *, registered: Collection[BrokerId], active: Collection[BrokerId]
 ) -> None:
     """KRaft's stricter rules: every broker must exist, and one per partition must be active."""
     sizes: set[int] = set()
     for partition, replicas in sorted(assignment.items()):
-        _judge_replicas(partition, replicas, registered)
+        _validate_replicas(partition, replicas, registered)
         sizes.add(len(replicas))
         if len(sizes) > 1:
             raise InvalidReplicaAssignment(
@@ -102,7 +102,7 @@ def judge_shape_kraft(
         raise InvalidReplicaAssignment(_gaps(assignment), hint="number partitions from 0")
 
 
-def _judge_replicas(
+def _validate_replicas(
     partition: int, replicas: Sequence[BrokerId], registered: Collection[BrokerId]
 ) -> None:
     if not replicas:

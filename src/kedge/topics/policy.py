@@ -4,7 +4,7 @@ Kafka has the same hooks as classes that brokers load (KIP-108, KIP-133). A poli
 function that takes a proposal and raises PolicyViolation; `all_of` makes one of several, and
 `Limits` is a ready one.
 
-    judge_create(request, view, draw=draw, policy=all_of(Limits(partitions_max=100), no_compact))
+    validate_create(request, view, draw=draw, policy=all_of(Limits(partitions_max=100), no_compact))
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class CreateProposal:
     """A topic about to be created.
 
     Counts are as resolved, and `assignments` is None; or replicas were placed by hand, and then
-    the counts are None. `configs` are only those asked for.
+    the counts are None. `configs` are only those of the request.
     """
 
     topic: str
@@ -77,11 +77,11 @@ def allow(proposal: object, /) -> None:
 def all_of(*policies: Policy[P]) -> Policy[P]:
     """A policy of several others; the first refusal is raised."""
 
-    def ask(proposal: P, /) -> None:
+    def check(proposal: P, /) -> None:
         for policy in policies:
             policy(proposal)
 
-    return ask
+    return check
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +101,9 @@ class Limits:
             raise PolicyViolation(
                 f"topic {topic} has {count} partitions", hint=f"at most {self.partitions_max}"
             )
-        self._judge_replicas(topic, proposal)
+        self._validate_replicas(topic, proposal)
 
-    def _judge_replicas(self, topic: str, proposal: CreateProposal) -> None:
+    def _validate_replicas(self, topic: str, proposal: CreateProposal) -> None:
         least, low, high = (
             proposal.replicas_least,
             self.replication_factor_min,

@@ -23,14 +23,14 @@ class TieredRules:
     zookeeper: bool = True
 
 
-def judge_tiered(
+def validate_tiered(
     values: Mapping[str, Value], rules: TieredRules, *, was_enabled: bool = False
 ) -> None:
     """Refuse values that do not go together with remote storage."""
     if rules.zookeeper:
-        _judge_zookeeper(values)
+        _validate_zookeeper(values)
     if not values["remote.storage.enable"]:
-        _judge_turned_off(values, was_enabled)
+        _validate_turned_off(values, was_enabled)
         return
     if not rules.remote_storage:
         raise InvalidConfiguration(
@@ -40,16 +40,16 @@ def judge_tiered(
     if "compact" in _items(values["cleanup.policy"]):
         raise InvalidConfiguration("a compacted topic cannot use remote storage")
     for unit in ("bytes", "ms"):
-        _judge_local_retention(unit, _number(values, f"retention.{unit}"), values)
+        _validate_local_retention(unit, _number(values, f"retention.{unit}"), values)
 
 
-def _judge_zookeeper(values: Mapping[str, Value]) -> None:
+def _validate_zookeeper(values: Mapping[str, Value]) -> None:
     for name in ("remote.log.delete.on.disable", "remote.log.copy.disable"):
         if values[name]:
             raise InvalidConfiguration(f"{name}=true is not possible on ZooKeeper")
 
 
-def _judge_turned_off(values: Mapping[str, Value], was_enabled: bool) -> None:
+def _validate_turned_off(values: Mapping[str, Value], was_enabled: bool) -> None:
     if was_enabled and not values["remote.log.delete.on.disable"]:
         raise InvalidConfiguration(
             "remote storage can only be turned off by giving up what is stored there",
@@ -57,7 +57,7 @@ def _judge_turned_off(values: Mapping[str, Value], was_enabled: bool) -> None:
         )
 
 
-def _judge_local_retention(unit: str, total: int, values: Mapping[str, Value]) -> None:
+def _validate_local_retention(unit: str, total: int, values: Mapping[str, Value]) -> None:
     name = f"local.retention.{unit}"
     local = _number(values, name)
     if local == AS_RETENTION:

@@ -21,6 +21,7 @@ from typing import Any, cast
 
 from kedge.errors import InvalidRequest, MalformedInput
 from kedge.model import TopicPartition
+from kedge.model.topic_pattern import topic_pattern
 
 RESOURCES = ("disk", "in", "out", "cpu")
 COUNTS = ("replicas", "leaders")
@@ -120,12 +121,7 @@ def goals_from_json(document: Mapping[str, Any]) -> Goals:
 
 def expression(pattern: str) -> re.Pattern[str]:
     """The regular expression of a pattern; blanks are ignored."""
-    try:
-        return re.compile(pattern.replace(" ", "").replace(",", "|").strip("\"'"))
-    except re.error as fault:
-        raise MalformedInput(
-            f"{pattern!r} is not a valid pattern: {fault}", place="topics"
-        ) from fault
+    return topic_pattern(pattern, place="topics")
 
 
 def _as_json(value: Any) -> object:

@@ -1,9 +1,10 @@
-"""`kedge demo`: a cluster's life on the lab, told act by act. Nothing but this machine is needed.
+"""`kedge demo`: topics, moves, faults and a plan on a lab in this process, with explanations.
 
-stage      the lab, the cluster as an admin client sees it, and how the story is told
+demo_lab   the lab, the cluster as an admin client sees it, and the output
 topics     topics created in every way that exists, growth, configs, deletion
 moves      a throttled move with its progress, one that is cancelled, one through a failover
 faults     a broker that is killed and comes back
+balance    metrics, a load model and a plan, on Spark
 """
 
 from __future__ import annotations
@@ -28,21 +29,21 @@ def demo_command(
     ] = False,
     seed: Annotated[int, typer.Option(help="Decides placement and traffic")] = 1,
 ) -> None:
-    """Tell the whole story on a cluster in this process, with pictures
+    """Show everything on a cluster in this process, with pictures
 
     Example: kedge demo
     """
     from kedge.cli.demo import balance, faults, moves, topics
-    from kedge.cli.demo.stage import on_stage
+    from kedge.cli.demo.demo_lab import running_demo
 
-    with on_stage(seed) as stage:
-        topics.created_every_way(stage)
-        topics.grown_and_configured(stage)
-        moves.moved_with_a_throttle(stage)
-        moves.cancelled(stage)
-        faults.a_broker_dies_and_returns(stage)
-        moves.moved_through_a_failover(stage)
-        topics.deleted(stage)
+    with running_demo(seed) as demo:
+        topics.created_every_way(demo)
+        topics.grown_and_configured(demo)
+        moves.moved_with_a_throttle(demo)
+        moves.cancelled(demo)
+        faults.a_broker_dies_and_returns(demo)
+        moves.moved_through_a_failover(demo)
+        topics.deleted(demo)
         if not without_spark:
-            balance.planned_and_applied(stage, balance.measured(stage), html)
-        stage.close()
+            balance.planned_and_applied(demo, balance.measured(demo), html)
+        demo.close()

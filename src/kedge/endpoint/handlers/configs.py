@@ -7,8 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from kedge.endpoint.config_values import ConfigEntry, ConfigSetting, Resource
-from kedge.endpoint.handlers.call import Call
-from kedge.endpoint.handlers.encoding import SOURCES, yield_now
+from kedge.endpoint.handlers.shared import SOURCES, Call, yield_now
 from kedge.errors import DuplicateInRequest, InvalidRequest, KedgeError, PolicyViolation
 from kedge.model.error_codes import ErrorCode
 from kedge.protocol import code_of, message_of
@@ -83,11 +82,11 @@ class _Entries:
         self._made: dict[int, tuple[Sequence[ConfigEntry], dict[str, Entry]]] = {}
 
     def of(self, described: Sequence[ConfigEntry], names: Collection[str] | None) -> list[Entry]:
-        kept = self._made.get(id(described))
-        if kept is None:
+        known = self._made.get(id(described))
+        if known is None:
             made = {entry.name: _entry(entry, synonyms=self._synonyms) for entry in described}
-            kept = self._made[id(described)] = (described, made)
-        return [entry for name, entry in kept[1].items() if names is None or name in names]
+            known = self._made[id(described)] = (described, made)
+        return [entry for name, entry in known[1].items() if names is None or name in names]
 
 
 def _described(

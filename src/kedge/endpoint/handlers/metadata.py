@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 
-from kedge.endpoint.handlers.call import Call, ListenerView
 from kedge.endpoint.handlers.cluster import CLUSTER_OPERATIONS, TOPIC_OPERATIONS, allowed
-from kedge.endpoint.handlers.encoding import text_id, visible, wire_id
+from kedge.endpoint.handlers.shared import Call, ListenerView, text_id, visible, wire_id
+from kedge.endpoint.limits import Charge
 from kedge.endpoint.metadata_caches import CachedTopic
-from kedge.endpoint.quota import Charge
 from kedge.errors import InvalidRequest, KedgeError, UnknownTopicId
 from kedge.model.broker_requests import MetadataEntry
 from kedge.model.error_codes import ErrorCode

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from kedge.controller.events import ElectionType
-from kedge.endpoint.handlers.call import Call
-from kedge.endpoint.handlers.encoding import by_topic, flat, message_for
+from kedge.endpoint.handlers.shared import Call, by_topic, flat, message_for
 from kedge.endpoint.log_dirs import LogDirState, ReplicaInDir
 from kedge.endpoint.move_requests import Outcomes, Targets
 from kedge.errors import InvalidRequest, KedgeError

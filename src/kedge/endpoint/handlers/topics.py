@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from kedge.endpoint.config_requests import TopicEntries
 from kedge.endpoint.config_values import ConfigEntry
-from kedge.endpoint.handlers.call import Call
-from kedge.endpoint.handlers.encoding import SOURCES, text_id, wire_id
+from kedge.endpoint.handlers.shared import SOURCES, Call, text_id, wire_id
 from kedge.endpoint.topic_requests import DeletedTopic
 from kedge.errors import KedgeError, TopicDeletionDisabled
 from kedge.model import BrokerId

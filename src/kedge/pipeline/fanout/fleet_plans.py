@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 from kedge.balance import Goals, plan_of
 from kedge.errors import InvalidRequest, KedgeError, OutputNotOurs
-from kedge.files import parquet, read_snapshot, said_of, write_atomically
+from kedge.files import parquet, read_snapshot, with_path_context, write_atomically
 from kedge.model import Snapshot, sha256_of_snapshot
 from kedge.model.arrow import Table
 from kedge.pipeline.fanout.map_rows import Row, map_rows
@@ -137,7 +137,7 @@ def _figures(plan: Plan) -> Row:
 
 
 def _check_output(out: Path) -> None:
-    with said_of(out):
+    with with_path_context(out):
         if out.exists() and not out.is_dir():
             raise OutputNotOurs(f"{out}: is a file", hint="--out is a directory")
         if out.is_dir() and any(out.iterdir()) and not (out / SUMMARY).is_file():
@@ -151,11 +151,11 @@ def _replaced_directory(out: Path) -> Generator[Path]:
     target = Path(os.path.realpath(out))
     name = f".{target.name}-{token_hex(6)}"
     staged, before = target.parent / f"{name}.partial", target.parent / f"{name}.before"
-    with said_of(out):
+    with with_path_context(out):
         staged.mkdir(parents=True)
     try:
         yield staged
-        with said_of(out):
+        with with_path_context(out):
             if target.exists():
                 target.rename(before)
             staged.rename(target)

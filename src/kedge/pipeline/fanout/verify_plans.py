@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from kedge.balance import verify_against
 from kedge.errors import InvalidRequest, KedgeError
-from kedge.files import path_component, read_bytes, read_snapshot, said_of
+from kedge.files import path_component, read_bytes, read_snapshot, with_path_context
 from kedge.model.arrow import Table
 from kedge.pipeline.fanout.map_rows import Row, map_rows
 from kedge.pipeline.jobs.context import NoProgress, Progress
@@ -80,7 +80,7 @@ def snapshots_in(directory: Path) -> dict[str, str]:
 
 
 def _entries(directory: Path) -> list[Path]:
-    with said_of(directory):
+    with with_path_context(directory):
         every = sorted(directory.resolve().iterdir())
     return [path for path in every if not path.name.startswith(".")]
 
@@ -114,7 +114,7 @@ def _verify_file(row: Row, *, snapshots: dict[str, str]) -> list[Row]:
 
 def _findings_of_file(path: Path, snapshots: dict[str, str], columns: Row) -> list[Finding]:
     data = read_bytes(path)
-    with said_of(path):
+    with with_path_context(path):
         plan = parse_plan(data) if is_plan(data) else None
     names = [path.name.removesuffix(".gz").removesuffix(".json"), _without_suffix(path.name)]
     if plan is not None and plan.cluster_id is not None:
@@ -124,7 +124,7 @@ def _findings_of_file(path: Path, snapshots: dict[str, str], columns: Row) -> li
         return [Finding("snapshot", "", "the plan has no snapshot")]
     columns["snapshot"] = Path(snapshots[name]).name
     snapshot = read_snapshot(snapshots[name])
-    with said_of(path):
+    with with_path_context(path):
         plan = plan or from_kafka_file(parse_execute(data.decode(errors="replace")), snapshot)
     columns["partitions"] = len(plan.partitions)
     return verify_against(plan, snapshot)

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 # called only when a job has work for Spark; the session is stopped at the end of the block
 SessionFactory = Callable[[], "AbstractContextManager[SparkSession]"]
+# the same with the number of rows that the job will process, which the settings may depend on
+SizedSessionFactory = Callable[[int], "AbstractContextManager[SparkSession]"]
 
 
 class Progress(Protocol):

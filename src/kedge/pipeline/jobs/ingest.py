@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kedge.pipeline.jobs.context import NoProgress, Progress, SessionFactory
+from kedge.pipeline.jobs.context import NoProgress, Progress, SizedSessionFactory
 from kedge.pipeline.manifest import Accounts, Manifest, Settings
 from kedge.pipeline.reference import Reference, read_reference, stored_reference, write_reference
 from kedge.pipeline.sources.sample_files import Format, SampleFile, find_files, new_files
@@ -51,7 +51,7 @@ def new_run_id() -> str:
 
 def ingest(
     request: IngestRequest,
-    session: SessionFactory,
+    session: SizedSessionFactory,
     *,
     progress: Progress | None = None,
     thresholds: Thresholds | None = None,
@@ -70,7 +70,8 @@ def ingest(
         after, days = before, list[str]()
         if files or not _same_reference(warehouse, reference):
             reporter = progress or NoProgress()
-            with session() as spark:
+            rows = before.accounts.kept + sum(file.rows for file in files)
+            with session(rows) as spark:
                 reporter.attach(spark)
                 run = _Run(request, warehouse, reference, reporter, thresholds)
                 after, days = run.execute(spark, before, files)

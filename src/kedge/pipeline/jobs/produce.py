@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 
 from kedge.errors import InvalidRequest, MalformedInput
-from kedge.files import open_regular, parquet, said_of
+from kedge.files import open_regular, parquet, with_path_context
 from kedge.model.arrow import arrow
 from kedge.pipeline.jobs.cluster_sampler import Sampler
 from kedge.pipeline.jobs.kafka_producer import SendRow, encode_row
@@ -32,7 +32,7 @@ def replay(path: Path, send: SendRow) -> int:
     """
     count = 0
     for file in _files(path):
-        with said_of(file):
+        with with_path_context(file):
             for value, key in _values(file):
                 send(value, key)
                 count += 1

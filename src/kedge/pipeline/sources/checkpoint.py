@@ -20,7 +20,7 @@ from typing import Any
 import orjson
 
 from kedge.errors import InvalidRequest, KedgeError
-from kedge.files import read_bytes, said_of, write_atomically
+from kedge.files import read_bytes, with_path_context, write_atomically
 
 MARKER = "kedge-stream.json"
 FORMAT = "kedge.stream/1"
@@ -68,7 +68,7 @@ class Checkpoint:
 
 def check_checkpoint(directory: Path, source: TopicIdentity, output: Path) -> None:
     """Refuse a directory with another stream or other content; nothing is written."""
-    with said_of(directory):
+    with with_path_context(directory):
         if directory.exists() and not directory.is_dir():
             raise InvalidRequest(f"{directory}: is a file", hint="--checkpoint is a directory")
         if not directory.is_dir() or not any(directory.iterdir()):
@@ -79,7 +79,7 @@ def check_checkpoint(directory: Path, source: TopicIdentity, output: Path) -> No
 def open_checkpoint(directory: Path, source: TopicIdentity, output: Path) -> Checkpoint:
     """The checkpoint of this stream; created if it does not exist."""
     check_checkpoint(directory, source, output)
-    with said_of(directory):
+    with with_path_context(directory):
         directory.mkdir(parents=True, exist_ok=True)
         if not (directory / MARKER).exists():
             made = {"format": FORMAT, "stream": secrets.token_hex(6), "output": _absolute(output)}

@@ -72,7 +72,9 @@ class KafkaClusterReader(DataSourceReader):
         self.table = table
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
-        from kedge.cluster import KafkaAdmin, access_from, parse_properties
+        from kedge.cluster.access import access_from
+        from kedge.cluster.kafka_admin import KafkaAdmin
+        from kedge.cluster.properties import parse_properties
         from kedge.files import read_text
 
         text = read_text(Path(self.properties)) if self.properties else ""

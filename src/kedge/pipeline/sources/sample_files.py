@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from kedge.errors import InvalidRequest, MalformedInput
-from kedge.files import open_regular, parquet, said_of
+from kedge.files import open_regular, parquet, with_path_context
 from kedge.model.arrow import arrow
 
 SAMPLE_NAMES = (
@@ -76,7 +76,7 @@ def new_files(paths: Iterable[Path], format: Format, known: Iterable[str]) -> li
     seen = set(known)
     new: list[SampleFile] = []
     for path in paths:
-        with said_of(path):
+        with with_path_context(path):
             sha256 = _sha256(path)
             if sha256 not in seen:
                 seen.add(sha256)

@@ -1,4 +1,4 @@
-"""AlterPartition (KIP-497): a leader asks for another ISR."""
+"""AlterPartition (KIP-497): a leader requests an ISR change."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from kedge.protocol.schema import (
 
 
 class IsrMember(NamedTuple):
-    """A broker in a wanted ISR, with the epoch that the leader knows (KIP-903)."""
+    """A broker in a requested ISR, with the epoch that the leader knows (KIP-903)."""
 
     broker: int
     broker_epoch: int = -1
 
 
-class WantedPartition(NamedTuple):
-    """The ISR that a leader wants for a partition."""
+class RequestedPartition(NamedTuple):
+    """The ISR that a leader requests for a partition."""
 
     partition: int
     leader_epoch: int
@@ -36,24 +36,24 @@ class WantedPartition(NamedTuple):
     recovery: int = 0
 
 
-class WantedTopic(NamedTuple):
+class RequestedTopic(NamedTuple):
     """A topic in AlterPartition: by name up to version 1, by id from version 2 on."""
 
-    partitions: tuple[WantedPartition, ...]
+    partitions: tuple[RequestedPartition, ...]
     topic: str = ""
     topic_id: str | None = None
 
 
 class AlterPartitionRequest(NamedTuple):
-    """A leader asks for ISR changes."""
+    """A leader's request for ISR changes."""
 
     broker: int
     broker_epoch: int
-    topics: tuple[WantedTopic, ...]
+    topics: tuple[RequestedTopic, ...]
 
 
 class AlteredPartition(NamedTuple):
-    """A partition as it is now, or why it is not as wanted."""
+    """A partition's current state, or the error."""
 
     partition: int
     error: int = 0
@@ -65,7 +65,7 @@ class AlteredPartition(NamedTuple):
 
 
 class AlteredTopic(NamedTuple):
-    """A topic in the answer, named as it was asked."""
+    """A topic in the response, named as in the request."""
 
     partitions: tuple[AlteredPartition, ...]
     topic: str = ""
@@ -73,7 +73,7 @@ class AlteredTopic(NamedTuple):
 
 
 class AlterPartitionResponse(NamedTuple):
-    """The outcomes."""
+    """The results."""
 
     error: int
     topics: tuple[AlteredTopic, ...] = ()
@@ -88,14 +88,14 @@ ALTER_PARTITION_REQUEST = Struct(
         "topics",
         ArrayOf(
             Struct(
-                WantedTopic,
+                RequestedTopic,
                 Field("topic", STRING, until=1),
                 Field("topic_id", TOPIC_ID, since=2),
                 Field(
                     "partitions",
                     ArrayOf(
                         Struct(
-                            WantedPartition,
+                            RequestedPartition,
                             Field("partition", INT32),
                             Field("leader_epoch", INT32),
                             Field("isr", INT32S, until=2),

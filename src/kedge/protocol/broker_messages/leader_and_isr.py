@@ -1,4 +1,4 @@
-"""LeaderAndIsr: lead or follow these partitions."""
+"""LeaderAndIsr: the controller makes a broker lead or follow partitions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kedge.protocol.schema import (
 )
 
 
-class LeadPartition(NamedTuple):
+class LeaderAndIsrPartition(NamedTuple):
     """A partition in LeaderAndIsr."""
 
     partition: int
@@ -35,16 +35,16 @@ class LeadPartition(NamedTuple):
     recovery: int = 0
 
 
-class LeadTopic(NamedTuple):
+class LeaderAndIsrTopic(NamedTuple):
     """A topic in LeaderAndIsr."""
 
     topic: str
-    partitions: tuple[LeadPartition | bytes, ...]
+    partitions: tuple[LeaderAndIsrPartition | bytes, ...]
     topic_id: str | None = None
 
 
 class LiveLeader(NamedTuple):
-    """Where a leader is reached."""
+    """The address of a leader."""
 
     broker: int
     host: str
@@ -52,19 +52,19 @@ class LiveLeader(NamedTuple):
 
 
 class LeaderAndIsrRequest(NamedTuple):
-    """Lead or follow these."""
+    """The partitions that a broker is to lead or follow."""
 
     controller: int
     controller_epoch: int
     broker_epoch: int
-    topics: tuple[LeadTopic, ...]
+    topics: tuple[LeaderAndIsrTopic, ...]
     live_leaders: tuple[LiveLeader, ...]
     is_kraft: bool = False
     type: int = 0
 
 
-LEAD_PARTITION = Struct(
-    LeadPartition,
+LEADER_AND_ISR_PARTITION = Struct(
+    LeaderAndIsrPartition,
     Field("partition", INT32),
     Field("controller_epoch", INT32),
     Field("leader", INT32),
@@ -88,10 +88,10 @@ LEADER_AND_ISR_REQUEST = Struct(
         "topics",
         ArrayOf(
             Struct(
-                LeadTopic,
+                LeaderAndIsrTopic,
                 Field("topic", STRING),
                 Field("topic_id", TOPIC_ID, since=5),
-                Field("partitions", ArrayOf(LEAD_PARTITION)),
+                Field("partitions", ArrayOf(LEADER_AND_ISR_PARTITION)),
             )
         ),
     ),
@@ -105,7 +105,7 @@ LEADER_AND_ISR_REQUEST = Struct(
 
 
 class PartitionError(NamedTuple):
-    """The outcome for a partition; new versions of LeaderAndIsr name the topic around it."""
+    """The error of a partition; version 5 and later name the topic around it."""
 
     partition: int
     error: int
@@ -113,14 +113,14 @@ class PartitionError(NamedTuple):
 
 
 class TopicErrors(NamedTuple):
-    """The outcomes for a topic, which is named by its id."""
+    """The errors of a topic, named by its id."""
 
     topic_id: str | None
     partitions: tuple[PartitionError, ...]
 
 
 class LeaderAndIsrResponse(NamedTuple):
-    """The outcomes: flat up to version 4, by topic from version 5 on."""
+    """The errors: flat up to version 4, by topic from version 5 on."""
 
     error: int
     partitions: tuple[PartitionError, ...] = ()

@@ -1,4 +1,4 @@
-"""StopReplica: serve these partitions no more, or delete them."""
+"""StopReplica: the controller makes a broker stop serving partitions, or delete them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kedge.protocol.schema import (
 )
 
 
-class StopPartition(NamedTuple):
+class StopReplicaPartition(NamedTuple):
     """A partition in StopReplica."""
 
     partition: int
@@ -25,25 +25,25 @@ class StopPartition(NamedTuple):
     delete: bool = False
 
 
-class StopTopic(NamedTuple):
+class StopReplicaTopic(NamedTuple):
     """A topic in StopReplica."""
 
     topic: str
-    partitions: tuple[StopPartition, ...]
+    partitions: tuple[StopReplicaPartition, ...]
 
 
 class StopReplicaRequest(NamedTuple):
-    """Stop serving these."""
+    """The replicas to stop."""
 
     controller: int
     controller_epoch: int
     broker_epoch: int
-    topics: tuple[StopTopic, ...]
+    topics: tuple[StopReplicaTopic, ...]
     is_kraft: bool = False
 
 
 class StopReplicaResponse(NamedTuple):
-    """The outcomes."""
+    """The errors."""
 
     error: int
     partitions: tuple[PartitionError, ...] = ()
@@ -59,13 +59,13 @@ STOP_REPLICA_REQUEST = Struct(
         "topics",
         ArrayOf(
             Struct(
-                StopTopic,
+                StopReplicaTopic,
                 Field("topic", STRING),
                 Field(
                     "partitions",
                     ArrayOf(
                         Struct(
-                            StopPartition,
+                            StopReplicaPartition,
                             Field("partition", INT32),
                             Field("leader_epoch", INT32),
                             Field("delete", BOOL),

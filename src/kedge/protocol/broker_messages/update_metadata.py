@@ -1,4 +1,4 @@
-"""UpdateMetadata: what a broker is to know, and to tell clients."""
+"""UpdateMetadata: the controller sends brokers the metadata that they serve to clients."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kedge.protocol.schema import (
 )
 
 
-class KnownPartition(NamedTuple):
+class MetadataPartition(NamedTuple):
     """A partition in UpdateMetadata."""
 
     partition: int
@@ -32,16 +32,16 @@ class KnownPartition(NamedTuple):
     offline: tuple[int, ...] = ()
 
 
-class KnownTopic(NamedTuple):
+class MetadataTopic(NamedTuple):
     """A topic in UpdateMetadata."""
 
     topic: str
-    partitions: tuple[KnownPartition, ...]
+    partitions: tuple[MetadataPartition, ...]
     topic_id: str | None = None
 
 
 class BrokerEndpoint(NamedTuple):
-    """Where a broker's listener is reached; the protocol by its number."""
+    """The address of a broker's listener; the security protocol by its number."""
 
     port: int
     host: str
@@ -50,7 +50,7 @@ class BrokerEndpoint(NamedTuple):
 
 
 class LiveBroker(NamedTuple):
-    """A broker that is there."""
+    """A live broker."""
 
     broker: int
     endpoints: tuple[BrokerEndpoint, ...]
@@ -58,14 +58,14 @@ class LiveBroker(NamedTuple):
 
 
 class MetadataContent(NamedTuple):
-    """What is the same for all brokers that are told."""
+    """The part of the request that is the same for all brokers."""
 
-    topics: tuple[KnownTopic, ...]
+    topics: tuple[MetadataTopic, ...]
     live_brokers: tuple[LiveBroker, ...]
 
 
 class UpdateMetadataRequest(NamedTuple):
-    """These are the brokers, and these partitions have changed."""
+    """The live brokers, and the partitions that have changed."""
 
     controller: int
     controller_epoch: int
@@ -75,7 +75,7 @@ class UpdateMetadataRequest(NamedTuple):
 
 
 class UpdateMetadataResponse(NamedTuple):
-    """Whether it was taken."""
+    """The error, if any."""
 
     error: int
 
@@ -93,14 +93,14 @@ METADATA_CONTENT = Struct(
         "topics",
         ArrayOf(
             Struct(
-                KnownTopic,
+                MetadataTopic,
                 Field("topic", STRING),
                 Field("topic_id", TOPIC_ID, since=7),
                 Field(
                     "partitions",
                     ArrayOf(
                         Struct(
-                            KnownPartition,
+                            MetadataPartition,
                             Field("partition", INT32),
                             Field("controller_epoch", INT32),
                             Field("leader", INT32),

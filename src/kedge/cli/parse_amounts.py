@@ -1,0 +1,40 @@
+"""Parses amounts of bytes and rates: 50MB, 1.5GiB, 200kB/s, 1e9."""
+
+from __future__ import annotations
+
+import re
+
+from kedge.errors import InvalidRequest
+
+FORM = re.compile(r"(\d+(?:\.\d+)?(?:e\d+)?)\s*([kmgtp]?)(i?)b?(?:/s)?", re.IGNORECASE)
+POWERS = ["", "k", "m", "g", "t", "p"]
+MOST = 2**62
+RATE_LEAST = 1000  # bytes per second; below it a unit was most likely forgotten
+
+
+def parse_bytes(text: str, what: str, *, least: int = 1) -> int:
+    """A whole number of bytes; units are powers of 1000, or of 1024 with an i. `what` names the
+    option in a refusal."""
+    found = FORM.fullmatch(text.strip())
+    if found is None or (found[3] and not found[2]):
+        raise InvalidRequest(
+            f"{what}: {text!r} is not an amount of bytes", hint="write it like 50MB"
+        )
+    base = 1024 if found[3] else 1000
+    amount = float(found[1]) * base ** POWERS.index(found[2].lower())
+    if not least <= amount <= MOST:
+        raise InvalidRequest(
+            f"{what}: {text!r} is not from {least} to 2^62 bytes", hint="write it like 50MB"
+        )
+    return round(amount)
+
+
+def parse_rate(text: str, option: str) -> int:
+    """Bytes per second. Rates that no move ever ends at are refused: a unit was forgotten."""
+    rate = parse_bytes(text, option)
+    if rate < RATE_LEAST:
+        raise InvalidRequest(
+            f"{option} {text} is {rate} bytes/s, less than 1 kB/s",
+            hint=f"did you mean {text.strip()}MB?" if text.strip().isdigit() else "write 50MB",
+        )
+    return rate

@@ -1,0 +1,38 @@
+"""Kafka's messages that only clients use, and its SASL mechanisms; others are in `kedge.protocol`.
+
+The import of kafka-python warns about its own use of the standard library, which callers cannot
+change.
+"""
+
+import warnings
+from typing import Any
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)
+    from kafka.net import sasl
+    from kafka.protocol.admin.client_quotas import (
+        AlterClientQuotasRequest,
+        AlterClientQuotasResponse,
+        DescribeClientQuotasRequest,
+        DescribeClientQuotasResponse,
+    )
+    from kafka.protocol.admin.configs import (
+        ListConfigResourcesRequest,
+        ListConfigResourcesResponse,
+    )
+
+__all__ = [
+    "AlterClientQuotasRequest",
+    "AlterClientQuotasResponse",
+    "DescribeClientQuotasRequest",
+    "DescribeClientQuotasResponse",
+    "ListConfigResourcesRequest",
+    "ListConfigResourcesResponse",
+    "sasl_mechanism",
+]
+
+
+def sasl_mechanism(name: str, **settings: str) -> Any:
+    """A mechanism to authenticate with, by Kafka's name for it."""
+    known: Any = sasl
+    return known.get_sasl_mechanism(name)(**settings)
