@@ -4,7 +4,7 @@ SHELL := bash
 PY := .venv/bin/python
 export PYTHONDONTWRITEBYTECODE ?=
 
-.PHONY: help install python jars demo test test-all test-fast format check rewrite sim fuzz oracle soak spark-cluster bench conformance lock clean
+.PHONY: help install python jars demo test test-all test-fast coverage modules format check rewrite sim fuzz oracle soak spark-cluster bench conformance lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -35,6 +35,12 @@ test-all: install check ## the same and the tests that take minutes each
 
 test-fast: python ## tests that start no JVM
 	@$(PY) -m pytest -q -m "not real and not slow"
+
+coverage: install ## how much of each package the tests run; PARTS="tests/plan tests/cli": these alone
+	@$(PY) -m tests.coverage_by_package $(PARTS)
+
+modules: python ## write the list of modules in docs/ARCHITECTURE.md anew
+	@$(PY) -m tests.docs.modules
 
 format: python ## put the code in its form
 	@.venv/bin/ruff check -q --fix . ; .venv/bin/ruff format -q .

@@ -1,6 +1,6 @@
 """Benchmarks of the metrics pipeline: the whole `ingest` command, and its roll-up alone.
 
-ingest         section `pipeline`: `kedge pipeline ingest` in a fresh process, S and M
+ingest         section `pipeline`: `kedge pipeline ingest` in a fresh process
 rollup         section `rollup`: the transforms alone on 50 million rows, cold and warm
 engines        runs the roll-up on one engine and checks its sums
 spark_rollup, duckdb_rollup, polars_rollup, bare_spark    the programs that are measured

@@ -1,4 +1,4 @@
-"""`python -m bench.pipeline --sizes S,M`: print the roll-up of some sizes and engines."""
+"""`python -m bench.pipeline --sizes S,M`: print the roll-up, or with `--ingest S` the command."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import sys
 import tempfile
 from pathlib import Path
 
+from bench.pipeline import ingest
 from bench.pipeline.engines import ENGINES, measured
 from bench.pipeline.rollup import HEAP
+from bench.report import as_text
 from kedge.pipeline.generator import generate
 
 
@@ -18,7 +20,11 @@ def main() -> int:
     options.add_argument("--sizes", default="S,M")
     options.add_argument("--engines", default=",".join(ENGINES))
     options.add_argument("--rounds", type=int, default=2)
+    options.add_argument("--ingest", default="", help="measure `ingest` on these sizes instead")
     parsed = options.parse_args()
+    if parsed.ingest:
+        print(as_text(ingest.run(dict.fromkeys(parsed.ingest.split(","), parsed.rounds))))
+        return 0
     with tempfile.TemporaryDirectory(prefix="kedge-bench-") as scratch:
         for size in parsed.sizes.split(","):
             directory = Path(scratch) / size

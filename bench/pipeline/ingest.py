@@ -34,8 +34,7 @@ from bench.pipeline.processes import CommandCost, run_measured
 from bench.report import BenchRow, BenchSection, Timing
 from kedge.pipeline.generator import generate
 
-SIZES = ("S", "M")
-ROUNDS = 2
+ROUNDS = {"S": 2}  # of each size; M takes minutes per round: `python -m bench.pipeline --ingest M`
 HEAP = "2g"
 
 Check = Callable[[str, Path, Mapping[str, Any]], None]
@@ -50,15 +49,15 @@ class Contender:
     check: Check
 
 
-def run(sizes: Sequence[str] = SIZES, rounds: int = ROUNDS) -> BenchSection:
+def run(rounds: Mapping[str, int] = ROUNDS) -> BenchSection:
     """Measure `kedge pipeline ingest` and its peers on each size."""
     rows, notes = list[BenchRow](), list[str]()
     load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory(prefix="kedge-bench-") as scratch:
-        for size in sizes:
+        for size, count in rounds.items():
             directory = Path(scratch) / size
             expected = generate(directory, size=size)
-            costs = _measure(directory, expected, rounds)
+            costs = _measure(directory, expected, count)
             rows += _rows(size, costs)
             notes += [_note(size, title, found) for title, found in costs.items()]
             notes.append(_by_cpu(size, costs))
@@ -70,10 +69,11 @@ def run(sizes: Sequence[str] = SIZES, rounds: int = ROUNDS) -> BenchSection:
         "Pipeline: `kedge pipeline ingest`",
         "The whole command in a fresh process, from start to exit: Spark's start-up, validation, "
         "bronze, silver, quarantine, late, gold, findings and snapshots. S is 146 thousand rows of "
-        "metrics, M 5.2 million. The peers are fresh processes too. The bare Spark script starts, "
-        "counts the rows, copies them and aggregates them once: the least that any Spark job on "
-        "these rows takes. DuckDB and Polars run the roll-up of the next section, a part of what "
-        f"`ingest` does. Two threads each, Spark with a heap of 2 GiB; best of {rounds} rounds, in "
+        "metrics, so that fixed costs dominate: start-up, planning and compilation of queries. The "
+        "peers are fresh processes too. The bare Spark script starts, counts the rows, copies them "
+        "and aggregates them once: the least that any Spark job on these rows takes. DuckDB and "
+        "Polars run the roll-up of the next section, a part of what `ingest` does. Two threads "
+        "each, Spark with a heap of 2 GiB; the best of the rounds, which the commands run in "
         "turns. A ratio of 0.5 means that Kedge takes twice the time.",
         tuple(rows),
         tuple(notes),
@@ -93,6 +93,7 @@ def _measure(
             printed, cost = run_measured(command, timeout_s=TIMEOUT_S)
             each.check(printed, output, expected)
             costs[each.title].append(cost)
+            print(_note(str(expected["size"]), each.title, [cost]), file=sys.stderr, flush=True)
     return costs
 
 
@@ -105,7 +106,7 @@ def _kedge(directory: Path, output: Path) -> list[str]:
         "--format": "parquet",
         "--brokers": directory / "brokers.parquet",
         "--assignment": directory / "assignment.parquet",
-        "--output": output,
+        "--tables": output,
         "--driver-memory": HEAP,
     }
     program = str(Path(sys.executable).with_name("kedge"))

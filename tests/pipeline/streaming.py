@@ -90,7 +90,7 @@ class StreamCommand:
             "--brokers": self.metrics.directory / "brokers.parquet",
             "--assignment": self.metrics.directory / "assignment.parquet",
             "--checkpoint": self.checkpoint,
-            "--output": self.output,
+            "--tables": self.output,
             "--max-offsets": self.max_offsets,
             "--driver-memory": "1g",
         }

@@ -29,14 +29,14 @@ from kedge.report.findings import sparkline
 from tests.balance.snapshots import lopsided
 from tests.pipeline.oracle import query, scan, state
 
-NOWHERE = ["--input", "nowhere", "--brokers", "b", "--assignment", "a", "--output", "o"]
+NOWHERE = ["--input", "nowhere", "--brokers", "b", "--assignment", "a", "--tables", "o"]
 
 Captured = pytest.CaptureFixture[str]
 
 
 @pytest.mark.real
 def test_findings_have_their_time_series_and_need_no_spark(tables: Path) -> None:
-    words = f"['pipeline', 'findings', '--output', {str(tables)!r}, '--report', 'json']"
+    words = f"['pipeline', 'findings', '--tables', {str(tables)!r}, '--output', 'json']"
     probe = (
         f"import sys; from kedge.cli.app import run; code = run({words}); "
         "print('pyspark' in sys.modules, file=sys.stderr); sys.exit(code)"
@@ -53,7 +53,7 @@ def test_findings_have_their_time_series_and_need_no_spark(tables: Path) -> None
 @pytest.mark.real
 @pytest.mark.parametrize("at", ["p50", "p95", "max", "mean", "ewma", "forecast+7d"])
 def test_a_snapshot_has_the_requested_load(at: str, tables: Path, tmp_path: Path) -> None:
-    requested = ("pipeline", "loads", "--output", str(tables), "--cluster", "c01", "--at", at)
+    requested = ("pipeline", "loads", "--tables", str(tables), "--cluster", "c01", "--at", at)
     assert run([*requested, "--out", str(tmp_path / "made")]) == 0
     made = read_snapshot(tmp_path / "made")
     figure = {"mean": '"sum" / n', "forecast+7d": '"sum" / n'}.get(at, f'"{at}"')
@@ -123,10 +123,10 @@ def test_days_that_retention_removes_stay_in_the_accounts() -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["findings", "--output", "nowhere"], "not a directory of pipeline tables"),
-        (["findings", "--output", "x", "--kind", "odd"], "no kind 'odd'"),
-        (["compact", "--output", "x", "--keep", "soon"], "write it in days, like 30d"),
-        (["loads", "--output", "x", "--cluster", "c", "--out", "y", "--at", "p42"], "'p42'"),
+        (["findings", "--tables", "nowhere"], "not a directory of pipeline tables"),
+        (["findings", "--tables", "x", "--kind", "odd"], "no kind 'odd'"),
+        (["compact", "--tables", "x", "--keep", "soon"], "write it in days, like 30d"),
+        (["loads", "--tables", "x", "--cluster", "c", "--out", "y", "--at", "p42"], "'p42'"),
         (["ingest", *NOWHERE], "no such directory"),
         (["what-if", "--snapshot", "s"], "No scenarios given"),
         (["what-if", "--snapshot", "s", "--grid", "colour=1"], "unknown axis 'colour'"),
@@ -141,8 +141,8 @@ def test_days_that_retention_removes_stay_in_the_accounts() -> None:
         (["what-if", "--snapshot", "s", "--grid", "tolerance=5"], "tolerance 5 is more than 1"),
         (["what-if", "--snapshot", "s", "--scenarios", "no"], "no such file or directory"),
         (["what-if", "--snapshot", "s", "--grid", "seed=1", "--out", "no/x"], "to write to"),
-        (["fleet", "--output", "no", "--out", "o"], "not a directory of pipeline tables"),
-        (["fleet", "--output", "no", "--out", "o", "--tolerance", "x"], "not a number from 0"),
+        (["fleet", "--tables", "no", "--out", "o"], "not a directory of pipeline tables"),
+        (["fleet", "--tables", "no", "--out", "o", "--tolerance", "x"], "not a number from 0"),
         (["verify-plans", "--plans", "no", "--snapshots", "s"], "no such file or directory"),
         (["verify-plans", "--plans", "s", "--snapshots", "s"], "has no plans"),
         (["verify-plans", "--plans", "s", "--snapshots", "s", "--out", "no/x"], "to write to"),

@@ -283,11 +283,11 @@ def test_the_commands_give_the_same_plans_on_a_spark_cluster(
     goals = ["--tolerance", "0.1", "--seed", "3"]
     with spark_cluster(tmp_path / "cluster") as there:
         requested = [
-            ["fleet", "--output", str(tables), "--out", str(made), *goals, "--master", there.url],
+            ["fleet", "--tables", str(tables), "--out", str(made), *goals, "--master", there.url],
             ["verify-plans", "--plans", str(wrong), "--snapshots", snapshots],
             ["what-if", "--snapshot", f"{snapshots}/{cluster_id}", "--grid", "traffic=1,2", *files],
         ]
-        more = ["--driver-memory", "1g", "--report", "json"]
+        more = ["--driver-memory", "1g", "--output", "json"]
         lines = [["pipeline", *words, *more] for words in requested]
         probe = f"from kedge.cli.app import run; exit(str([run(words) for words in {lines!r}]))"
         done = subprocess.run(

@@ -40,7 +40,7 @@ def test_a_job_on_a_cluster_gives_the_tables_of_a_local_one(
             "--input": made.directory / "raw_parquet",
             "--brokers": made.directory / "brokers.parquet",
             "--assignment": made.directory / "assignment.parquet",
-            "--output": output,
+            "--tables": output,
         }
         arguments = [str(part) for pair in options.items() for part in pair]
         command = [sys.executable, "-m", "kedge", "pipeline", "ingest", *arguments]

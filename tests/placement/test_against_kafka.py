@@ -12,7 +12,7 @@ import pytest
 
 from jvm import KAFKA_3_9, JavaProcess, java
 from tests.placement.clusters import ODD_RACKS
-from tests.placement.vector_cases import Case, observed
+from tests.placement.known_answers import Case, observed
 
 pytestmark = pytest.mark.real
 

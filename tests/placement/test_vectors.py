@@ -2,21 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-from typing import Any
-
 import pytest
 
-from tests.placement.vector_cases import RUNNERS, Case, observed
-
-VECTORS = Path(__file__).parent.parent / "vectors"
-FILES = ("placement-examples.json", "admin-examples.json")
-
-
-def cases() -> list[Any]:
-    read = [c for name in FILES for c in json.loads((VECTORS / name).read_text())["cases"]]
-    return [pytest.param(c, id=f"{c['kind']}-{c['id']}") for c in read if c["kind"] in RUNNERS]
+from tests.placement.known_answers import Case, cases, observed
 
 
 @pytest.mark.parametrize("case", cases())

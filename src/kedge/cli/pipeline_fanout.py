@@ -24,7 +24,7 @@ from kedge.report.amounts import bytes_text
 
 if TYPE_CHECKING:
     from kedge.pipeline.fanout.scenarios import Scenario
-    from kedge.pipeline.jobs.ingest import SessionFactory
+    from kedge.pipeline.jobs.context import SessionFactory
 
 ToleranceOption = Annotated[
     str, typer.Option(help="Share above the best possible maximum: 0.05, or 0.05,cpu=0.2")

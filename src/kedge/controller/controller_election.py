@@ -113,9 +113,14 @@ def resign(context: Context) -> Script[None]:
 
 
 def release_and_resign(context: Context) -> Script[None]:
-    """Release the role, so that another election takes place."""
-    context.active_controller = yield ReadController()
-    if context.active:
-        context.active_controller = None
+    """Resign, and release the role if it is still held, so that another election takes place.
+
+    The context is reset whichever controller holds the role: what a failover has read before it
+    failed must not be there when this process takes over again.
+    """
+    holder: BrokerId | None = yield ReadController()
+    if holder == context.me:
         yield ReleaseRole()
-        yield from resign(context)
+        holder = None
+    context.active_controller = holder
+    yield from resign(context)

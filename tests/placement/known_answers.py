@@ -1,8 +1,12 @@
-"""Cases of the vectors, run on the code: what the placement package answers to each."""
+"""Cases of placement with the answers of Kafka itself, and what this code answers to them."""
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
+
+import pytest
 
 from kedge import errors
 from kedge.model import Broker, BrokerId
@@ -18,6 +22,9 @@ from kedge.placement import (
     place_striped,
 )
 from tests.placement.laws import check_laws
+
+VECTORS = Path(__file__).parent.parent / "vectors"
+FILES = ("placement-examples.json", "admin-examples.json")
 
 KAFKA_NAMES: dict[type[errors.KedgeError], str] = {
     errors.InconsistentRacks: "AdminOperation",
@@ -110,3 +117,8 @@ def described(answer: Placement, expected: Case) -> Case:
         "leaders_per_broker": {str(b): n for b, n in answer.leaders_per_broker().items()},
         "replicas_per_broker": {str(b): n for b, n in answer.replicas_per_broker().items()},
     }
+
+
+def cases() -> list[Any]:
+    read = [c for name in FILES for c in json.loads((VECTORS / name).read_text())["cases"]]
+    return [pytest.param(c, id=f"{c['kind']}-{c['id']}") for c in read if c["kind"] in RUNNERS]
