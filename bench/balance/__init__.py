@@ -18,7 +18,7 @@ from kedge.balance.bounds import Bounds, bounds_of
 from kedge.balance.goals.problem import Problem, broker_loads
 from kedge.balance.search.solution import Solution
 from kedge.balance.search.solver import search
-from kedge.balance.search.warm_up import warm_up
+from kedge.balance.warm_up import warm_up
 
 SEED = 61_409
 CASES = (

@@ -150,3 +150,69 @@ def test_a_budget_holds_for_exchanges_too() -> None:
     problem = problem_of(home, brokers=6, size=size, rate=rate, tolerance=np.full(4, 0.0))
     for most in range(1, 25):
         assert search(problem, bounds_of(problem), max_moves=most).replica_moves <= most
+
+
+def random_problem(seed: int) -> Problem:
+    luck = np.random.default_rng(seed)
+    initial = np.stack([luck.permutation(9)[:3] for _ in range(200)])
+    size, rate = luck.lognormal(0, 1, 200), luck.lognormal(0, 1, 200)
+    return problem_of(initial, size=size, rate=rate, tolerance=np.full(4, 0.01))
+
+
+def test_without_time_only_what_a_valid_plan_needs_is_done() -> None:
+    problem = random_problem(5)
+    bounds = bounds_of(problem)
+    reported: list[Progress] = []
+    found = search(problem, bounds, out_of_time=lambda: True, progress=reported.append)
+    assert found.interrupted
+    assert found.feasible
+    assert broken_goals(problem, found) == []
+    assert {one.phase for one in reported} == {"mandatory", "drain"}
+    whole = search(problem, bounds)
+    assert not whole.interrupted
+    assert whole.bytes_moved <= found.bytes_moved or not found.balanced
+
+
+def test_a_limit_that_is_not_reached_changes_nothing() -> None:
+    problem = random_problem(6)
+    bounds = bounds_of(problem)
+    limited = search(problem, bounds, out_of_time=lambda: False)
+    assert (limited.replicas == search(problem, bounds).replicas).all()
+
+
+@pytest.mark.parametrize("calls", [8, 12, 20, 30])
+@pytest.mark.parametrize("budget", [None, 60])
+def test_a_search_that_is_stopped_keeps_the_best_state_so_far(
+    calls: int, budget: int | None
+) -> None:
+    problem = random_problem(7)
+    left = iter(range(calls))
+    reported: list[Progress] = []
+    found = search(
+        problem,
+        bounds_of(problem),
+        max_moves=budget,
+        progress=reported.append,
+        out_of_time=lambda: next(left, None) is None,
+    )
+    assert found.feasible
+    assert broken_goals(problem, found) == []
+    phases = [one.phase for one in reported]
+    drained = reported[: phases.index("anneal")] if "anneal" in phases else reported
+    if [one.over for one in drained if one.phase == "drain"][-1] == 0:
+        assert found.balanced
+        assert found.bytes_moved <= drained[-1].bytes_moved * 1.01  # a move less has its price
+
+
+def test_with_all_the_time_in_use_the_search_goes_on_until_the_time_is_over() -> None:
+    problem = random_problem(8)
+    bounds = bounds_of(problem)
+    usual = search(problem, bounds)
+    left = iter(range(60))
+    longer = search(
+        problem, bounds, use_all_time=True, out_of_time=lambda: next(left, None) is None
+    )
+    assert longer.balanced >= usual.balanced
+    near = longer.bytes_moved <= 1.01 * bounds.bytes_lower_bound
+    assert near or longer.interrupted
+    assert longer.bytes_moved <= usual.bytes_moved * 1.01

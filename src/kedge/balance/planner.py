@@ -43,7 +43,8 @@ from kedge.model.snapshot import Snapshot
 from kedge.plan import Plan, Summary
 
 Clock = Callable[[], float]
-Watch = Callable[[Progress], None]
+OutOfTime = Callable[[], bool]
+ProgressListener = Callable[[Progress], None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,11 +82,25 @@ def plan_of(
     seed: int = 0,
     *,
     clock: Clock | None = None,
-    progress: Watch | None = None,
+    progress: ProgressListener | None = None,
+    out_of_time: OutOfTime | None = None,
+    use_all_time: bool = False,
 ) -> Plan:
-    """The plan that brings a cluster to its goals; refused where no plan can."""
+    """The plan that brings a cluster to its goals; refused where no plan can.
+
+    Once `out_of_time` returns True, the search ends with the best assignment so far; with
+    `use_all_time` it does not end before, unless it has come near the bound.
+    """
     began = clock() if clock else 0.0
-    plan = plan_of_solved(solve(snapshot, goals or Goals(), seed, progress=progress))
+    solved = solve(
+        snapshot,
+        goals or Goals(),
+        seed,
+        progress=progress,
+        out_of_time=out_of_time,
+        use_all_time=use_all_time,
+    )
+    plan = plan_of_solved(solved)
     if clock is None or plan.summary is None:
         return plan
     took = round(clock() - began, 3)
@@ -112,7 +127,13 @@ def figures_of(snapshot: Snapshot, goals: Goals | None = None, seed: int = 0) ->
 
 
 def solve(
-    snapshot: Snapshot, goals: Goals, seed: int = 0, *, progress: Watch | None = None
+    snapshot: Snapshot,
+    goals: Goals,
+    seed: int = 0,
+    *,
+    progress: ProgressListener | None = None,
+    out_of_time: OutOfTime | None = None,
+    use_all_time: bool = False,
 ) -> Solved:
     """Bounds and search."""
     task = task_of(snapshot, goals)
@@ -129,6 +150,8 @@ def solve(
         max_moves_per_broker=goals.max_moves_per_broker,
         leaders_only=goals.leaders_only,
         progress=progress,
+        out_of_time=out_of_time,
+        use_all_time=use_all_time,
     )
     _refuse_unmet(task, found)
     _refuse_spent(task, found)
@@ -332,6 +355,8 @@ def _notes(solved: Solved, crowded: int) -> list[str]:
             if name and not found.within[column]
         ]
         notes.append(f"tolerance not reached: {', '.join(missed)} above the best possible level")
+    if found.interrupted:
+        notes.append("the search was stopped before its end: this is the best plan found by then")
     if crowded:
         notes.append(f"{crowded} disks exceed their limit while the plan runs: see peak_disk")
     return notes

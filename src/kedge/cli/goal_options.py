@@ -88,6 +88,15 @@ class GoalOptions:
         int, typer.Option(help="Seed of the random search; the same seed gives the same plan")
     ] = 0
 
+    time_limit: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            help="Seconds for bounds and search; a small cluster uses all of them. "
+            "Without: a fixed number of steps. Ctrl-C takes the best plan so far",
+        ),
+    ] = None
+
     def goals(self) -> Goals:
         """The goals, as a value."""
         from kedge.balance import Goals, NewBroker

@@ -52,12 +52,15 @@ def root(
 
 
 def _make(options: GoalOptions, out: Path | None, output: Output) -> int:
+    from concurrent.futures import ThreadPoolExecutor
     from dataclasses import replace
     from datetime import UTC, datetime
     from time import monotonic
 
     from kedge.balance import plan_of
+    from kedge.balance.preload import preload
     from kedge.cli.live_progress import status_line
+    from kedge.cli.stop_signal import StopSignal
     from kedge.files import write_atomically
     from kedge.files.plan_files import write_plan_snapshot
     from kedge.model import sha256_of_snapshot
@@ -66,17 +69,23 @@ def _make(options: GoalOptions, out: Path | None, output: Output) -> int:
     from kedge.report.plans import summary_row
 
     goals = options.goals()
-    cluster = options.cluster()
-    with status_line() as show:
-        plan = plan_of(
-            cluster,
-            goals,
-            options.seed,
-            clock=monotonic,
-            progress=lambda at: show(progress_text(at)),
-        )
+    # compiled code runs without Python's lock: imports and the digest use the second core meanwhile
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(preload)
+        cluster = options.cluster()
+        digest = pool.submit(sha256_of_snapshot, cluster)
+        with status_line() as show, StopSignal(options.time_limit) as stop:
+            plan = plan_of(
+                cluster,
+                goals,
+                options.seed,
+                clock=monotonic,
+                progress=lambda at: show(progress_text(at)),
+                out_of_time=stop.is_set,
+                use_all_time=options.time_limit is not None,
+            )
     now = datetime.now(UTC).replace(microsecond=0).isoformat().replace("+00:00", "Z")
-    plan = replace(plan, snapshot_sha256=sha256_of_snapshot(cluster), created_at=now)
+    plan = replace(plan, snapshot_sha256=digest.result(), created_at=now)
     if out is not None:
         write_atomically(out, plan_to_json(plan))
         if options.snapshot is None:
@@ -106,14 +115,22 @@ def curve_command(
     """
     from kedge.balance import solve
     from kedge.cli.live_progress import status_line
+    from kedge.cli.stop_signal import StopSignal
     from kedge.files import write_atomically
     from kedge.report.curve import curve_html, curve_lines, curve_rows
     from kedge.report.plan_summary import progress_text
 
     goals = options.goals()
     cluster = options.cluster()
-    with status_line() as show:
-        solved = solve(cluster, goals, options.seed, progress=lambda at: show(progress_text(at)))
+    with status_line() as show, StopSignal(options.time_limit) as stop:
+        solved = solve(
+            cluster,
+            goals,
+            options.seed,
+            progress=lambda at: show(progress_text(at)),
+            out_of_time=stop.is_set,
+            use_all_time=options.time_limit is not None,
+        )
     rows = curve_rows(solved)
     if html is not None:
         write_atomically(html, curve_html(rows, cluster.cluster_id or "").encode())

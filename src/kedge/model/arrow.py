@@ -188,7 +188,7 @@ class TableReader:
             wide = found.cast(arrow().int64())
         except arrow().ArrowInvalid:  # an unsigned number of 64 bits
             raise self.malformed("a number does not fit in 64 bits", column) from None
-        return wide.fill_null(0).to_numpy(zero_copy_only=False)
+        return _to_numpy(wide, 0)
 
     def _parts(self, column: str) -> tuple[Int64s, Column, Bools]:
         """Split a list column into offsets, the values end to end, and validity."""
@@ -197,7 +197,7 @@ class TableReader:
         self._require_type(
             any(is_kind(found.type) for is_kind in kinds), column, "lists", found.type
         )
-        lengths = compute().list_value_length(found).fill_null(0).to_numpy(zero_copy_only=False)
+        lengths = _to_numpy(compute().list_value_length(found), 0)
         return offsets_of(lengths), compute().list_flatten(found), _validity(found)
 
 
@@ -208,12 +208,28 @@ def _is_text(kind: Any) -> bool:
 
 
 def _validity(found: Column) -> Bools:
-    return found.is_valid().to_numpy(zero_copy_only=False)
+    bitmap = found.buffers()[0]
+    if not found.null_count or bitmap is None:
+        return np.full(len(found), not found.null_count)  # a column of nulls has no bitmap
+    bits = np.unpackbits(np.frombuffer(bitmap, np.uint8), bitorder="little")
+    return bits[found.offset : found.offset + len(found)].astype(np.bool_)
+
+
+def _to_numpy(found: Column, null: float) -> Any:
+    """Return a column of numbers with nulls replaced, read from its buffer.
+
+    Arrow's own `to_numpy`, `array` and `scalar` import pandas, which takes longer than the read.
+    """
+    kind = np.dtype(found.type.to_pandas_dtype())
+    if not len(found):
+        return np.zeros(0, kind)
+    values = np.frombuffer(found.buffers()[1], kind)[found.offset : found.offset + len(found)]
+    return values if not found.null_count else np.where(_validity(found), values, kind.type(null))
 
 
 def _float64(found: Column) -> Floats:
     # `safe=False`: a byte count beyond 2**53 may lose its last digits, as in JSON
-    return found.cast(arrow().float64(), safe=False).fill_null(np.nan).to_numpy()
+    return _to_numpy(found.cast(arrow().float64(), safe=False), np.nan)
 
 
 def _dictionary_encoded(found: Column) -> tuple[list[str], Int64s]:
@@ -234,12 +250,15 @@ def _reindexed(found: Column) -> tuple[list[str], Int64s]:
     """Encode a dictionary again without a copy of each row's string, which may be long."""
     strings, place = _dictionary_encoded(found.dictionary)
     places = np.append(place, PAD)[_int64s(found.indices)]
-    used = arrow().array(places, mask=places == PAD).dictionary_encode()
-    return [strings[i] for i in used.dictionary.to_pylist()], _int64s(used.indices)
+    distinct, first = np.unique(places[places != PAD], return_index=True)
+    used = distinct[np.argsort(first)]  # in the order of their first row
+    rank = np.full(len(strings) + 1, PAD, np.int64)
+    rank[used] = np.arange(len(used))
+    return [strings[i] for i in used.tolist()], rank[places]
 
 
 def _int64s(indices: Column) -> Int64s:
-    return indices.cast(arrow().int64()).fill_null(PAD).to_numpy(zero_copy_only=False)
+    return _to_numpy(indices.cast(arrow().int64()), PAD)
 
 
 # ---- output -------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ from kedge.model.partition_table import PartitionTable
 
 Json = dict[str, Any]
 
-ARROW_ROWS_MIN = 20_000  # partitions; reading fewer is faster than importing Arrow
+ARROW_ROWS_MIN = 1_000_000  # partitions; importing Arrow, which imports pandas, pays off from here
 
 
 class _WrongShape(Exception):

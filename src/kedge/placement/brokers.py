@@ -18,9 +18,9 @@ _NAMED_AT_MOST = 5  # ids in an error's sentence; a thousand of them would hide 
 class RackMode(StrEnum):
     """What to do about racks when replicas are placed."""
 
-    DISABLED = "Disabled"  # as if nobody had a rack
+    DISABLED = "Disabled"  # as if no broker had a rack
     ENFORCED = "Enforced"  # all brokers have a rack or none has; anything between is refused
-    SAFE = "Safe"  # racks count if all brokers have one, else nobody's does
+    SAFE = "Safe"  # racks count only if all brokers have one
 
 
 def choose_brokers(
@@ -30,7 +30,7 @@ def choose_brokers(
 ) -> list[Broker]:
     """The brokers to place on, sorted by id, their racks kept or dropped as the mode says.
 
-    Ids in `only` that nobody registered are passed over. Racks are judged after that choice, so a
+    Ids in `only` that are not registered are skipped. Racks are judged after that choice, so a
     cluster with mixed racks can be used in part.
     """
     wanted = None if only is None else frozenset(only)

@@ -1,4 +1,4 @@
-"""New partitions for a topic that has some already.
+"""Add partitions to a topic that has some already.
 
 Partition 0 is the model: its length is the replication factor of the new partitions, and its
 leader says where the ring is entered. Existing partitions are not looked at otherwise and never

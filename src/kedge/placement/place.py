@@ -1,4 +1,4 @@
-"""The entry to the ring algorithms: judge the request, then take the one the racks call for."""
+"""The entry to the ring algorithms: check the request, then choose one by racks."""
 
 from __future__ import annotations
 

@@ -109,10 +109,10 @@ def _array(numbers: list[int]) -> NDArray[np.int64]:
 
 
 def _steps_about(ring: _Ring, rounds: Rounds, width: int) -> int:
-    """Roughly how many places are looked at: rows that cannot be copied are what takes time.
+    """About how many positions of the ring are visited: rows that cannot be copied take the time.
 
-    Where a stretch of the ring is out of turn (one large rack is left), whoever looks for another
-    rack from within it walks to its end.
+    Where a stretch of the ring does not alternate (one large rack is left), a search for another
+    rack from within it visits all positions up to its end.
     """
     odd = sum(ring.in_turn[at] == at for at in range(rounds.size))
     return rounds.distinct * (odd * (odd + 4 * width) + 16 * width)

@@ -21,7 +21,7 @@ _DIGEST_STEP = 50_000  # partitions turned to text at a time
 class Placement:
     """Replica lists of equal length, one row per partition, the preferred leader first.
 
-    `ids` ascend. They are a range unless somebody placed single partitions by hand.
+    `ids` ascend. They are a range unless single partitions were placed by hand.
     """
 
     ids: Sequence[int]

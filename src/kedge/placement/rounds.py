@@ -1,4 +1,4 @@
-"""The rhythm that both ring algorithms share.
+"""What both ring algorithms share: how start and shift change from round to round.
 
 A round is n partition ids in a row that begin at a multiple of n, for n brokers. Within a round
 each broker leads once and shift stays the same; from one round to the next shift grows by one.

@@ -1,4 +1,4 @@
-"""The two numbers that a placement begins with."""
+"""The two numbers that a placement starts from: index of the first broker, and shift."""
 
 from __future__ import annotations
 

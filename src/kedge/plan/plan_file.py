@@ -33,7 +33,7 @@ Imbalance = Mapping[str, float]
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A plan in figures; None and empty where nobody computed them.
+    """A plan in figures; None and empty where they were not computed.
 
     `imbalance_…` is per resource the greatest utilisation of a broker over the mean; `peak_disk`
     is per broker the largest share of its disk in use while the plan runs; `eta_…` is at the rate

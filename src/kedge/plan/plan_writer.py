@@ -75,7 +75,7 @@ def reason_rows(plan: Plan) -> list[Row]:
 
 
 def summary_fields(summary: Summary) -> dict[str, object]:
-    """`summary`, less what nobody computed."""
+    """`summary` without the figures that were not computed."""
     every: dict[str, object] = {
         "replicas_moved": summary.replicas_moved,
         "leaders_moved": summary.leaders_moved,

@@ -78,7 +78,7 @@ def move_map(
 def present_replicas(
     tp: TopicPartition, current: Mapping[TopicPartition, Sequence[BrokerId]]
 ) -> frozenset[BrokerId]:
-    """The replicas that a partition has now; a partition that nobody knows cannot move."""
+    """The replicas that a partition has now; an unknown partition cannot move."""
     if tp not in current:
         raise UnknownTopicOrPartition(f"{tp} has no replicas to move from")
     return frozenset(current[tp])

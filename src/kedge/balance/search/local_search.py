@@ -8,12 +8,13 @@ draining needed more bytes or moves than usual. Brokers that exceed their target
 after all that are repaired last.
 
 The number of steps is fixed by the size of the cluster, so the same seed gives the same assignment.
-When the caller's time is over, the steps end early and the best state so far is kept.
+When the caller's time is over, the steps end early and the best state so far is kept. A caller that
+sets a limit for small clusters gets longer and longer attempts until then.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import NamedTuple
@@ -49,10 +50,11 @@ class Setting(NamedTuple):
 
 
 ATTEMPTS = (
-    (Setting(1e-4, 0.2, 8), Setting(4e-5, 0.3, 8)),
-    (Setting(2e-4, 0.3, 12), Setting(2e-5, 0.5, 12)),  # where those did not come near the bound
+    (Setting(1e-4, 0.2, 12), Setting(4e-5, 0.3, 12)),
+    (Setting(2e-4, 0.3, 10), Setting(2e-5, 0.5, 10)),  # where those did not come near the bound
 )
-LAST_ATTEMPT = Setting(1e-5, 2.0, 12)  # where a broker is still overloaded
+LONGER = 3  # times the steps of the first attempts, then twice as many each time
+LAST_ATTEMPT = Setting(1e-5, 2.0, 10)  # where a broker is still overloaded
 
 
 class Merit(NamedTuple):
@@ -198,19 +200,30 @@ def _anneal_from_linear_program(run: SearchRun, seed: int, left: int) -> None:
     set_assignment(first, start)
     best = _merit(run, left), run.state
     with ThreadPoolExecutor(len(ATTEMPTS[0])) as pool:
-        for settings in ATTEMPTS:
+        for turn, settings in enumerate(_rounds(run.use_all_time)):
             if run.must_stop():
                 break
-            attempts = pool.map(partial(_attempt, run, seed, first), settings)
+            near = GOOD_ENOUGH if run.use_all_time else NEAR_ENOUGH
+            attempts = pool.map(partial(_attempt, run, seed + turn // 2, first), settings)
             best = min(best, *attempts, key=lambda one: one[0])
             run.state = best[1]
             run.report("anneal", 0.0, 0)
-            if best[0].overload == 0 and run.ratio() < NEAR_ENOUGH:
+            if best[0].overload == 0 and run.ratio() < near:
                 break
     if best[0].overload > 0 and not run.must_stop():
         last = _attempt(run, seed, best[1], LAST_ATTEMPT)
         run.state = min(best, last, key=lambda one: one[0])[1]
         run.report("anneal", 0.0, 0)
+
+
+def _rounds(use_all_time: bool) -> Iterator[tuple[Setting, Setting]]:
+    """The attempts, two at a time; without end where all of the time may be used."""
+    yield from ATTEMPTS
+    steps = LONGER * ATTEMPTS[0][0].steps_per_pair
+    while use_all_time:
+        one, other = ATTEMPTS[0]
+        yield one._replace(steps_per_pair=steps), other._replace(steps_per_pair=steps)
+        steps *= 2
 
 
 def _attempt(run: SearchRun, seed: int, first: State, setting: Setting) -> tuple[Merit, State]:

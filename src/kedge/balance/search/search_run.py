@@ -64,11 +64,14 @@ class SearchRun:
         bounds: Bounds,
         listener: ProgressListener | None = None,
         out_of_time: OutOfTime | None = None,
+        *,
+        use_all_time: bool = False,
     ) -> None:
         from kedge.balance.search.initial_state import initial_state
 
         self.problem, self.bounds, self.listener = problem, bounds, listener
         self.out_of_time = out_of_time or _never
+        self.use_all_time = use_all_time
         self.interrupted = False
         self.unit = load_units(problem, bounds.level)
         self.state = initial_state(problem, bounds)

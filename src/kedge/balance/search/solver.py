@@ -43,9 +43,13 @@ def search(
     leaders_only: bool = False,
     progress: ProgressListener | None = None,
     out_of_time: OutOfTime | None = None,
+    use_all_time: bool = False,
 ) -> Solution:
-    """The best assignment found within the budgets; mandatory moves are made whatever they are."""
-    run = SearchRun(problem, bounds, progress, out_of_time)
+    """The best assignment found within the budgets; mandatory moves are made whatever they are.
+
+    `use_all_time` continues the search of a small cluster until `out_of_time` returns True.
+    """
+    run = SearchRun(problem, bounds, progress, out_of_time, use_all_time=use_all_time)
     if leaders_only:
         run.freeze_replicas()
     else:
