@@ -112,7 +112,7 @@ def frame_fuzzer() -> Generator[FrameFuzzer]:
     for logger in loggers:
         logger.addHandler(tracebacks)
     try:
-        with endpoint_cluster(limits=Limits(frame_s=1.0, look_s=0.01)) as cluster:
+        with endpoint_cluster(limits=Limits(frame_s=1.0, disconnect_check_s=0.01)) as cluster:
             made = FrameFuzzer(cluster, tracebacks)
             try:
                 yield made

@@ -42,7 +42,7 @@ def test_no_armed_fault_happens_after_faults_have_stopped() -> None:
     cluster.start()
     cluster.run_until(2_000)
     kinds = ("controller paused and replaced", "store reply lost", "controller crash at a yield")
-    weights = dict.fromkeys(kinds, 1)
+    weights: dict[str, int] = dict.fromkeys(kinds, 1)
     injector = FaultInjector(cluster, FaultSettings(weights=weights), SeededRng(1, "faults"))
     for _ in range(20):
         injector.inject()
