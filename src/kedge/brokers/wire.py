@@ -89,9 +89,11 @@ class WireBrokers:
         return link
 
     def slowest(self) -> BrokerId | None:
-        """The connected broker that has most metadata left to take. All are told the same changes
-        in the same order, so what this one knows, all connected ones do. One that has just begun
-        and knows nothing at all does not count: nor can it tell anybody."""
+        """The connected broker with the most unanswered metadata updates.
+
+        All brokers get the same updates in the same order, so every connected one knows at least
+        what this one knows. A broker that has not had its first update yet does not count.
+        """
         links = [link for link in list(self._links.values()) if link.connected and link.was_told]
         return max(links, key=lambda link: link.updates_outstanding).broker if links else None
 
@@ -279,6 +281,6 @@ class WireLink:
         self._flying.popleft()
         self._changed.set()
         self._brokers.traffic.answered[type(pending.request).__name__] += 1
-        # counted first: whoever is woken by the answer may look at the count
+        # counted first: the reader that the answer wakes may read the count
         self._updates_taken += isinstance(pending.request, UpdateMetadata)
         pending.answered(answer)

@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 
 class Address(NamedTuple):
-    """Where somebody listens."""
+    """The host and port of a listener."""
 
     host: str
     port: int
@@ -115,7 +115,7 @@ class Translator:
             topics.append(m.LeaderAndIsrTopic(topic, tuple(written), request.topic_ids.get(topic)))
         before.update(after)
         if len(before) > 4 * len(after) + 1000:
-            self._entries = after  # what nobody was told of lately is forgotten
+            self._entries = after  # drops the entries that recent requests did not use
         return tuple(topics)
 
     def _live_leaders(self, request: LeaderAndIsr) -> tuple[m.LiveLeader, ...]:

@@ -4,7 +4,7 @@ Judged in this order, and nothing is changed when one fails: no other move may b
 the order is meant to join it (`additional`); every broker named must be alive; every partition must
 exist. The file itself was checked when it was read (`parse_execute`).
 
-Whoever carries it out then prints `rollback_lines`, sets throttles, and starts the moves.
+The caller then prints `rollback_lines`, sets throttles, and starts the moves.
 """
 
 from __future__ import annotations
