@@ -10,12 +10,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kedge.model.error_codes import ErrorCode
 from kedge.protocol.messages import CreateTopicsResponse
 from kedge.topics import Op
 from tests.endpoint.client import Client
 from tests.endpoint.requests import (
     BROKER,
     TOPIC,
+    Codes,
     Entry,
     Step,
     Topic,
@@ -321,13 +323,22 @@ def without_time() -> Iterator[Named]:
     yield "reassign elsewhere", lambda t: reassign(t.other, moves, version=0, timeout_ms=0)
     yield "settle", lambda t: leaders(t.controller)
     yield "elect uncleanly", lambda t: elect(t.controller, ("t", 0), kind=1, timeout_ms=0)
-    yield "elect", lambda t: elect(t.controller, ("t", 0), ("u", 0), ("x", 0), timeout_ms=0)
+    yield "elect", lambda t: elected(t.controller, ("t", 0), ("u", 0), ("x", 0))
     yield "settle", lambda t: leaders(t.controller)
     yield "elect again", lambda t: elect(t.controller, ("t", 0), ("u", 0), timeout_ms=0)
     yield "elect elsewhere", lambda t: elect(t.other, ("t", 0), timeout_ms=0)
     yield "elect everywhere", lambda t: elect(t.controller, timeout_ms=0)
     yield "delete", lambda t: delete(t.controller, "t", "x", "n o", timeout_ms=0)
     yield "delete elsewhere", lambda t: delete(t.other, "u", timeout_ms=0)
+
+
+def elected(client: Client, *partitions: tuple[str, int]) -> tuple[int, Codes]:
+    """Elect without time to wait. A new leader that the broker knows by the time it looks is
+    answered with 0, one that it learns a moment later with 7: both are an election."""
+    error, codes = elect(client, *partitions, timeout_ms=0)
+    return error, {
+        where: 0 if code == ErrorCode.REQUEST_TIMED_OUT else code for where, code in codes.items()
+    }
 
 
 def known_errors(client: Client, *names: str) -> list[tuple[str | None, int]]:

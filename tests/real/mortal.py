@@ -42,21 +42,21 @@ def steps_of(effect: f.Effect, topic: str) -> list[str]:
     return [type(effect).__name__] if mine else []
 
 
-class MortalCarrier:
-    """Carries effects out until its time has come."""
+class MortalExecutor:
+    """Executes effects until the chosen step, then kills its process."""
 
     def __init__(self, executor: EffectExecutor, wire: WireBrokers, topic: str, after: int) -> None:
-        self._carrier = executor
+        self._executor = executor
         self._wire = wire
         self._topic = topic
         self._after = after
         self._done: list[str] = []
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._carrier, name)
+        return getattr(self._executor, name)
 
-    def carry_out(self, effect: f.Effect) -> Any:
-        answer = self._carrier.execute(effect)
+    def execute(self, effect: f.Effect) -> Any:
+        answer = self._executor.execute(effect)
         steps = steps_of(effect, self._topic)
         if steps and (self._done or isinstance(effect, f.StoreAssignment)):
             self._done += steps
@@ -75,7 +75,7 @@ class MortalCarrier:
 
 
 class MortalService(ControllerService):
-    """The controller's process with a executor that is not to live long."""
+    """The controller's process with an executor that ends it at the chosen step."""
 
     def __init__(self, options: Options, lines: JsonLines, topic: str, after: int) -> None:
         super().__init__(options, log=lines.sink)
@@ -84,7 +84,7 @@ class MortalService(ControllerService):
 
     def _make_loop(self, known: BrokerSettings | None) -> Loop:
         loop = super()._make_loop(known)
-        executor: Any = MortalCarrier(loop.executor, self.wire, self._topic, self._after)
+        executor: Any = MortalExecutor(loop.executor, self.wire, self._topic, self._after)
         loop.executor = executor
         return loop
 

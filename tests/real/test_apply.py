@@ -253,7 +253,7 @@ def test_a_second_interrupt_says_what_goes_on_and_what_cleans_up(story: Story) -
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert "moves under way go on, and throttles stay set" in err
+    assert "moves in progress go on, and throttles stay set" in err
     assert "kedge cancel" in err
     assert story.operator.admin.reassignments()
     story.operator.run("cancel")

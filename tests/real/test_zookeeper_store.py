@@ -92,7 +92,7 @@ def store(server: Server) -> Iterator[ZooKeeperStore]:
 def break_connection(store: ZooKeeperStore) -> None:
     """As a network would: the session knows nothing of it."""
     connection: Any = store._client._connection
-    connection._socket._plain.shutdown(socket.SHUT_RDWR)
+    connection._socket._socket.shutdown(socket.SHUT_RDWR)
 
 
 def test_watches_survive_a_broken_connection(server: Server, store: ZooKeeperStore) -> None:
