@@ -56,7 +56,7 @@ def test_a_lab_is_started_looked_at_broken_sampled_and_ended(
         again = kedge("lab", "up", "--dir", place)
         assert again.returncode == 2
         assert again.stderr == (
-            f"kedge: a lab is running in {place} already; end it: kedge lab down --dir {place}\n"
+            f"kedge: a lab is already running in {place}; end it: kedge lab down --dir {place}\n"
         )
         assert kedge("lab", "down", "--dir", place).returncode == 0
         assert not is_there(about["pid"])
@@ -93,7 +93,7 @@ def test_a_lab_in_the_foreground_ends_cleanly(sent: signal.Signals, tmp_path: Pa
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ("--brokers 2 --racks 3", "2 brokers cannot be on 3 racks; ask for at least one broker"),
+        ("--brokers 2 --racks 3", "2 brokers cannot be on 3 racks; use at least one broker"),
         ("--brokers 0", "brokers can be 1 to 1,000, not 0"),
         ("--first-id -1", "the first id can be 0 to 2,147,483,645, not -1"),
         ("--brokers 2 --first-id 2147483647", "the first id can be 0 to 2,147,483,646"),
@@ -137,9 +137,9 @@ def test_orders_to_no_lab_are_refused(
     verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["lab", *verb.split(), "--dir", str(tmp_path / "nowhere")]) == 2
-    assert "nowhere: there is no such directory" in capsys.readouterr().err
+    assert "nowhere: no such directory" in capsys.readouterr().err
     assert run(["lab", *verb.split(), "--dir", str(tmp_path)]) == 2
-    assert f"{tmp_path} holds no lab" in capsys.readouterr().err
+    assert f"{tmp_path} contains no lab" in capsys.readouterr().err
 
 
 def test_speeds_are_numbers_or_max() -> None:
