@@ -88,7 +88,7 @@ def _opened(kind: str, request: pytest.FixtureRequest) -> Cluster:
         case "lab":
             return KafkaAdmin(request.getfixturevalue("lab").bootstrap_servers)
         case "lab's nodes":
-            return ZooKeeperCluster(request.getfixturevalue("lab").world.new_session("contract"))
+            return ZooKeeperCluster(request.getfixturevalue("lab").cluster.new_session())
         case "4.1 KRaft":
             return KafkaAdmin(clusters.kraft(request.config).bootstrap)
         case "3.9 ZooKeeper":

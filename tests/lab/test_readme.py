@@ -12,7 +12,7 @@ def test_the_commands_of_the_readme_work_in_order_on_a_fresh_lab(tmp_path: Path)
     up, *rest = commands()
     *rest, down = rest
     assert ("lab up" in up, "lab down" in down) == (True, True)
-    started = shell(up)
+    started = shell(up.replace("--port 9092", "--port 0"))
     try:
         bootstrap = started.split("--bootstrap-server ")[1].split()[0]
         assert len(run_in_order(shell, rest, bootstrap)) > 5

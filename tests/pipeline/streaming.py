@@ -18,7 +18,8 @@ from pathlib import Path
 from confluent_kafka import Producer
 
 from jvm.clusters import RealCluster, kraft_cluster
-from kedge.cluster.port import TopicCreation
+from kedge.cluster.port import Cluster, TopicCreation
+from kedge.errors import KedgeError
 from kedge.wiring import open_cluster
 from tests.pipeline.conftest import SMALL, Metrics
 from tests.pipeline.oracle import accounts, expected_accounts, rows
@@ -27,6 +28,7 @@ TOPIC = "kedge.metrics"
 POSITION = "kafka_topic, kafka_partition, kafka_offset"
 PARTITIONS = 4
 FINISH_S = 800.0  # a busy machine is no failure
+LOGS_S = 60.0
 
 
 @contextmanager
@@ -39,10 +41,21 @@ def kafka(directory: Path) -> Generator[RealCluster]:
 
 
 def create_topic(bootstrap: str, topic: str) -> None:
-    """A topic of several partitions."""
+    """A topic of several partitions, once its brokers have the logs of all of them."""
     with open_cluster(bootstrap, {}) as cluster:
-        order = TopicCreation(topic, partitions=PARTITIONS, replication_factor=1)
-        assert cluster.create_topics([order]) == {topic: None}
+        creation = TopicCreation(topic, partitions=PARTITIONS, replication_factor=1)
+        assert cluster.create_topics([creation]) == {topic: None}
+        deadline = time.monotonic() + LOGS_S
+        while _logs(cluster, topic) < PARTITIONS:
+            assert time.monotonic() < deadline, f"the brokers do not report the logs of {topic}"
+            time.sleep(0.05)
+
+
+def _logs(cluster: Cluster, topic: str) -> int:
+    brokers = sorted(cluster.describe().alive)
+    answers = cluster.log_dirs(brokers, [topic]).values()
+    described = [each for each in answers if not isinstance(each, KedgeError)]
+    return sum(len(log_dir.replicas) for dirs in described for log_dir in dirs)
 
 
 def send_shuffled(bootstrap: str, topic: str, lines: Sequence[bytes], seed: int) -> None:
