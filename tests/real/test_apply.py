@@ -283,7 +283,7 @@ def test_new_moves_are_refused_while_another_broker_is_down(
 def test_new_moves_wait_while_another_broker_is_down(story: Story, four: FourBrokers) -> None:
     story.operator.create("elsewhere", {0: (1, KILLABLE)})
     try:
-        pace = ("--throttle", "300kB", "--moves-per-broker", "1", "--interval", "0.1")
+        pace = ("--throttle", "150kB", "--moves-per-broker", "1", "--interval", "0.1")
         process = story.operator.start("apply", story.plan, *pace)
         until(lambda: bool(story.operator.admin.reassignments()), 30.0)
         four.kill()
@@ -293,7 +293,7 @@ def test_new_moves_wait_while_another_broker_is_down(story: Story, four: FourBro
         assert sorted(story.replicas) == [story.before, story.after]
         assert story.operator.admin.reassignments() == {}
         four.start()
-        process.communicate(timeout=60)
+        process.communicate(timeout=180)
         assert process.returncode == 0
         story.must_be(story.after)
     finally:
