@@ -14,5 +14,6 @@ SECTIONS = {
     "pipeline": "bench.pipeline.ingest",
     "rollup": "bench.pipeline.rollup",
     "real_controller": "bench.real_controller",
+    "startup": "bench.startup",
     "endpoint_attacks": "bench.endpoint_attacks",
 }
