@@ -36,10 +36,10 @@ Worked example, three equal brokers in three racks, replication factor 1, tolera
 Numba is imported when a problem is solved; goals and checks do without.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kedge.balance.goals.goals import Goals, NewBroker, goals_from_json
+from kedge.lazy_names import imported_on_use
 
 if TYPE_CHECKING:
     from kedge.balance.bounds import Bounds, bounds_of
@@ -73,12 +73,7 @@ _IMPORTED_ON_USE = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _IMPORTED_ON_USE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"kedge.balance.{_IMPORTED_ON_USE[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = imported_on_use(__name__, _IMPORTED_ON_USE)
 
 
 __all__ = [

@@ -7,10 +7,10 @@ nowhere else: the controller's own tables never know it, and nothing is ever pla
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
-from kedge.model import Broker, BrokerId, TopicPartition
+from kedge.model import Broker, BrokerId, TopicPartition, by_topic
 from kedge.model.broker_requests import (
     BrokerAnswer,
     BrokerRequest,
@@ -33,8 +33,6 @@ from kedge.protocol.broker_apis import (
 PLAINTEXT = "PLAINTEXT"
 PROTOCOLS = {PLAINTEXT: 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 _INCREMENTAL = 1  # LeaderAndIsr lists some of the broker's partitions, not all that there are
-
-T = TypeVar("T")
 
 
 class Address(NamedTuple):
@@ -89,9 +87,9 @@ class Translator:
             case StopReplica(partitions=partitions):
                 stopped = tuple(
                     m.StopReplicaTopic(
-                        topic, tuple(m.StopReplicaPartition(p, *e) for p, e in entries)
+                        topic, tuple(m.StopReplicaPartition(p, *e) for p, e in entries.items())
                     )
-                    for topic, entries in _by_topic(partitions).items()
+                    for topic, entries in by_topic(partitions).items()
                 )
                 return STOP_REPLICA, m.StopReplicaRequest(*who, stopped)
 
@@ -102,9 +100,9 @@ class Translator:
         version, before = request.version, self._entries
         after: dict[tuple[int, int, int], tuple[LeaderAndIsrEntry, bytes]] = {}
         topics: list[m.LeaderAndIsrTopic] = []
-        for topic, entries in _by_topic(request.partitions).items():
+        for topic, entries in by_topic(request.partitions).items():
             written: list[bytes] = []
-            for partition, entry in entries:
+            for partition, entry in entries.items():
                 key = (id(entry), partition, version)
                 known = before.get(key)
                 if known is None or known[0] is not entry:
@@ -130,9 +128,9 @@ class Translator:
             return self._content[1]
         topics = tuple(
             m.MetadataTopic(
-                topic, tuple(_known(p, e) for p, e in entries), request.topic_ids.get(topic)
+                topic, tuple(_known(p, e) for p, e in entries.items()), request.topic_ids.get(topic)
             )
-            for topic, entries in _by_topic(request.partitions).items()
+            for topic, entries in by_topic(request.partitions).items()
         )
         content = m.MetadataContent(topics, self._live(request.live_brokers))
         written = encode_part(m.METADATA_CONTENT, request.version, content)
@@ -170,13 +168,6 @@ def _same_content(one: UpdateMetadata, other: UpdateMetadata) -> bool:
         and one.live_brokers is other.live_brokers
         and one.version == other.version
     )
-
-
-def _by_topic(partitions: Mapping[TopicPartition, T]) -> dict[str, list[tuple[int, T]]]:
-    found: dict[str, list[tuple[int, T]]] = {}
-    for (topic, partition), entry in partitions.items():
-        found.setdefault(topic, []).append((partition, entry))
-    return found
 
 
 def _led(partition: int, entry: LeaderAndIsrEntry) -> m.LeaderAndIsrPartition:

@@ -17,7 +17,7 @@ from threading import Lock
 from typing import NamedTuple
 
 from kedge.brokers.port import Answered, BrokerLink, Brokers
-from kedge.model import NO_LEADER, Broker, BrokerId, TopicPartition
+from kedge.model import NO_LEADER, Broker, BrokerId, TopicPartition, by_topic
 from kedge.model.broker_requests import (
     DELETED_LEADER,
     BrokerAnswer,
@@ -61,7 +61,7 @@ class MetadataCache:
         """The cache once a broker has accepted this request."""
         topics, names = dict(self.topics), dict(self.names_by_id)
         count = self.partition_count
-        for name, changes in _by_topic(request.partitions).items():
+        for name, changes in by_topic(request.partitions).items():
             before = topics.pop(name, None)
             if before is not None and before.topic_id is not None:
                 names.pop(before.topic_id, None)
@@ -78,15 +78,6 @@ class MetadataCache:
 
 
 EMPTY = MetadataCache()
-
-
-def _by_topic(
-    partitions: Mapping[TopicPartition, MetadataEntry],
-) -> dict[str, dict[int, MetadataEntry]]:
-    found: dict[str, dict[int, MetadataEntry]] = {}
-    for tp, entry in partitions.items():
-        found.setdefault(tp.topic, {})[tp.partition] = entry
-    return found
 
 
 def _changed(

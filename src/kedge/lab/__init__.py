@@ -44,8 +44,9 @@ Names are imported at first use, so that commands start quickly.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from kedge.lazy_names import imported_on_use
 
 if TYPE_CHECKING:
     from kedge.lab.lab import Lab
@@ -64,8 +65,4 @@ _MODULE_OF = {
 __all__ = ["Lab", "LabDir", "LabSettings", "Traffic", "open_lab_dir", "open_or_create_lab_dir"]
 
 
-def __getattr__(name: str) -> Any:
-    module = _MODULE_OF.get(name)
-    if module is None:
-        raise AttributeError(f"kedge.lab has no {name!r}")
-    return getattr(import_module(f"kedge.lab.{module}"), name)
+__getattr__ = imported_on_use(__name__, _MODULE_OF)

@@ -27,9 +27,9 @@ The columns need numpy, which takes some tenths of a second to import, and Arrow
 pyarrow. So those names are imported on first use, and commands that need neither start fast.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from kedge.lazy_names import imported_on_use
 from kedge.model.broker import Broker, BrokerState, Capacity, Endpoint, LogDir
 from kedge.model.partition import (
     NO_LEADER,
@@ -38,6 +38,7 @@ from kedge.model.partition import (
     Recovery,
     ReplicaAssignment,
     TopicPartition,
+    by_topic,
 )
 
 if TYPE_CHECKING:
@@ -65,12 +66,7 @@ _IMPORTED_ON_USE = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _IMPORTED_ON_USE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"kedge.model.{_IMPORTED_ON_USE[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = imported_on_use(__name__, _IMPORTED_ON_USE)
 
 
 __all__ = [
@@ -92,6 +88,7 @@ __all__ = [
     "SnapshotTables",
     "TopicPartition",
     "broker_loads",
+    "by_topic",
     "parse_snapshot",
     "replica_loads",
     "sha256_of_snapshot",

@@ -10,12 +10,15 @@ and `removing` are the parts of it that a reassignment in progress adds and remo
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import NamedTuple, NewType
+from typing import NamedTuple, NewType, TypeVar
 
 BrokerId = NewType("BrokerId", int)
 NO_LEADER = BrokerId(-1)
+
+V = TypeVar("V")
 
 
 class TopicPartition(NamedTuple):
@@ -26,6 +29,14 @@ class TopicPartition(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.partition}"
+
+
+def by_topic(values: Mapping[TopicPartition, V]) -> dict[str, dict[int, V]]:
+    """Return values by topic and partition number, in the order in which they come."""
+    found: dict[str, dict[int, V]] = {}
+    for (topic, partition), value in values.items():
+        found.setdefault(topic, {})[partition] = value
+    return found
 
 
 def without(ids: tuple[BrokerId, ...], dropped: tuple[BrokerId, ...]) -> tuple[BrokerId, ...]:

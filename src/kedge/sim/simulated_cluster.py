@@ -7,6 +7,7 @@ delivered and which copies take time.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -56,7 +57,7 @@ class ObservedReply:
         self.reply(answer)
 
 
-class SimulatedCluster:
+class SimulatedCluster(ABC):
     """Brokers, network, store and bandwidth on one virtual clock."""
 
     def __init__(
@@ -96,19 +97,19 @@ class SimulatedCluster:
         """The observer of all committed changes."""
         return MetadataObserver()
 
+    @abstractmethod
     def deliver(self, delivery: Delivery) -> None:
         """Deliver a notification of the store to its session."""
-        raise NotImplementedError
 
+    @abstractmethod
     def controller_address(self, controller: BrokerId) -> ControllerAddress | None:
         """The address of a controller; None if there is no such controller."""
-        raise NotImplementedError
 
+    @abstractmethod
     def arrives_at_once(self, response: FetchResponse, *, was_waiting: bool) -> bool:
         """Whether fetched records arrive without a copy that takes time."""
-        raise NotImplementedError
 
-    def request_sent(self, controller: BrokerId, request: BrokerRequest) -> None:
+    def request_sent(self, controller: BrokerId, request: BrokerRequest) -> None:  # noqa: B027
         """Called when a controller sends a request to a broker."""
 
     # ---- store ----

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from kedge.controller.events import ElectionType
-from kedge.endpoint.handlers.shared import Call, by_topic, flat, message_for
+from kedge.endpoint.handlers.shared import Call, flat, message_for
 from kedge.endpoint.log_dirs import LogDirState, ReplicaInDir
 from kedge.endpoint.move_requests import Outcomes, Targets
 from kedge.errors import InvalidRequest, KedgeError
-from kedge.model import BrokerId, ReplicaAssignment, TopicPartition
+from kedge.model import BrokerId, ReplicaAssignment, TopicPartition, by_topic
 from kedge.model.error_codes import ErrorCode
 from kedge.protocol import code_of, message_of
 from kedge.protocol.messages import (

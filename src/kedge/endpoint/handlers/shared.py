@@ -6,7 +6,6 @@ import asyncio
 import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
 
 from kedge.endpoint.backend import ControllerBackend
 from kedge.endpoint.limits import Charge, MutationQuota
@@ -16,8 +15,6 @@ from kedge.model import NO_LEADER, BrokerId, TopicPartition
 from kedge.model.broker_requests import MetadataEntry
 from kedge.model.error_codes import ErrorCode
 from kedge.topics import Source, TopicId, decode_id, encode_id
-
-V = TypeVar("V")
 
 NO_CONTROLLER = -1
 
@@ -91,14 +88,6 @@ def text_id(sent: uuid.UUID | None) -> TopicId | None:
 
 
 # ---- partitions ----------------------------------------------------------------------------------
-
-
-def by_topic(values: Mapping[TopicPartition, V]) -> dict[str, dict[int, V]]:
-    """Values by topic and partition number, in the order in which they come."""
-    found: dict[str, dict[int, V]] = {}
-    for tp, value in values.items():
-        found.setdefault(tp.topic, {})[tp.partition] = value
-    return found
 
 
 def flat(topics: Iterable[tuple[str, Iterable[int]]]) -> list[TopicPartition]:
