@@ -117,7 +117,7 @@ class ControllerMachine:
     def _poll_later(self, loop: SimulatedLoop) -> None:
         def poll() -> None:
             if self.loop is loop:
-                reconnect(self)
+                reconnect(self, self.cluster.clock.now_ms)
                 self.schedule()
                 self._poll_later(loop)
 
