@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from kedge.endpoint.config_values import ConfigEntry, ConfigSetting, Resource
+from kedge.endpoint.config_entries import ConfigEntry, ConfigSetting, Resource
 from kedge.endpoint.handlers.shared import SOURCES, Call, yield_now
 from kedge.errors import DuplicateInRequest, InvalidRequest, KedgeError, PolicyViolation
 from kedge.model.error_codes import ErrorCode
