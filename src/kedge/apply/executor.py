@@ -76,6 +76,7 @@ class Pacing:
     sleep: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.monotonic
     stopping: Callable[[], bool] = lambda: False
+    on_run: Callable[[RunFiles], None] = _nothing  # once it has begun or is found, before it acts
     on_progress: Callable[[Progress], None] = _nothing
     on_note: Callable[[str], None] = _nothing
 

@@ -15,7 +15,7 @@ from kedge.cli.connection import (
     echo_json,
     echo_lines,
 )
-from kedge.cli.options import EXIT_FAILED, Output, OutputOption, note, say
+from kedge.cli.options import EXIT_FAILED, Output, OutputOption, say
 from kedge.cli.run_options import (
     IgnoreHealthOption,
     IntervalOption,
@@ -153,9 +153,9 @@ def rollback_command(
 
     Example: kedge rollback --bootstrap-server localhost:9092 --throttle 50MB
     """
-    from kedge.apply import Cancelled, Waiting, close, propose_rollback
+    from kedge.apply import propose_rollback
+    from kedge.cli.carry_out import end_run
     from kedge.execution import Action
-    from kedge.report.runs import cancelled_lines, cancelled_row
 
     options = run_options(throttle, no_throttle, moves_per_broker, skip_drifted, ignore_health)
     acting = acting_on_runs(bootstrap_server, command_config, state, dry_run=dry_run)
@@ -166,13 +166,7 @@ def rollback_command(
         if proposal.action is not Action.CLOSE:
             return _carried_out(cluster, runs, proposal, interval, output)
         assert proposal.run is not None
-        name = proposal.run.name
-        done = Cancelled(unreleased=close(cluster, proposal.run, Waiting()))
-    if output is Output.JSON:
-        echo_json({**cancelled_row(done, name), "complete": True})
-    else:
-        echo_lines(cancelled_lines(done, name))
-    return 0
+        return end_run(cluster, proposal.run, output)
 
 
 # ---- shared --------------------------------------------------------------------------------------
@@ -198,14 +192,10 @@ def _carried_out(
     cluster: Cluster, runs: Runs, proposal: Proposal, interval_s: float, output: Output
 ) -> int:
     """Run to the end, with progress; an interrupt stops the run cleanly."""
-    from kedge.apply import Pacing, carry_out
-    from kedge.cli.interrupts import stop_requests
-    from kedge.cli.live_progress import run_progress
+    from kedge.cli.carry_out import carried_out
     from kedge.report.runs import outcome_lines, outcome_row
 
-    with stop_requests() as stopping, run_progress() as show:
-        pacing = Pacing(interval_s=interval_s, stopping=stopping, on_progress=show, on_note=note)
-        run, outcome = carry_out(cluster, runs, proposal, pacing)
+    run, outcome = carried_out(cluster, runs, proposal, interval_s=interval_s)
     if output is Output.JSON:
         echo_json(outcome_row(outcome, run.name))
     else:

@@ -20,6 +20,18 @@ with warnings.catch_warnings():
         ListConfigResourcesRequest,
         ListConfigResourcesResponse,
     )
+    from kafka.protocol.api_message import ApiMessage
+
+SCHEMAS = "kedge.cluster.schemas"
+
+
+class UnregisterBrokerRequest(ApiMessage, load_json=SCHEMAS):
+    """Remove the registration of a broker (KIP-631)."""
+
+
+class UnregisterBrokerResponse(ApiMessage, load_json=SCHEMAS):
+    """The outcome of it."""
+
 
 __all__ = [
     "AlterClientQuotasRequest",
@@ -28,6 +40,8 @@ __all__ = [
     "DescribeClientQuotasResponse",
     "ListConfigResourcesRequest",
     "ListConfigResourcesResponse",
+    "UnregisterBrokerRequest",
+    "UnregisterBrokerResponse",
     "sasl_mechanism",
 ]
 
