@@ -150,7 +150,7 @@ class Drain(Job):
         staying = [b.id for b in snapshot.brokers if b.state.stays and b.id not in self.brokers]
         if not staying and any(held.values()):
             raise RefusedCommand(
-                f"Broker {named(self.brokers)}: no other broker is alive to take the replicas",
+                f"{_listed(self.brokers)}: no other broker is alive to take the replicas",
                 hint="keep at least one broker, or add one",
             )
 
@@ -158,7 +158,7 @@ class Drain(Job):
         if any(_held(snapshot, self.brokers).values()):
             return None
         verb = "holds" if len(self.brokers) == 1 else "hold"
-        return f"Nothing to move: {_listed(self.brokers)} {verb} no replica"
+        return f"Nothing to move: {_listed(self.brokers).lower()} {verb} no replica"
 
     def goals(self, goals: Goals) -> Goals:
         return replace(goals, remove_brokers=frozenset(map(int, self.brokers)))

@@ -12,7 +12,6 @@ from kedge.cli.goal_options import GoalOptions
 from kedge.cli.options import Output, OutputOption
 from kedge.cli.run_options import (
     IgnoreHealthOption,
-    IntervalOption,
     NoThrottleOption,
     SlotsOption,
     StateOption,
@@ -26,6 +25,8 @@ if TYPE_CHECKING:
     from kedge.model import BrokerId
 
 DEFAULT_THROTTLE = "50MB"
+SMALL_PLAN = 1_000  # partitions
+SHORT_INTERVAL_S, INTERVAL_S = 0.25, 1.0
 MANDATORY_ONLY = "1"  # a tolerance at which nothing moves but what must
 
 # Options of `kedge plan` that a job sets itself, or that the options of its run replace.
@@ -54,7 +55,12 @@ class JobOptions:
     ignore_health: IgnoreHealthOption = False
     dry_run: DryRunOption = False
     yes: YesOption = False
-    interval: IntervalOption = 1.0
+    interval: Annotated[
+        float | None,
+        typer.Option(
+            min=0.05, help="Seconds between two reads of the cluster; by the size of the plan"
+        ),
+    ] = None
     state: StateOption = None
     output: OutputOption = Output.TABLE
 
@@ -64,6 +70,12 @@ class JobOptions:
         return run_options(
             throttle, self.no_throttle, self.moves_per_broker, False, self.ignore_health
         )
+
+    def interval_s(self, partitions: int) -> float:
+        """Seconds between two reads: a small plan is read fast, and its moves may be short."""
+        if self.interval is not None:
+            return self.interval
+        return SHORT_INTERVAL_S if partitions <= SMALL_PLAN else INTERVAL_S
 
     def goals(self, options: GoalOptions) -> Goals:
         """The goals of a plan that is carried out with these options."""

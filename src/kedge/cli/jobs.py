@@ -156,7 +156,9 @@ def undo_command(
             return end_run(cluster, undone, how.output)
         for line in uncordon_drained(cluster, undone):
             note(line)
-        rollback, outcome = carried_out(cluster, runs, proposal, interval_s=how.interval)
+        partitions = 0 if proposal.judged is None else len(proposal.judged.changes)
+        interval_s = how.interval_s(partitions)
+        rollback, outcome = carried_out(cluster, runs, proposal, interval_s=interval_s)
     if how.output is Output.JSON:
         echo_json(outcome_row(outcome, rollback.name))
     else:
@@ -213,8 +215,7 @@ def _end_without_moves(cluster: Cluster, job: Job, nothing: str, how: JobOptions
     ending = Ending()
     if not how.dry_run:
         if question is not None:
-            say(nothing)
-            confirm(question, yes=how.yes)
+            confirm(f"{nothing}. {question}", yes=how.yes)
         ending = job.finish(cluster, Waiting())
     if how.output is Output.JSON:
         echo_json(job_row(job, ending))
@@ -235,11 +236,12 @@ def _apply(
         return 0
     for line in job.prepare(cluster):
         note(line)
+    assert proposal.judged is not None, "a plan is proposed"
     run, outcome = carried_out(
         cluster,
         runs,
         proposal,
-        interval_s=how.interval,
+        interval_s=how.interval_s(len(proposal.judged.changes)),
         on_run=lambda begun: keep_snapshot(begun, snapshot),
     )
     ending = job.finish(cluster, Waiting()) if outcome.complete else None

@@ -22,15 +22,11 @@ with warnings.catch_warnings():
     )
     from kafka.protocol.api_message import ApiMessage
 
-SCHEMAS = "kedge.cluster.schemas"
+    class UnregisterBrokerRequest(ApiMessage, load_json="kedge.cluster.schemas"):
+        """Remove the registration of a broker (KIP-631)."""
 
-
-class UnregisterBrokerRequest(ApiMessage, load_json=SCHEMAS):
-    """Remove the registration of a broker (KIP-631)."""
-
-
-class UnregisterBrokerResponse(ApiMessage, load_json=SCHEMAS):
-    """The outcome of it."""
+    class UnregisterBrokerResponse(ApiMessage, load_json="kedge.cluster.schemas"):
+        """The outcome of it."""
 
 
 __all__ = [
