@@ -45,7 +45,10 @@ class Slots(NamedTuple):
 def no_slots_taken(brokers: int) -> Slots:
     """The slots of brokers where nothing is under way."""
     return Slots(
-        np.zeros(brokers, np.int64), np.zeros(brokers, np.int64), np.zeros(brokers), np.zeros(brokers)
+        np.zeros(brokers, np.int64),
+        np.zeros(brokers, np.int64),
+        np.zeros(brokers),
+        np.zeros(brokers),
     )
 
 
@@ -74,10 +77,10 @@ def bytes_at_busier_end(moves: SlotMoves, slots: Slots, row: int) -> float:
     """The bytes left at that end of a move where most are left."""
     most = 0.0
     if moves.source[row] >= 0:
-        most = slots.bytes_out[moves.source[row]]
+        most = float(slots.bytes_out[moves.source[row]])
     for column in range(moves.target.shape[1]):
         if moves.target[row, column] >= 0:
-            most = max(most, slots.bytes_in[moves.target[row, column]])
+            most = max(most, float(slots.bytes_in[moves.target[row, column]]))
     return most
 
 
@@ -95,9 +98,10 @@ def choose_moves(
     chosen = np.empty(len(rows), np.int64)
     count = 0
     for place in sequence:
-        if fits(moves, slots, rows[place], each_way):
-            take_slots(moves, slots, rows[place], 1)
-            chosen[count] = rows[place]
+        row = int(rows[place])
+        if fits(moves, slots, row, each_way):
+            take_slots(moves, slots, row, 1)
+            chosen[count] = row
             count += 1
     return chosen[:count]
 

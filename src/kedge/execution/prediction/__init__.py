@@ -27,6 +27,7 @@ from kedge.execution.prediction.environment import (
     Rates,
     Timing,
     environment_of,
+    present_changes,
     sizes_and_leaders,
 )
 from kedge.execution.prediction.predict import RateFactors, predict, predict_on_snapshot
@@ -56,6 +57,7 @@ __all__ = [
     "environment_of",
     "predict",
     "predict_on_snapshot",
+    "present_changes",
     "refuse_problems",
     "sizes_and_leaders",
 ]

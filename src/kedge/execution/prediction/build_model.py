@@ -61,7 +61,9 @@ class Places:
     broker: dict[BrokerId, int]
     disk: dict[tuple[BrokerId, str], int]
     space: dict[tuple[BrokerId, str | None], int]
-    replicas: dict[tuple[BrokerId, str], int] = field(default_factory=dict[tuple[BrokerId, str], int])
+    replicas: dict[tuple[BrokerId, str], int] = field(
+        default_factory=dict[tuple[BrokerId, str], int]
+    )
 
     def resource(self, kind: ResourceKind, broker: BrokerId) -> int:
         """The index of a link or throttle."""
@@ -157,7 +159,9 @@ def build_model(
     traffic = traffic_of(changes, leaders, environment, places, throttled=limits.rate is not None)
     copies = _Copies()
     for change in changes:
-        _add_change(copies, change, sizes.get(change.tp, 0), leaders, places, limits, target, traffic)
+        _add_change(
+            copies, change, sizes.get(change.tp, 0), leaders, places, limits, target, traffic
+        )
     limit, load, floor = _capacities(environment, places, limits, traffic)
     moves = SlotMoves(np.array(copies.source, np.int32), _padded(copies.target))
     start, rows = _rows_of_ends(moves, len(places.broker))
@@ -208,7 +212,7 @@ def _add_change(
         copies.size.append(size)
         copies.growth.append(growth)
         copies.uses.append(uses)
-        copies.space.append((places.spaces(broker, path) + [-1])[:2])
+        copies.space.append([*places.spaces(broker, path), -1][:2])
         targets.append(places.broker[broker])
 
     def free(broker: BrokerId, path: str | None) -> None:

@@ -9,16 +9,17 @@ replica keeps its size, and a copy in progress takes what it has of that size.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from kedge.execution.move_status import ANYWHERE, Target
 from kedge.model import BrokerId, TopicPartition
 from kedge.model.columns import Floats
 from kedge.model.load import Resource, broker_loads
 from kedge.model.snapshot import Snapshot
-from kedge.plan import PartitionReplica
+from kedge.plan import Change, PartitionReplica
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +120,18 @@ def sizes_and_leaders(
     )
 
 
+def present_changes(
+    changes: Sequence[Change], snapshot: Snapshot, target: Target = ANYWHERE
+) -> list[Change]:
+    """The changes from where a snapshot shows the replicas; without those that are in place."""
+    found: list[Change] = []
+    for change in changes:
+        now = snapshot.assignment.replicas_of(snapshot.assignment.row(change.tp))
+        if now != change.after or target.log_dirs_of(change):
+            found.append(Change(change.tp, now, change.after))
+    return found
+
+
 def _log_dirs(
     snapshot: Snapshot, rows: list[tuple[TopicPartition, int]]
 ) -> dict[PartitionReplica, str]:
@@ -151,7 +164,9 @@ def _brokers(snapshot: Snapshot) -> dict[BrokerId, BrokerEnvironment]:
             for path in sorted({*known, *used})
             for each in (used.get(path, nothing),)
         )
-        bytes_in, bytes_out = (float(loads[index, r]) for r in (Resource.BYTES_IN, Resource.BYTES_OUT))
+        bytes_in, bytes_out = (
+            float(loads[index, r]) for r in (Resource.BYTES_IN, Resource.BYTES_OUT)
+        )
         total, capacity = float(loads[index, Resource.DISK]), broker.capacity
         if len(disks) < 2:  # all replicas are there, also those of an unknown directory
             path = disks[0].path if disks else ""

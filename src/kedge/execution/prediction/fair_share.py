@@ -188,9 +188,9 @@ def extend(s: Sharing) -> None:
             flow = place // width
             if not s.is_grouped[flow]:
                 level, rate = s.level[resource], s.rate[flow]
-                if level >= 0 and rate > level * (1 + EPSILON):
-                    include(s, flow)
-                elif s.bottleneck[flow] == resource and (has_room or rate < top * (1 - EPSILON)):
+                is_above = level >= 0 and rate > level * (1 + EPSILON)
+                may_grow = has_room or rate < top * (1 - EPSILON)
+                if is_above or (s.bottleneck[flow] == resource and may_grow):
                     include(s, flow)
             place = s.following[place]
 

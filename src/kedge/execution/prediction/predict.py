@@ -62,7 +62,7 @@ def predict(
     seconds = whole_seconds(model, found, environment, limits)
     drawn = [
         whole_seconds(model, replay(with_factors(model, names, each)), environment, limits)
-        for each in samples
+        for each in (samples if isfinite(seconds) else ())
     ]
     low, high = _quantiles(drawn or [seconds])
     bound, bound_by = bound_of(model, names)
@@ -79,7 +79,9 @@ def predict(
         moves=_move_times(changes, sent, found, _before_moves(environment, limits)),
         disks=_disk_peaks(model, names, found, _before_moves(environment, limits)),
         brokers=_broker_peaks(model, names, found),
-        problems=problems_of(model, names, found, changes, limits, _before_moves(environment, limits)),
+        problems=problems_of(
+            model, names, found, changes, limits, _before_moves(environment, limits)
+        ),
         assumptions=assumptions_of(environment, limits, changes, sizes),
         events=found.events,
     )

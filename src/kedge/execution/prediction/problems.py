@@ -41,7 +41,8 @@ def problems_of(
 def _full_disks(model: FlowModel, names: Names, found: Replayed, before: float) -> list[Problem]:
     full = np.flatnonzero(np.isfinite(found.space_full_at))
     problems: list[Problem] = []
-    for place in full[np.argsort(found.space_full_at[full], kind="stable")].tolist():
+    soonest: list[int] = full[np.argsort(found.space_full_at[full], kind="stable")].tolist()
+    for place in soonest:
         broker, path = names.spaces[place]
         at = before + float(found.space_full_at[place])
         where = f"broker {broker}" if path is None else f"log directory {path} of broker {broker}"

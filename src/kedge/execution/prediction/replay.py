@@ -35,6 +35,8 @@ from kedge.model.columns import Bools, Floats, Int64s
 COPIED, IN_SYNC, DELETE, POLL, BEGIN = 0, 1, 2, 3, 4
 DIRTY, GROUP, TOUCHED = fair_share.DIRTY, fair_share.GROUP, fair_share.TOUCHED
 
+ELEMENTS_PER_COPY = 5  # in the units of `jit`: compiling pays from some ten thousand copies on
+
 Event = tuple[float, int, int, int]  # when, kind, which copy or move, version
 
 
@@ -128,19 +130,19 @@ def change_rates(
     """Make rates fair again, and find out when each copy ends at its new rate."""
     refill(s)
     for at in range(s.counts[GROUP]):
-        flow = s.group[at]
-        old, new = s.rate[flow], s.new_rate[flow]
+        flow = int(s.group[at])
+        old, new = float(s.rate[flow]), float(s.new_rate[flow])
         if old == new:
             continue
-        growth = model.growth[flow]
+        growth = float(model.growth[flow])
         before, after = max(old - growth, 0.0), max(new - growth, 0.0)
         p.left[flow] -= before * (now - p.since[flow])
         p.since[flow] = now
         p.version[flow] += 1
         change_slope(model, p, flow, after - before, now)
         if after > 0:
-            due = now + max(p.left[flow], 0.0) / after
-            heappush(events, (due, COPIED, flow, p.version[flow]))
+            due = now + max(float(p.left[flow]), 0.0) / after
+            heappush(events, (due, COPIED, flow, int(p.version[flow])))
     for at in range(s.counts[TOUCHED]):
         resource = s.touched[at]
         used = s.capacity[resource] - s.room[resource]
@@ -184,9 +186,7 @@ def count_in_flight(model: FlowModel, p: Progress, row: int, sign: int) -> None:
             p.flight_peak[source] = max(p.flight_peak[source], p.flight[source])
 
 
-def end_move(
-    model: FlowModel, s: Sharing, p: Progress, slots: Slots, row: int, now: float
-) -> None:
+def end_move(model: FlowModel, s: Sharing, p: Progress, slots: Slots, row: int, now: float) -> None:
     """All copies are in sync: the removed replicas take no more traffic."""
     p.end[row] = now
     apply_loads(model, s, p, model.when_ended, row)
@@ -233,7 +233,7 @@ def waiting_rows(model: FlowModel, p: Progress) -> Int64s:
 def in_sync(model: FlowModel, s: Sharing, p: Progress, copy: int) -> int:
     """A replica is in sync; returns its move if that was the last one, -1 otherwise."""
     apply_loads(model, s, p, model.when_in_sync, copy)
-    move = np.searchsorted(model.move_copies, copy, side="right") - 1
+    move = int(np.searchsorted(model.move_copies, copy, side="right")) - 1
     p.open_copies[move] -= 1
     return move if p.open_copies[move] == 0 else -1
 
@@ -300,8 +300,8 @@ def replay(model: FlowModel) -> Replayed:
     sharing = fair_share.new_sharing(model.uses, capacity)
     progress, slots = new_progress(model), no_slots_taken(brokers)
     count_bytes_left(model, slots)
-    size = 200 * len(model.size)
-    events = run_replay.for_size(size)(model, sharing, progress, slots)
+    run = run_replay.for_size(len(model.size) * ELEMENTS_PER_COPY)
+    events = run(model, sharing, progress, slots)
     return Replayed(
         progress.start,
         progress.end,

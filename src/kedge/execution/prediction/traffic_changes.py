@@ -40,7 +40,9 @@ class Led(NamedTuple):
     def of(change: Change, leaders: Mapping[TopicPartition, BrokerId | None]) -> Led:
         """The leader is the first replica where it is unknown."""
         leader = leaders.get(change.tp)
-        return Led(change, change.before[0] if leader not in change.before else leader)
+        if leader is None or leader not in change.before:
+            leader = change.before[0]
+        return Led(change, leader)
 
 
 @dataclass(slots=True)
