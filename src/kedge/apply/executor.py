@@ -231,17 +231,19 @@ class Executor:
             under_way = any(status is MoveStatus.MOVING for status in statuses.values())
             if not under_way and (stopping or not open_changes):
                 return statuses
-            chosen = [] if stopping else self._startable(open_changes, statuses, seen)
+            chosen = [] if stopping else self._startable(open_changes, statuses, found)
             for first in range(0, len(chosen), BATCH):
                 self._start(chosen[first : first + BATCH], seen)
             if not chosen or under_way:
                 self._pacing.sleep(self._pacing.interval_s)
 
     def _startable(
-        self, changes: Sequence[Change], statuses: Statuses, seen: Observation
+        self, changes: Sequence[Change], statuses: Statuses, found: Found
     ) -> list[Change]:
-        each_way = self._limits.each_way
-        chosen = next_moves(changes, statuses, seen, each_way=each_way, target=self._target)
+        each_way, seen, sizes = self._limits.each_way, found.seen, found.sizes
+        chosen = next_moves(
+            changes, statuses, seen, each_way=each_way, target=self._target, sizes=sizes
+        )
         if not chosen or not self._healthy():
             return []
         self._throttle_started_brokers(statuses, seen)

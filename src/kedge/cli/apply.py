@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -71,6 +72,10 @@ def apply_command(
     with acting as (cluster, runs):
         wanted = read_plan(plan, cluster)
         proposal = propose_apply(cluster, runs, wanted, options, str(plan))
+        if dry_run:
+            _show(proposal)
+            _show_prediction(cluster, proposal, interval, state)
+            return 0
         if not _agreed(proposal, "Apply this plan?", dry_run=dry_run, yes=yes):
             return 0
         return _carried_out(cluster, runs, proposal, interval, output)
@@ -177,6 +182,26 @@ def _show(proposal: Proposal) -> None:
 
     for line in proposal_lines(proposal):
         say(line)
+
+
+def _show_prediction(
+    cluster: Cluster, proposal: Proposal, interval_s: float, state: Path | None
+) -> None:
+    """How long the run would take, on the cluster as it is now."""
+    from datetime import UTC, datetime
+
+    from kedge.cli.predict import predicted
+    from kedge.cluster.snapshot_taker import take_snapshot
+    from kedge.report.prediction import eta_line
+
+    judged = proposal.judged
+    if judged is None:
+        return
+    now = take_snapshot(cluster, taken_at=datetime.now(UTC).replace(microsecond=0))
+    found = predicted(judged.plan, now, judged.options.limits, poll_s=interval_s, state=state)
+    say(eta_line(found))
+    for problem in found.problems:
+        say(f"warning: {problem.what}; {problem.hint}")
 
 
 def _agreed(proposal: Proposal, question: str, *, dry_run: bool, yes: bool) -> bool:
