@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from kedge.apply.jobs import Job
     from kedge.balance import Goals
     from kedge.cluster.port import Cluster
+    from kedge.execution.prediction import Prediction
     from kedge.model import Snapshot
     from kedge.plan import Plan
     from kedge.plan_maker import PlanMaker
@@ -232,7 +233,8 @@ def _apply(
     from kedge.cli.carry_out import carried_out
     from kedge.report.jobs import job_lines, job_row
 
-    if not _agreed(job, proposal, how):
+    prediction = _prediction(proposal, snapshot, how)
+    if not _agreed(job, proposal, prediction, how):
         return 0
     for line in job.prepare(cluster):
         note(line)
@@ -252,17 +254,32 @@ def _apply(
     return 0 if ending is not None and ending.complete else EXIT_FAILED
 
 
-def _agreed(job: Job, proposal: Proposal, how: JobOptions) -> bool:
+def _prediction(proposal: Proposal, snapshot: Snapshot, how: JobOptions) -> Prediction:
+    """What the run will be like; refuses one that would fill a disk or never end."""
+    from kedge.cli.predict import predicted
+    from kedge.execution.prediction import refuse_problems
+
+    judged = proposal.judged
+    assert judged is not None, "a plan is proposed"
+    poll_s = how.interval_s(len(judged.changes))
+    found = predicted(judged.plan, snapshot, judged.options.limits, poll_s=poll_s, state=how.state)
+    refuse_problems(found)
+    return found
+
+
+def _agreed(job: Job, proposal: Proposal, prediction: Prediction, how: JobOptions) -> bool:
     """Show the plan and what carrying it out takes, then ask; False for a dry run."""
     from kedge.report.plan_summary import plan_lines
     from kedge.report.plans import summary_row
+    from kedge.report.prediction import eta_line, prediction_row
     from kedge.report.runs import proposal_lines
 
     assert proposal.judged is not None, "a plan is proposed"
     plan = proposal.judged.plan
-    lines = [*plan_lines(plan), *proposal_lines(proposal)]
+    lines = [*plan_lines(plan), *proposal_lines(proposal), eta_line(prediction)]
     if how.dry_run and how.output is Output.JSON:
-        echo_json({"job": job.name, "dry_run": True, **summary_row(plan)})
+        row = {"job": job.name, "dry_run": True, **summary_row(plan)}
+        echo_json(row | {"prediction": prediction_row(prediction)})
         return False
     if how.dry_run:
         echo_lines(lines)
