@@ -49,6 +49,7 @@ from kedge.execution import (
     Progress,
     RunState,
     Statuses,
+    Work,
     brokers_waited_for,
     lease_for,
     log_dir_requests,
@@ -77,6 +78,7 @@ class Pacing:
     clock: Callable[[], float] = time.monotonic
     stopping: Callable[[], bool] = lambda: False
     on_run: Callable[[RunFiles], None] = _nothing  # once it has begun or is found, before it acts
+    on_work: Callable[[Work], None] = _nothing  # at each observation, before `on_progress`
     on_progress: Callable[[Progress], None] = _nothing
     on_note: Callable[[str], None] = _nothing
 
@@ -342,6 +344,7 @@ class Executor:
 
     def _report(self, statuses: Statuses, found: Found) -> None:
         work = work_in(found, self._changes, statuses, self._target, self._log_dirs_before)
+        self._pacing.on_work(work)
         self._pacing.on_progress(work.progress(self._limits, self._pace, self._pacing.clock()))
         for broker in brokers_waited_for(self._changes, statuses, found.seen):
             self._note(f"moves wait for broker {broker}, which is down")

@@ -16,6 +16,7 @@ from kedge.cli.connection import (
     echo_json,
     echo_lines,
 )
+from kedge.cli.events import EventsOption
 from kedge.cli.options import EXIT_FAILED, Output, OutputOption, say
 from kedge.cli.run_options import (
     IgnoreHealthOption,
@@ -55,6 +56,7 @@ def apply_command(
     dry_run: DryRunOption = False,
     yes: YesOption = False,
     interval: IntervalOption = 1.0,
+    events: EventsOption = "",
     state: StateOption = None,
     bootstrap_server: BootstrapOption = "",
     command_config: CommandConfigOption = None,
@@ -78,7 +80,7 @@ def apply_command(
             return 0
         if not _agreed(proposal, "Apply this plan?", dry_run=dry_run, yes=yes):
             return 0
-        return _carried_out(cluster, runs, proposal, interval, output)
+        return _carried_out(cluster, runs, proposal, interval, events, output)
 
 
 def resume_command(
@@ -89,6 +91,7 @@ def resume_command(
     ignore_health: IgnoreHealthOption = False,
     yes: YesOption = False,
     interval: IntervalOption = 1.0,
+    events: EventsOption = "",
     state: StateOption = None,
     bootstrap_server: BootstrapOption = "",
     command_config: CommandConfigOption = None,
@@ -104,7 +107,7 @@ def resume_command(
         options = options_to_continue(runs, run, throttle, no_throttle, skip_drifted, ignore_health)
         proposal = propose_resume(cluster, runs, run, options)
         _show(proposal)
-        return _carried_out(cluster, runs, proposal, interval, output)
+        return _carried_out(cluster, runs, proposal, interval, events, output)
 
 
 def cancel_command(
@@ -149,6 +152,7 @@ def rollback_command(
     dry_run: DryRunOption = False,
     yes: YesOption = False,
     interval: IntervalOption = 1.0,
+    events: EventsOption = "",
     state: StateOption = None,
     bootstrap_server: BootstrapOption = "",
     command_config: CommandConfigOption = None,
@@ -169,7 +173,7 @@ def rollback_command(
         if not _agreed(proposal, "Roll back?", dry_run=dry_run, yes=yes):
             return 0
         if proposal.action is not Action.CLOSE:
-            return _carried_out(cluster, runs, proposal, interval, output)
+            return _carried_out(cluster, runs, proposal, interval, events, output)
         assert proposal.run is not None
         return end_run(cluster, proposal.run, output)
 
@@ -214,15 +218,16 @@ def _agreed(proposal: Proposal, question: str, *, dry_run: bool, yes: bool) -> b
 
 
 def _carried_out(
-    cluster: Cluster, runs: Runs, proposal: Proposal, interval_s: float, output: Output
+    cluster: Cluster,
+    runs: Runs,
+    proposal: Proposal,
+    interval_s: float,
+    events: str,
+    output: Output,
 ) -> int:
     """Run to the end, with progress; an interrupt stops the run cleanly."""
-    from kedge.cli.carry_out import carried_out
-    from kedge.report.runs import outcome_lines, outcome_row
+    from kedge.cli.carry_out import Watching, carried_out, show_outcome
 
-    run, outcome = carried_out(cluster, runs, proposal, interval_s=interval_s)
-    if output is Output.JSON:
-        echo_json(outcome_row(outcome, run.name))
-    else:
-        echo_lines(outcome_lines(outcome, run.name))
-    return 0 if outcome.complete else EXIT_FAILED
+    ran = carried_out(cluster, runs, proposal, Watching(interval_s, events, output))
+    show_outcome(ran, output)
+    return 0 if ran.outcome.complete else EXIT_FAILED

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kedge.cli.connection import DryRunOption, YesOption
+from kedge.cli.events import EventsOption
 from kedge.cli.goal_options import GoalOptions
 from kedge.cli.options import Output, OutputOption
 from kedge.cli.run_options import (
@@ -22,6 +23,7 @@ from kedge.errors import InvalidRequest
 if TYPE_CHECKING:
     from kedge.apply import RunOptions
     from kedge.balance import Goals
+    from kedge.cli.carry_out import Watching
     from kedge.model import BrokerId
 
 DEFAULT_THROTTLE = "50MB"
@@ -62,6 +64,7 @@ class JobOptions:
         ),
     ] = None
     state: StateOption = None
+    events: EventsOption = ""
     output: OutputOption = Output.TABLE
 
     def run_options(self) -> RunOptions:
@@ -76,6 +79,12 @@ class JobOptions:
         if self.interval is not None:
             return self.interval
         return SHORT_INTERVAL_S if partitions <= SMALL_PLAN else INTERVAL_S
+
+    def watching(self, partitions: int, predicted_s: float | None = None) -> Watching:
+        """How the run is shown."""
+        from kedge.cli.carry_out import Watching
+
+        return Watching(self.interval_s(partitions), self.events, self.output, predicted_s)
 
     def goals(self, options: GoalOptions) -> Goals:
         """The goals of a plan that is carried out with these options."""

@@ -16,6 +16,7 @@ from kedge.cli.connection import (
     echo_json,
     echo_lines,
 )
+from kedge.cli.events import check_events
 from kedge.cli.goal_options import GoalOptions
 from kedge.cli.job_options import (
     MANDATORY_ONLY,
@@ -135,10 +136,10 @@ def undo_command(
     """
     from kedge.apply import propose_rollback
     from kedge.apply.jobs import uncordon_drained
-    from kedge.cli.carry_out import carried_out, end_run
+    from kedge.cli.carry_out import carried_out, end_run, show_outcome
     from kedge.cli.run_options import options_to_continue
     from kedge.execution import Action
-    from kedge.report.runs import outcome_lines, outcome_row, proposal_lines
+    from kedge.report.runs import proposal_lines
 
     acting = acting_on_runs(bootstrap_server, command_config, how.state, dry_run=how.dry_run)
     with acting as (cluster, runs):
@@ -158,13 +159,9 @@ def undo_command(
         for line in uncordon_drained(cluster, undone):
             note(line)
         partitions = 0 if proposal.judged is None else len(proposal.judged.changes)
-        interval_s = how.interval_s(partitions)
-        rollback, outcome = carried_out(cluster, runs, proposal, interval_s=interval_s)
-    if how.output is Output.JSON:
-        echo_json(outcome_row(outcome, rollback.name))
-    else:
-        echo_lines(outcome_lines(outcome, rollback.name))
-    return 0 if outcome.complete else EXIT_FAILED
+        ran = carried_out(cluster, runs, proposal, how.watching(partitions))
+    show_outcome(ran, how.output)
+    return 0 if ran.outcome.complete else EXIT_FAILED
 
 
 # ---- shared -------------------------------------------------------------------------------------
@@ -175,6 +172,7 @@ def _do(job: Job, options: GoalOptions, how: JobOptions) -> int:
     from kedge.apply.jobs import propose, snapshot_for
     from kedge.plan_maker import PlanMaker
 
+    check_events(how.events, how.output)
     limits, goals = how.run_options(), job.goals(how.goals(options))
     place = (options.bootstrap_server, options.command_config, how.state)
     with PlanMaker() as maker, acting_on_runs(*place, dry_run=how.dry_run) as (cluster, runs):
@@ -232,6 +230,7 @@ def _apply(
     from kedge.apply.jobs import keep_snapshot
     from kedge.cli.carry_out import carried_out
     from kedge.report.jobs import job_lines, job_row
+    from kedge.report.run_summary import summary_lines
 
     prediction = _prediction(proposal, snapshot, how)
     if not _agreed(job, proposal, prediction, how):
@@ -239,18 +238,18 @@ def _apply(
     for line in job.prepare(cluster):
         note(line)
     assert proposal.judged is not None, "a plan is proposed"
-    run, outcome = carried_out(
+    ran = carried_out(
         cluster,
         runs,
         proposal,
-        interval_s=how.interval_s(len(proposal.judged.changes)),
+        how.watching(len(proposal.judged.changes), prediction.seconds),
         on_run=lambda begun: keep_snapshot(begun, snapshot),
     )
-    ending = job.finish(cluster, Waiting()) if outcome.complete else None
+    ending = job.finish(cluster, Waiting()) if ran.outcome.complete else None
     if how.output is Output.JSON:
-        echo_json(job_row(job, ending, run.name, outcome))
+        echo_json(job_row(job, ending, ran.run.name, ran.outcome))
     else:
-        echo_lines(job_lines(ending, run.name, outcome))
+        echo_lines([*job_lines(ending, ran.run.name, ran.outcome), *summary_lines(ran.summary)])
     return 0 if ending is not None and ending.complete else EXIT_FAILED
 
 
