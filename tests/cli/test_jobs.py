@@ -183,7 +183,7 @@ def test_a_broker_is_unregistered_once_it_is_stopped(
 ) -> None:
     outcome = desk("drain", "3", "--unregister", "--yes", *state)
     assert outcome.code == 1
-    assert outcome.out.splitlines()[1:] == [
+    assert outcome.out.splitlines()[2:] == [
         "Broker 3 is empty",
         "Not unregistered: broker 3 cannot be unregistered while alive; stop it, then run "
         "kedge drain 3 --unregister",

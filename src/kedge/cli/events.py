@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, TextIO
+from typing import Annotated, Any
 
 import typer
 
@@ -40,20 +40,27 @@ def event_stream(target: str, output: Output) -> Generator[Send]:
         return
     check_events(target, output)
     if target == STDOUT:
-        yield _Stream(sys.stdout).send
+        yield _Stream(_to_stdout).send
         return
     from kedge.files import with_path_context
 
     path = Path(target)
-    with with_path_context(path), path.open("a", encoding="utf-8") as stream:
-        yield _Stream(stream).send
+    with with_path_context(path):  # of the opening alone: faults of the run are not about the file
+        stream = path.open("ab", buffering=0)
+    with stream:
+        yield _Stream(stream.write).send
+
+
+def _to_stdout(line: bytes) -> None:
+    sys.stdout.write(line.decode())
+    sys.stdout.flush()
 
 
 class _Stream:
     """A run goes on when its reader is gone or the disk is full: a note says so once."""
 
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
+    def __init__(self, write: Callable[[bytes], object]) -> None:
+        self._write = write
         self._broken = False
 
     def send(self, event: dict[str, Any]) -> None:
@@ -63,8 +70,7 @@ class _Stream:
             return
         kind = {"event": event["event"], "at": round(time.time(), 3)}
         try:
-            self._stream.write(orjson.dumps(kind | event).decode() + "\n")
-            self._stream.flush()
+            self._write(orjson.dumps(kind | event, option=orjson.OPT_APPEND_NEWLINE))
         except OSError as fault:
             self._broken = True
             note(f"no more events are written: {fault.strerror or fault}")

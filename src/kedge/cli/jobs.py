@@ -123,7 +123,7 @@ def balance_command(options: GoalOptions, how: JobOptions) -> int:
     return _do(Balance(), options, how)
 
 
-@with_option_group(JobOptions, into="how")
+@with_option_group(JobOptions, into="how", without=("moves_per_broker",))
 def undo_command(
     how: JobOptions,
     run: RunOption = None,
@@ -131,6 +131,8 @@ def undo_command(
     command_config: CommandConfigOption = None,
 ) -> int:
     """Bring back what the latest run has moved, with the throttle that it had
+
+    Another --throttle, or --no-throttle, may be given.
 
     Example: kedge undo --bootstrap-server localhost:9092
     """
@@ -230,7 +232,6 @@ def _apply(
     from kedge.apply.jobs import keep_snapshot
     from kedge.cli.carry_out import carried_out
     from kedge.report.jobs import job_lines, job_row
-    from kedge.report.run_summary import summary_lines
 
     prediction = _prediction(proposal, snapshot, how)
     if not _agreed(job, proposal, prediction, how):
@@ -249,7 +250,7 @@ def _apply(
     if how.output is Output.JSON:
         echo_json(job_row(job, ending, ran.run.name, ran.outcome))
     else:
-        echo_lines([*job_lines(ending, ran.run.name, ran.outcome), *summary_lines(ran.summary)])
+        echo_lines(job_lines(ending, ran.run.name, ran.outcome, ran.summary))
     return 0 if ending is not None and ending.complete else EXIT_FAILED
 
 

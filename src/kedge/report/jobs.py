@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kedge.apply import Outcome
+from kedge.report.run_summary import RunSummary, summary_lines
 from kedge.report.runs import outcome_lines, outcome_row
 
 if TYPE_CHECKING:
     from kedge.apply.jobs import Ending, Job
 
 
-def job_lines(ending: Ending | None, run: str, outcome: Outcome) -> list[str]:
+def job_lines(ending: Ending | None, run: str, outcome: Outcome, summary: RunSummary) -> list[str]:
     """How a job ended; without an ending its moves are not complete."""
-    return [*outcome_lines(outcome, run), *(() if ending is None else ending.lines)]
+    ended = () if ending is None else ending.lines
+    return [*outcome_lines(outcome, run), *summary_lines(summary), *ended]
 
 
 def job_row(
