@@ -277,13 +277,15 @@ def _capacities(
         [each.link_out or rates.network for each in brokers]
         + [each.link_in or rates.network for each in brokers]
         + [throttle] * (3 * count)
-        + [rates.disk] * sum(map(len, disks))
+        + [rates.disk] * sum(map(len, disks)),
+        np.float64,
     )
     load = np.array(
         [each.bytes_out for each in brokers]
         + [each.bytes_in for each in brokers]
         + [0.0] * (3 * count)
-        + [disk.bytes_in for each in disks for disk in each]
+        + [disk.bytes_in for each in disks for disk in each],
+        np.float64,
     )
     for resource, amount in traffic.before.items():
         load[resource] += amount
@@ -303,7 +305,7 @@ def _disk_space(environment: Environment, places: Places) -> tuple[np.ndarray, n
         used.append(sum(disk.used for disk in disks))
         capacity = whole if path is not None or whole is not None else each.disk_capacity
         room.append(inf if capacity is None else capacity)
-    return np.array(used), np.array(room)
+    return np.array(used, np.float64), np.array(room, np.float64)
 
 
 def _rows_of_ends(moves: SlotMoves, brokers: int) -> tuple[Int64s, Int64s]:
