@@ -5,6 +5,9 @@
     run_store        plans and journals on disk, and the lock that keeps two processes apart
     observe          the cluster in the words of `execution`, and its health
     throttles        throttles read, set, confirmed and removed
+    throttle_control the throttles of one run: set, changed on the way, removed
+    run_requests     requests from other processes: sent, awaited, carried out
+    health_guard     holds new moves back while the rest of the cluster is in trouble
     plan_file        the plan of a run, from a plan file or from Kafka's reassignment file
     preview          a run checked against the cluster; every refusal is raised here
     commands         what each command does in each state of a run: check, then act
@@ -38,17 +41,17 @@ from kedge.apply.cancel_rollback import (
 )
 from kedge.apply.commands import (
     Proposal,
-    allowed,
     carry_out,
     propose_apply,
     propose_cancel,
     propose_resume,
     propose_rollback,
 )
-from kedge.apply.executor import Executor, Outcome, Pacing, release
+from kedge.apply.executor import Executor, Outcome, Pacing
 from kedge.apply.preview import Preview, RunOptions, preview, target_of
+from kedge.apply.run_requests import Requested, allowed, new_request, send
 from kedge.apply.run_store import RunFiles, Runs, default_state, new_record
-from kedge.apply.throttles import Waiting
+from kedge.apply.throttles import Waiting, release
 
 __all__ = [
     "Cancelled",
@@ -57,6 +60,7 @@ __all__ = [
     "Pacing",
     "Preview",
     "Proposal",
+    "Requested",
     "RunFiles",
     "RunOptions",
     "Runs",
@@ -68,6 +72,7 @@ __all__ = [
     "default_state",
     "is_under_way",
     "new_record",
+    "new_request",
     "preview",
     "propose_apply",
     "propose_cancel",
@@ -75,6 +80,7 @@ __all__ = [
     "propose_rollback",
     "release",
     "rollback_plan",
+    "send",
     "settle",
     "target_of",
 ]

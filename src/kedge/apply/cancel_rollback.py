@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from kedge.apply.executor import release
 from kedge.apply.observe import observe
 from kedge.apply.preview import target_of
+from kedge.apply.run_requests import answer_at_rest
 from kedge.apply.run_store import RunFiles, Runs
-from kedge.apply.throttles import Waiting
+from kedge.apply.throttles import Waiting, release
 from kedge.cluster.port import Cluster, Replica
 from kedge.errors import NoReassignmentInProgress, Unavailable
 from kedge.execution import (
@@ -256,6 +256,9 @@ def settle(
     """
     for run in runs.all():
         record = run.record()
+        if record.state not in ENDED and run.requests():
+            answer_at_rest(cluster, run, waiting)
+            record = run.record()
         if not record.lease and record.state not in INTERRUPTIBLE:
             continue
         if record.state is RunState.CANCELLING and not finish_cancels:

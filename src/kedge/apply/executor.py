@@ -1,7 +1,10 @@
 """The loop that carries a plan out: observe, start what may start, report, wait; then clean up.
 
-Every state is written to the journal before its work begins (`execution.run_states`). A run that
-ends early leaves a defined state:
+Every state is written to the journal before its work begins (`execution.run_states`). Requests of
+other processes are read at each poll. While the run is paused, no move starts; once those under way
+have ended, the throttles are removed, and they are set again before moves continue.
+
+A run that ends early leaves a defined state:
 
     an interrupt          no more moves start; the run waits for those under way, then removes the
                           throttles and is stopped
@@ -17,29 +20,18 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from kedge.apply.observe import (
-    Found,
-    observe,
-    observe_health,
-    observe_until_confirmed,
-    work_in,
-)
+from kedge.apply.health_guard import HealthGuard
+from kedge.apply.observe import Found, observe, observe_until_confirmed, work_in
 from kedge.apply.preview import Preview
+from kedge.apply.run_requests import RequestQueue
 from kedge.apply.run_store import RunFiles
-from kedge.apply.throttles import (
-    CONFIRM_S,
-    Waiting,
-    present_throttles,
-    remove_throttles,
-    set_throttles,
-    until_confirmed,
-)
+from kedge.apply.throttle_control import ThrottleControl
+from kedge.apply.throttles import Waiting
 from kedge.cluster.port import Cluster, Election, Replica
-from kedge.errors import KedgeError, ReplicaNotAvailable, RunFailed, Unavailable
+from kedge.errors import KedgeError, RefusedCommand, ReplicaNotAvailable, RunFailed, Unavailable
 from kedge.execution import (
     DIVERGED,
     SETTLED,
-    Health,
     Lease,
     Limits,
     LogDirs,
@@ -47,20 +39,21 @@ from kedge.execution import (
     Observation,
     Pace,
     Progress,
+    Reply,
+    Request,
+    RequestKind,
     RunState,
     Statuses,
     brokers_waited_for,
-    lease_for,
+    hold_reason,
     log_dir_requests,
     next_moves,
 )
 from kedge.execution import journal as lines
-from kedge.model import BrokerId, TopicPartition
+from kedge.model import TopicPartition
 from kedge.plan import Change, PartitionReplica
 
 BATCH = 1_000
-HEALTH_INTERVAL_S = 5.0
-HEALTH_SHARE = 0.1  # of the time is spent on reading the health of a large cluster
 
 
 def _nothing(*_: object) -> None:
@@ -75,6 +68,7 @@ class Pacing:
     patience_s: float = 300.0
     sleep: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.monotonic
+    now: Callable[[], float] = time.time
     stopping: Callable[[], bool] = lambda: False
     on_progress: Callable[[Progress], None] = _nothing
     on_note: Callable[[str], None] = _nothing
@@ -116,15 +110,18 @@ class Executor:
         self._changes, self._target = judged.changes, judged.target
         self._ignore_health = judged.options.ignore_health
         record = files.record()
-        self._limits = Limits(record.rate, record.each_way)
+        self._each_way, self._steering = record.each_way, record.steering
         self._log_dirs_before: LogDirs = record.log_dirs or judged.log_dirs_before
         self._refused: dict[TopicPartition, KedgeError] = {}
         self._pace = Pace()
         self._noted: set[str] = set()
         self._diverged: set[TopicPartition] = set()
-        self._leased_for: frozenset[BrokerId] = frozenset()
-        self._health_due: float | None = None
-        self._health = Health()
+        self._paused = False
+        self._requests = RequestQueue(files)
+        self._health = HealthGuard(cluster, self._changes, pacing.clock, self._note)
+        self._throttles = ThrottleControl(
+            cluster, files, self._changes, self._target, pacing.waiting, self._note
+        )
 
     def carry_out(self) -> Outcome:
         """Until every partition is in place, or the operator stops the run."""
@@ -141,8 +138,6 @@ class Executor:
     def _carry_out(self) -> Outcome:
         if not self._files.record().log_dirs and self._log_dirs_before:
             self._files.write(lines.placed(self._log_dirs_before))
-        self._throttle()
-        self._files.enter(RunState.MOVING)
         statuses = self._until_settled()
         outcome = self._outcome(statuses)
         if outcome.left or outcome.refused:
@@ -155,7 +150,7 @@ class Executor:
         if outcome.skipped:
             self._files.write(lines.skipped(outcome.skipped))
         self._files.enter(RunState.RELEASING if state is RunState.DONE else state)
-        left = release(self._cluster, self._files, self._pacing.waiting)
+        left = self._throttles.release()
         if state is RunState.DONE:
             self._files.enter(state, moved=outcome.moved)
         return replace(outcome, unreleased=left)
@@ -170,7 +165,7 @@ class Executor:
             moving = None
         if moving == []:
             self._files.enter(RunState.FAILED)
-            left = release(self._cluster, self._files, self._pacing.waiting)
+            left = self._throttles.release()
             kept = "; some throttles are left, kedge throttle shows them" if left else ""
             return RunFailed(
                 f"Run {name} failed: {fault}{kept}",
@@ -182,85 +177,106 @@ class Executor:
             hint="continue it with kedge resume, or end it with kedge cancel",
         )
 
-    # ---- throttles ------------------------------------------------------------------------------
+    # ---- steering -------------------------------------------------------------------------------
 
-    def _throttle(self) -> None:
-        if self._limits.rate is None:
-            return
-        self._files.enter(RunState.THROTTLING)
-        found, statuses = self._observe()
-        seen = found.seen
-        wanted = lease_for(self._changes, statuses, seen, self._limits.rate, self._target)
-        self._lease(self._files.record().lease.updated(wanted))
-        self._leased_for = seen.alive
+    def _take_requests(self, statuses: Statuses, seen: Observation) -> None:
+        """Carry out what other processes have requested since the last poll."""
+        for interrupted in self._requests.interrupted():
+            self._requests.answer(interrupted, Reply())
+        for request in self._requests.pending():
+            self._requests.take(request)
+            reply = self._carried_out(request, statuses, seen)
+            self._requests.answer(request.id, reply)
 
-    def _lease(self, lease: Lease) -> None:
-        self._files.write(lines.leased(lease))
-        set_throttles(self._cluster, lease)
-        for broker in until_confirmed(self._cluster, lease, self._pacing.waiting):
-            if BrokerId(int(broker)) in self._cluster.describe().alive:
-                self._note(f"broker {broker} did not report its throttle within {CONFIRM_S:g} s")
+    def _carried_out(self, request: Request, statuses: Statuses, seen: Observation) -> Reply:
+        match request.kind:
+            case RequestKind.PAUSE:
+                already, self._paused = self._paused, True
+                return Reply(refused="is paused already" if already else "")
+            case RequestKind.CONTINUE:
+                already, self._paused = not self._paused, False
+                return Reply(refused="is not paused" if already else "")
+            case RequestKind.RATE:
+                return self._change_rate(request, statuses, seen)
 
-    def _throttle_started_brokers(self, statuses: Statuses, seen: Observation) -> None:
-        """A broker that was down when throttles were set gets them when it is back."""
-        if self._limits.rate is None or seen.alive <= self._leased_for:
-            return
-        lease = self._files.record().lease
-        wanted = lease_for(self._changes, statuses, seen, self._limits.rate, self._target)
-        missing = {n: rates for n, rates in wanted.brokers.items() if n not in lease.brokers}
-        present, _ = present_throttles(self._cluster, Lease(missing))
-        free = {name: rates for name, rates in missing.items() if name not in present.brokers}
-        if free:
-            self._lease(lease.updated(Lease(free)))
-        self._leased_for = seen.alive
+    def _change_rate(self, request: Request, statuses: Statuses, seen: Observation) -> Reply:
+        record = self._files.record()  # it has the request: the journal is written first
+        self._steering = record.steering
+        rates = record.rate, record.steering.log_dir_rate
+        try:
+            silent = self._throttles.change(*rates, statuses, seen)
+        except RefusedCommand as refusal:
+            return Reply(refused=str(refusal))
+        missed = f"; not confirmed by broker {', '.join(silent)}" if silent else ""
+        self._tell(f"throttle changed to {record.rate} bytes/s in and out of each broker{missed}")
+        return Reply(silent)
+
+    def _stopping(self) -> bool:
+        until = self._steering.until
+        return self._pacing.stopping() or (until is not None and self._pacing.now() >= until)
+
+    def _held_back(self) -> str:
+        """Why no move may start now: a pause, or the time; empty where one may."""
+        return hold_reason(self._steering, self._paused, self._pacing.now())
+
+    def _pause(self, reason: str) -> RunState:
+        """No move is under way: nothing that the run has set stands while nothing moves."""
+        self._throttles.release()
+        self._files.write(lines.entered(RunState.PAUSED, at=self._pacing.now(), why=reason))
+        self._tell(f"no moves for now: {reason}")
+        return RunState.PAUSED
 
     # ---- moves ----------------------------------------------------------------------------------
 
+    def _begin_moving(self, statuses: Statuses, seen: Observation) -> RunState:
+        if self._throttles.wanted:
+            self._files.enter(RunState.THROTTLING)
+            self._throttles.set_all(statuses, seen)
+        self._files.enter(RunState.MOVING)
+        return RunState.MOVING
+
     def _until_settled(self) -> Statuses:
+        state = RunState.PLANNED
         while True:
             found, statuses = self._observe()
             seen = found.seen
             self._report(statuses, found)
-            stopping = self._pacing.stopping()
-            open_changes = [
-                change
-                for change in self._changes
-                if statuses[change.tp] not in SETTLED | DIVERGED and change.tp not in self._refused
-            ]
+            self._take_requests(statuses, seen)
+            stopping, open_changes = self._stopping(), self._open_changes(statuses)
             under_way = any(status is MoveStatus.MOVING for status in statuses.values())
-            if not under_way and (stopping or not open_changes):
+            ended = not under_way and (stopping or not open_changes)
+            if ended and state is not RunState.PLANNED:
                 return statuses
-            chosen = [] if stopping else self._startable(open_changes, statuses, seen)
+            held_back = "" if ended else self._held_back()
+            if state is not RunState.MOVING and (under_way or not held_back):
+                state = self._begin_moving(statuses, seen)
+                continue  # setting throttles takes time: observe again
+            if held_back and not under_way and state is not RunState.PAUSED:
+                state = self._pause(held_back)
+            idle = stopping or bool(held_back)
+            chosen = [] if idle else self._startable(open_changes, statuses, seen)
             for first in range(0, len(chosen), BATCH):
                 self._start(chosen[first : first + BATCH], seen)
             if not chosen or under_way:
                 self._pacing.sleep(self._pacing.interval_s)
 
+    def _open_changes(self, statuses: Statuses) -> list[Change]:
+        ended = SETTLED | DIVERGED
+        return [
+            change
+            for change in self._changes
+            if statuses[change.tp] not in ended and change.tp not in self._refused
+        ]
+
     def _startable(
         self, changes: Sequence[Change], statuses: Statuses, seen: Observation
     ) -> list[Change]:
-        each_way = self._limits.each_way
+        each_way = self._each_way
         chosen = next_moves(changes, statuses, seen, each_way=each_way, target=self._target)
-        if not chosen or not self._healthy():
+        if not chosen or not (self._ignore_health or self._health.allows_moves()):
             return []
-        self._throttle_started_brokers(statuses, seen)
+        self._throttles.set_on_started_brokers(statuses, seen)
         return chosen
-
-    def _healthy(self) -> bool:
-        if self._ignore_health:
-            return True
-        began = self._pacing.clock()
-        if self._health_due is None or began >= self._health_due:
-            try:
-                self._health = observe_health(self._cluster, (c.tp for c in self._changes))
-            except Unavailable as fault:
-                self._note(f"no response from the cluster ({fault.what}); retrying")
-                return False
-            took = self._pacing.clock() - began
-            self._health_due = began + max(HEALTH_INTERVAL_S, took / HEALTH_SHARE)
-            for problem in self._health.problems:
-                self._note(f"no new moves: {problem} (--ignore-health overrides)")
-        return bool(self._health)
 
     def _observe(self) -> tuple[Found, dict[TopicPartition, MoveStatus]]:
         return observe_until_confirmed(
@@ -339,7 +355,8 @@ class Executor:
 
     def _report(self, statuses: Statuses, found: Found) -> None:
         work = work_in(found, self._changes, statuses, self._target, self._log_dirs_before)
-        self._pacing.on_progress(work.progress(self._limits, self._pace, self._pacing.clock()))
+        limits = Limits(self._throttles.rate, self._each_way)
+        self._pacing.on_progress(work.progress(limits, self._pace, self._pacing.clock()))
         for broker in brokers_waited_for(self._changes, statuses, found.seen):
             self._note(f"moves wait for broker {broker}, which is down")
         for tp, status in statuses.items():
@@ -347,9 +364,13 @@ class Executor:
                 self._note(f"{tp} was moved by someone else; skipped")
 
     def _note(self, text: str) -> None:
+        """Note something once."""
         if text not in self._noted:
             self._noted.add(text)
-            self._pacing.on_note(text)
+            self._tell(text)
+
+    def _tell(self, text: str) -> None:
+        self._pacing.on_note(text)
 
     def _outcome(self, statuses: Statuses) -> Outcome:
         ended = SETTLED | DIVERGED
@@ -358,16 +379,5 @@ class Executor:
             {tp: status for tp, status in statuses.items() if status not in ended},
             {tp: status for tp, status in statuses.items() if status in DIVERGED},
             dict(self._refused),
-            stopped=self._pacing.stopping(),
+            stopped=self._stopping(),
         )
-
-
-def release(cluster: Cluster, files: RunFiles, waiting: Waiting) -> Lease:
-    """Remove the throttles of a run; what no broker confirms to be gone stays in its lease."""
-    record = files.record()
-    if not record.lease:
-        return record.lease
-    left = remove_throttles(cluster, record.lease, record.own, waiting)
-    if left != record.lease:
-        files.write(lines.released(left))
-    return left

@@ -29,6 +29,7 @@ from kedge.execution import (
     Progress,
     RunKind,
     Setting,
+    Steering,
     Target,
     check_preconditions,
     in_order,
@@ -50,6 +51,7 @@ class RunOptions:
     limits: Limits = field(default_factory=Limits)
     skip_drifted: bool = False
     ignore_health: bool = False
+    steering: Steering = field(default_factory=Steering)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,9 +145,10 @@ def _check_rights_and_throttles(
 ) -> None:
     if refusal := cluster.authorize_reassignments():
         raise refusal
-    if options.limits.rate is None:
+    rate, log_dir_rate = options.limits.rate, options.steering.log_dir_rate
+    lease: Lease = lease_for(changes, statuses, seen, rate, target, log_dir_rate=log_dir_rate)
+    if not lease:
         return
-    lease: Lease = lease_for(changes, statuses, seen, options.limits.rate, target)
     authorize_throttles(cluster, lease)
     refuse_foreign(present_throttles(cluster, lease)[0], own)
 

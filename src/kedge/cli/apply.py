@@ -15,6 +15,7 @@ from kedge.cli.connection import (
     echo_json,
     echo_lines,
 )
+from kedge.cli.option_group import with_option_group
 from kedge.cli.options import EXIT_FAILED, Output, OutputOption, note, say
 from kedge.cli.run_options import (
     IgnoreHealthOption,
@@ -30,6 +31,7 @@ from kedge.cli.run_options import (
     options_to_continue,
     run_options,
 )
+from kedge.cli.steering_options import SteeringOptions
 
 if TYPE_CHECKING:
     from kedge.apply import Proposal, Runs
@@ -44,7 +46,9 @@ def register(app: typer.Typer) -> None:
     app.command("rollback")(rollback_command)
 
 
+@with_option_group(SteeringOptions)
 def apply_command(
+    options: SteeringOptions,
     plan: PlanArgument,
     throttle: ThrottleOption = "",
     no_throttle: NoThrottleOption = False,
@@ -66,17 +70,20 @@ def apply_command(
     from kedge.apply import propose_apply
     from kedge.apply.plan_file import read_plan
 
-    options = run_options(throttle, no_throttle, moves_per_broker, skip_drifted, ignore_health)
+    exceptions = skip_drifted, ignore_health
+    chosen = run_options(throttle, no_throttle, moves_per_broker, *exceptions, options)
     acting = acting_on_runs(bootstrap_server, command_config, state, dry_run=dry_run)
     with acting as (cluster, runs):
         wanted = read_plan(plan, cluster)
-        proposal = propose_apply(cluster, runs, wanted, options, str(plan))
+        proposal = propose_apply(cluster, runs, wanted, chosen, str(plan))
         if not _agreed(proposal, "Apply this plan?", dry_run=dry_run, yes=yes):
             return 0
         return _carried_out(cluster, runs, proposal, interval, output)
 
 
+@with_option_group(SteeringOptions)
 def resume_command(
+    options: SteeringOptions,
     run: RunOption = None,
     throttle: ThrottleOption = "",
     no_throttle: NoThrottleOption = False,
@@ -96,8 +103,9 @@ def resume_command(
     from kedge.apply import propose_resume
 
     with acting_on_runs(bootstrap_server, command_config, state) as (cluster, runs):
-        options = options_to_continue(runs, run, throttle, no_throttle, skip_drifted, ignore_health)
-        proposal = propose_resume(cluster, runs, run, options)
+        exceptions = skip_drifted, ignore_health
+        chosen = options_to_continue(runs, run, throttle, no_throttle, *exceptions, options)
+        proposal = propose_resume(cluster, runs, run, chosen)
         _show(proposal)
         return _carried_out(cluster, runs, proposal, interval, output)
 
@@ -134,7 +142,9 @@ def cancel_command(
     return EXIT_FAILED if done.reverting else 0
 
 
+@with_option_group(SteeringOptions)
 def rollback_command(
+    options: SteeringOptions,
     run: RunOption = None,
     throttle: ThrottleOption = "",
     no_throttle: NoThrottleOption = False,
@@ -157,10 +167,11 @@ def rollback_command(
     from kedge.execution import Action
     from kedge.report.runs import cancelled_lines, cancelled_row
 
-    options = run_options(throttle, no_throttle, moves_per_broker, skip_drifted, ignore_health)
+    exceptions = skip_drifted, ignore_health
+    chosen = run_options(throttle, no_throttle, moves_per_broker, *exceptions, options)
     acting = acting_on_runs(bootstrap_server, command_config, state, dry_run=dry_run)
     with acting as (cluster, runs):
-        proposal = propose_rollback(cluster, runs, run, options)
+        proposal = propose_rollback(cluster, runs, run, chosen)
         if not _agreed(proposal, "Roll back?", dry_run=dry_run, yes=yes):
             return 0
         if proposal.action is not Action.CLOSE:
