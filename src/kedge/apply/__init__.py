@@ -12,6 +12,9 @@
     preview          a run checked against the cluster; every refusal is raised here
     commands         what each command does in each state of a run: check, then act
     executor         the loop: observe, start what may start, report, wait, clean up
+    start_moves      starts moves; what the cluster refuses is returned
+    adaptive_control adapts the throttle to how the cluster copes with it
+    stuck_watch      finds moves that do not get on, and why
     cancel_rollback  cancel, roll back, and clean up after a process that died
     kafka_reassign   what kafka-reassign-partitions does with a file, without a journal
 
@@ -47,7 +50,8 @@ from kedge.apply.commands import (
     propose_resume,
     propose_rollback,
 )
-from kedge.apply.executor import Executor, Outcome, Pacing
+from kedge.apply.executor import Executor
+from kedge.apply.outcome import Outcome, Pacing
 from kedge.apply.preview import Preview, RunOptions, preview, target_of
 from kedge.apply.run_requests import Requested, allowed, new_request, send
 from kedge.apply.run_store import RunFiles, Runs, default_state, new_record

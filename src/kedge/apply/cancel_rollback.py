@@ -20,6 +20,7 @@ from kedge.execution import (
     RunKind,
     RunRecord,
     RunState,
+    Target,
     in_order,
     statuses_of,
 )
@@ -110,6 +111,17 @@ def _send_back(cluster: Cluster, run: RunFiles) -> _WayBack:
         [change.tp for change in back if not seen.alive.issuperset(change.before)],
         len(requests) + len(copied),
     )
+
+
+def send_back(
+    cluster: Cluster, changes: Sequence[Change], seen: Observation, target: Target
+) -> None:
+    """Send back moves that are under way, of replicas and between log directories."""
+    _cancel_moves(cluster, [change for change in changes if change.tp in seen.moving], seen)
+    copying = _log_dir_cancels(changes, seen, target.log_dirs)
+    for refusal in (cluster.alter_log_dirs(copying) if copying else {}).values():
+        if refusal is not None and not refusal.retriable:
+            raise refusal
 
 
 def _is_between(change: Change, seen: Observation) -> bool:

@@ -10,8 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from kedge.apply.cancel_rollback import begin_rollback, close, rollback_plan
-from kedge.apply.executor import Executor, Outcome, Pacing
+from kedge.apply.executor import Executor
 from kedge.apply.observe import observe
+from kedge.apply.outcome import Outcome, Pacing
 from kedge.apply.preview import Preview, RunOptions, preview, target_of
 from kedge.apply.run_requests import allowed
 from kedge.apply.run_store import RunFiles, Runs, new_record
