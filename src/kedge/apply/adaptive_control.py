@@ -18,7 +18,7 @@ from kedge.apply.run_store import RunFiles
 from kedge.apply.throttle_control import ThrottleControl
 from kedge.cluster.port import Cluster
 from kedge.errors import RefusedCommand, Unavailable
-from kedge.execution import RateRange, Statuses
+from kedge.execution import Health, RateRange, Statuses
 from kedge.execution import journal as lines
 from kedge.execution.adaptive_throttle import LATENCY_MAX_S, Signals, next_rate
 from kedge.model import BrokerId
@@ -95,16 +95,16 @@ class AdaptiveControl:
         self._before = self._changed_at, through_brokers(changes, found)
 
     def _signals(self, changes: Sequence[Change], found: Found, needed: int) -> Signals:
-        health = self._health.latest()
+        found_health = self._health.latest()
+        health = Health() if found_health is None else found_health
         probed_at = self._pacing.clock()
         latencies = self._latencies(sorted(found.seen.alive))
-        complete = health is not None and self._health.read_at is not None and latencies is not None
-        read_at = self._health.read_at
+        read_at = self._health.read_at if found_health is not None else None
         return Signals(
-            at=min(probed_at, read_at) if complete and read_at is not None else None,
-            under_min_isr=health.under_min_isr if health else (),
-            under_replicated=health.under_replicated if health else (),
-            brokers_down=health.brokers_down if health else (),
+            at=None if read_at is None or latencies is None else min(probed_at, read_at),
+            under_min_isr=health.under_min_isr,
+            under_replicated=health.under_replicated,
+            brokers_down=health.brokers_down,
             latencies=latencies or {},
             late_read_s=self._late_read_s,
             used=self._used(changes, found),

@@ -134,8 +134,8 @@ class Executor:
     def _begin_moving(self, statuses: Statuses, found: Found) -> RunState:
         if self._throttles.wanted:
             self._files.enter(RunState.THROTTLING)
-            self._throttles.set_all(statuses, found.seen)
-            self._control.rate_changed(found)
+        self._throttles.begin(statuses, found.seen)
+        self._control.rate_changed(found)
         self._files.enter(RunState.MOVING)
         return RunState.MOVING
 
@@ -176,7 +176,6 @@ class Executor:
         chosen = next_moves(changes, statuses, seen, each_way=each_way, target=self._target)
         if not chosen or not (self._ignore_health or self._health.allows_moves()):
             return []
-        self._throttles.set_on_started_brokers(statuses, seen)
         return chosen
 
     def _observe(self) -> tuple[Found, dict[TopicPartition, MoveStatus]]:

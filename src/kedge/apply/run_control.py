@@ -16,7 +16,7 @@ from kedge.apply.run_store import RunFiles
 from kedge.apply.stuck_watch import StuckWatch
 from kedge.apply.throttle_control import ThrottleControl
 from kedge.cluster.port import Cluster
-from kedge.errors import KedgeError, MoveSetAside, RefusedCommand
+from kedge.errors import KedgeError, MoveSetAside, RefusedCommand, Unavailable
 from kedge.execution import (
     MoveStatus,
     Observation,
@@ -87,12 +87,17 @@ class RunControl:
 
     def _change_rate(self, statuses: Statuses, found: Found) -> Reply:
         record = self._files.record()  # it has the request: the journal is written first
-        self._steering = record.steering
-        rates = record.rate, record.steering.log_dir_rate
+        before, self._steering = self._steering, record.steering
+        rate_before, rates = self._throttles.rate, (record.rate, record.steering.log_dir_rate)
         try:
             silent = self._throttles.change(*rates, statuses, found.seen)
         except RefusedCommand as refusal:
+            self._steering = before
+            self._throttles.rate, self._throttles.log_dir_rate = rate_before, before.log_dir_rate
+            self._files.write(lines.settings_changed(rate_before, record.each_way, before))
             return Reply(refused=f"keeps its throttle: {refusal}")
+        except Unavailable:  # it is in the journal, and some brokers may have it
+            silent = tuple(record.lease.brokers)
         self.rate_changed(found)
         self._notes.tell("the throttle was changed with kedge throttle")
         if silent:
@@ -128,6 +133,13 @@ class RunControl:
 
     def steer(self, statuses: Statuses, found: Found) -> None:
         """Adapt the throttle, find stuck moves, and cancel those that may not go on."""
+        try:
+            self._steer(statuses, found)
+        except Unavailable as fault:
+            self._notes.once(f"no response from the cluster ({fault.what}); retrying")
+
+    def _steer(self, statuses: Statuses, found: Found) -> None:
+        self._throttles.set_on_started_brokers(statuses, found.seen)
         moving = under_way(self._changes, statuses)
         self._find_stuck(statuses, found)
         self._check_rate(statuses, found, moving)

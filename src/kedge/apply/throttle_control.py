@@ -47,22 +47,24 @@ class ThrottleControl:
         self.rate = record.rate
         self.log_dir_rate = record.steering.log_dir_rate
         self._leased_for: frozenset[BrokerId] = frozenset()
+        self._moving = False
 
     @property
     def wanted(self) -> bool:
         """Whether the run has a throttle."""
         return self.rate is not None or self.log_dir_rate is not None
 
-    def set_all(self, statuses: Statuses, seen: Observation) -> None:
+    def begin(self, statuses: Statuses, seen: Observation) -> None:
         """Set the throttles of all that is still to be moved; returns when brokers confirm."""
-        self._lease(self._files.record().lease.updated(self._lease_for(statuses, seen)))
-        self._leased_for = seen.alive
+        self._moving, self._leased_for = True, seen.alive
+        if self.wanted:
+            self._lease(self._files.record().lease.updated(self._lease_for(statuses, seen)))
 
     def set_on_started_brokers(self, statuses: Statuses, seen: Observation) -> None:
         """A broker that was down when throttles were set or changed gets them when it is back."""
         started = seen.alive - self._leased_for
         self._leased_for = seen.alive
-        if not self.wanted or not started:
+        if not self.wanted or not self._moving or not started:
             return
         lease = self._files.record().lease
         names = {str(broker) for broker in started}
@@ -81,26 +83,21 @@ class ThrottleControl:
     ) -> tuple[str, ...]:
         """Throttle to other rates; returns the brokers that did not confirm theirs.
 
-        Where nothing is set (the run had no throttle, or is paused), `set_all` uses them later.
+        While nothing moves nothing is set: `begin` uses the rates later.
         """
         self.rate, self.log_dir_rate = rate, log_dir_rate
-        lease = self._files.record().lease
-        if not lease:
+        if not self._moving:
             return ()
-        missing = missing_from(lease, self._lease_for(statuses, seen))
+        record = self._files.record()
+        missing = missing_from(record.lease, self._lease_for(statuses, seen))
         if missing:
-            self.refuse_foreign(missing)
-            self._files.write(lines.leased(lease.updated(missing)))
-            set_throttles(self._cluster, missing)
+            refuse_foreign(present_throttles(self._cluster, missing)[0], record.own)
+            self._lease(record.lease.updated(missing))
         return change_rates(self._cluster, self._files, rate, log_dir_rate, self._waiting)
-
-    def refuse_foreign(self, wanted: Lease) -> None:
-        """Refuse to overwrite throttles that this run has not set."""
-        refuse_foreign(present_throttles(self._cluster, wanted)[0], self._files.record().own)
 
     def release(self) -> Lease:
         """Remove the throttles; returns those that are not confirmed to be gone."""
-        self._leased_for = frozenset()
+        self._moving = False
         return release(self._cluster, self._files, self._waiting)
 
     def _lease_for(self, statuses: Statuses, seen: Observation) -> Lease:
