@@ -541,6 +541,22 @@ def test_a_fixed_throttle_below_what_producers_write_is_told_with_the_broker(
     assert "broker 4" in note or "broker 1" in note
 
 
+def test_a_throttle_below_what_producers_are_known_to_write_is_refused(
+    bench: SteeredBench,
+) -> None:
+    growth = {T0: 5000.0, T1: 2000.0}
+    options = RunOptions(Limits(4000, 2), growth=growth)
+    with pytest.raises(RefusedCommand, match="broker 4 needs 7700 bytes/s"):
+        preview(bench.cluster, bench.plan, options)
+    one_at_a_time = replace(options, limits=Limits(5500, 1))
+    assert preview(bench.cluster, bench.plan, one_at_a_time).options == one_at_a_time
+    adapts = replace(options, steering=Steering(adaptive=RateRange(1000, 9000)))
+    assert preview(bench.cluster, bench.plan, adapts).options.limits.rate == 7700
+    too_low = replace(options, steering=ADAPTIVE)
+    with pytest.raises(RefusedCommand, match="too low"):
+        preview(bench.cluster, bench.plan, too_low)
+
+
 # ---- moves that do not get on -------------------------------------------------------------------
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import typer
@@ -68,13 +69,14 @@ def apply_command(
     Example: kedge apply plan.json --bootstrap-server localhost:9092 --throttle 50MB
     """
     from kedge.apply import propose_apply
-    from kedge.apply.plan_file import read_plan
+    from kedge.apply.plan_file import known_growth, read_plan
 
     exceptions = skip_drifted, ignore_health
     chosen = run_options(throttle, no_throttle, moves_per_broker, *exceptions, options)
     acting = acting_on_runs(bootstrap_server, command_config, state, dry_run=dry_run)
     with acting as (cluster, runs):
         wanted = read_plan(plan, cluster)
+        chosen = replace(chosen, growth=known_growth(plan, wanted))
         proposal = propose_apply(cluster, runs, wanted, chosen, str(plan))
         if not _agreed(proposal, "Apply this plan?", dry_run=dry_run, yes=yes):
             return 0

@@ -88,7 +88,7 @@ def throttle_command(
     command_config: CommandConfigOption = None,
     output: OutputOption = Output.TABLE,
 ) -> int:
-    """Show the throttles that runs from here have set; change or remove them
+    """Show, change or remove the throttles of runs from here
 
     Example: kedge throttle --clear --bootstrap-server localhost:9092
     """

@@ -131,6 +131,25 @@ def needed_rate(moves: Iterable[GrowingMove]) -> NeededRate:
     return NeededRate(round(most * MARGIN), broker)
 
 
+def needed_rate_of_plan(moves: Iterable[GrowingMove], each_way: int) -> NeededRate:
+    """What the busiest broker needs while it copies as many partitions at a time as it may.
+
+    Which moves are under way together is not known before: the largest growths are taken.
+    """
+    ends: dict[tuple[str, BrokerId], list[float]] = {}
+    for leader, destinations, growth in moves:
+        for broker in destinations:
+            ends.setdefault(("in", broker), []).append(growth)
+        if leader is not None:
+            ends.setdefault(("out", leader), []).append(growth * len(destinations))
+    needs = {
+        broker: sum(sorted(growths, reverse=True)[:each_way])
+        for (_, broker), growths in sorted(ends.items())
+    }
+    broker = max(needs, key=lambda each: needs[each], default=None)
+    return NONE_NEEDED if broker is None else NeededRate(round(needs[broker] * MARGIN), broker)
+
+
 # ---- why ----------------------------------------------------------------------------------------
 
 
