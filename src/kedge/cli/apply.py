@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from kedge.cli.connection import (
     echo_lines,
 )
 from kedge.cli.events import EventsOption
+from kedge.cli.option_group import with_option_group
 from kedge.cli.options import EXIT_FAILED, Output, OutputOption, say
 from kedge.cli.run_options import (
     IgnoreHealthOption,
@@ -32,6 +34,7 @@ from kedge.cli.run_options import (
     options_to_continue,
     run_options,
 )
+from kedge.cli.steering_options import SteeringOptions
 
 if TYPE_CHECKING:
     from kedge.apply import Proposal, Runs
@@ -46,7 +49,9 @@ def register(app: typer.Typer) -> None:
     app.command("rollback")(rollback_command)
 
 
+@with_option_group(SteeringOptions)
 def apply_command(
+    options: SteeringOptions,
     plan: PlanArgument,
     throttle: ThrottleOption = "",
     no_throttle: NoThrottleOption = False,
@@ -67,13 +72,15 @@ def apply_command(
     Example: kedge apply plan.json --bootstrap-server localhost:9092 --throttle 50MB
     """
     from kedge.apply import propose_apply
-    from kedge.apply.plan_file import read_plan
+    from kedge.apply.plan_file import known_growth, read_plan
 
-    options = run_options(throttle, no_throttle, moves_per_broker, skip_drifted, ignore_health)
+    exceptions = skip_drifted, ignore_health
+    chosen = run_options(throttle, no_throttle, moves_per_broker, *exceptions, options)
     acting = acting_on_runs(bootstrap_server, command_config, state, dry_run=dry_run)
     with acting as (cluster, runs):
         wanted = read_plan(plan, cluster)
-        proposal = propose_apply(cluster, runs, wanted, options, str(plan))
+        chosen = replace(chosen, growth=known_growth(plan, wanted))
+        proposal = propose_apply(cluster, runs, wanted, chosen, str(plan))
         if dry_run:
             _show(proposal)
             _show_prediction(cluster, proposal, interval, state)
@@ -83,7 +90,9 @@ def apply_command(
         return _carried_out(cluster, runs, proposal, interval, events, output)
 
 
+@with_option_group(SteeringOptions)
 def resume_command(
+    options: SteeringOptions,
     run: RunOption = None,
     throttle: ThrottleOption = "",
     no_throttle: NoThrottleOption = False,
@@ -104,8 +113,9 @@ def resume_command(
     from kedge.apply import propose_resume
 
     with acting_on_runs(bootstrap_server, command_config, state) as (cluster, runs):
-        options = options_to_continue(runs, run, throttle, no_throttle, skip_drifted, ignore_health)
-        proposal = propose_resume(cluster, runs, run, options)
+        exceptions = skip_drifted, ignore_health
+        chosen = options_to_continue(runs, run, throttle, no_throttle, *exceptions, options)
+        proposal = propose_resume(cluster, runs, run, chosen)
         _show(proposal)
         return _carried_out(cluster, runs, proposal, interval, events, output)
 
@@ -142,7 +152,9 @@ def cancel_command(
     return EXIT_FAILED if done.reverting else 0
 
 
+@with_option_group(SteeringOptions)
 def rollback_command(
+    options: SteeringOptions,
     run: RunOption = None,
     throttle: ThrottleOption = "",
     no_throttle: NoThrottleOption = False,
@@ -166,10 +178,11 @@ def rollback_command(
     from kedge.cli.carry_out import end_run
     from kedge.execution import Action
 
-    options = run_options(throttle, no_throttle, moves_per_broker, skip_drifted, ignore_health)
+    exceptions = skip_drifted, ignore_health
+    chosen = run_options(throttle, no_throttle, moves_per_broker, *exceptions, options)
     acting = acting_on_runs(bootstrap_server, command_config, state, dry_run=dry_run)
     with acting as (cluster, runs):
-        proposal = propose_rollback(cluster, runs, run, options)
+        proposal = propose_rollback(cluster, runs, run, chosen)
         if not _agreed(proposal, "Roll back?", dry_run=dry_run, yes=yes):
             return 0
         if proposal.action is not Action.CLOSE:

@@ -36,6 +36,11 @@ class KafkaAdmin:
         brokers = self._session.refresh(self._session.deadline())
         return ClusterDescription(self._session.cluster_id, self._session.controller, brokers)
 
+    def round_trips(
+        self, brokers: Sequence[BrokerId], timeout_ms: int
+    ) -> dict[BrokerId, float | KedgeError]:
+        return {broker: self._session.round_trip(broker, timeout_ms) for broker in brokers}
+
     def topic_names(self) -> dict[str, bool]:
         return kafka_topics.topic_names(self._session)
 

@@ -43,6 +43,7 @@ from kedge.errors import (
     InvalidTopic,
     KedgeError,
     ReplicaNotAvailable,
+    RequestTimedOut,
     TopicExists,
     UnknownBroker,
     UnknownTopicOrPartition,
@@ -72,6 +73,7 @@ class MemoryCluster:
         self.alive = set(self._brokers)
         self.hold_moves = False
         self.kraft = True
+        self.latency_s: dict[BrokerId, float] = {}  # what `round_trips` reports, if a test sets it
         self._topics: dict[str, dict[int, MemoryPartition]] = {}
         self._ids: dict[str, str] = {}
         self._configs = MemoryConfigs()
@@ -106,6 +108,18 @@ class MemoryCluster:
         alive = sorted(self.alive)
         controller = self._controller_node or (alive[0] if alive else None)
         return ClusterDescription("memory", controller, tuple(self._brokers[b] for b in alive))
+
+    def round_trips(
+        self, brokers: Sequence[BrokerId], timeout_ms: int
+    ) -> dict[BrokerId, float | KedgeError]:
+        return {broker: self._round_trip(broker, timeout_ms) for broker in brokers}
+
+    def _round_trip(self, broker: BrokerId, timeout_ms: int) -> float | KedgeError:
+        if broker not in self.alive:
+            return UnknownBroker(f"Broker {broker} is down")
+        if self.latency_s.get(broker, 0.0) * 1000 > timeout_ms:
+            return RequestTimedOut(f"broker {broker}: no answer within {timeout_ms} ms")
+        return self.latency_s.get(broker, 0.0)
 
     def topic_names(self) -> dict[str, bool]:
         return {name: name in INTERNAL for name in sorted(self._topics)}

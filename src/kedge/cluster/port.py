@@ -250,6 +250,12 @@ class Cluster(Protocol):
         """The brokers and the controller."""
         ...
 
+    def round_trips(
+        self, brokers: Sequence[BrokerId], timeout_ms: int
+    ) -> dict[BrokerId, float | KedgeError]:
+        """The seconds that each broker takes to answer a cheap request, sent once to each."""
+        ...
+
     def topic_names(self) -> dict[str, bool]:
         """Every topic, sorted, and whether it is internal."""
         ...

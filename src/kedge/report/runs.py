@@ -19,6 +19,14 @@ from kedge.execution import (
     named,
 )
 from kedge.report.amounts import bytes_text, duration_text
+from kedge.report.steering import (
+    adaptive_line,
+    rate_change_lines,
+    rate_change_rows,
+    steering_fields,
+    steering_lines,
+    window_lines,
+)
 from kedge.report.text_table import table_lines
 
 # ---- before -------------------------------------------------------------------------------------
@@ -65,11 +73,15 @@ def preview_lines(judged: Preview) -> list[str]:
             f"{counted(judged.skipped, 'partition')} changed since the plan was made and "
             f"{'is' if len(judged.skipped) == 1 else 'are'} skipped ({named(judged.skipped)})"
         )
+    steering = judged.options.steering
     if rate is not None and left:
         lines.append(
             f"throttle {bytes_text(rate)}/s in and out of each broker: "
             f"at least {duration_text(judged.bound_seconds or 0.0)}"
+            if steering.adaptive is None
+            else adaptive_line(rate, steering.adaptive)
         )
+    lines += window_lines(steering)
     return lines + [f"warning: {each}" for each in judged.warnings]
 
 
@@ -106,7 +118,7 @@ def outcome_lines(outcome: Outcome, run: str) -> list[str]:
         more = ", …" if len(outcome.skipped) > 1 else ""
         parts.append(f"{len(outcome.skipped)} skipped ({first}{more}: moved by someone else)")
     if outcome.refused:
-        parts.append(f"{len(outcome.refused)} refused")
+        parts.append(f"{len(outcome.refused)} set aside")
     waiting = len(outcome.left) - len(outcome.refused.keys() & outcome.left.keys())
     if waiting:
         parts.append(f"{waiting} not started")
@@ -115,6 +127,7 @@ def outcome_lines(outcome: Outcome, run: str) -> list[str]:
     lines = [f"{', '.join(parts)}; run {run} is {state}"]
     lines += [f"  {tp}: {refusal}" for tp, refusal in sorted(outcome.refused.items())]
     lines += unreleased_lines(outcome.unreleased)
+    lines += rate_change_lines(outcome.rate_changes)
     if outcome.left or outcome.refused:
         lines.append("Continue with kedge resume, or undo it with kedge rollback")
     return lines
@@ -142,6 +155,7 @@ def outcome_row(outcome: Outcome, run: str) -> dict[str, object]:
         "skipped": [tp._asdict() | {"why": s.value} for tp, s in sorted(outcome.skipped.items())],
         "refused": [tp._asdict() | {"why": str(e)} for tp, e in sorted(outcome.refused.items())],
         "throttles_left": lease_rows(run, outcome.unreleased),
+        "rate_changes": rate_change_rows(outcome.rate_changes),
     }
 
 
@@ -198,6 +212,7 @@ def status_row(status: RunStatus, now: float) -> dict[str, Any]:
         "seconds_left": figures.seconds_left,
         "throttled": bool(record.lease),
         "rate": record.rate,
+        **steering_fields(record),
     }
 
 
@@ -236,7 +251,7 @@ def status_lines(row: Mapping[str, Any]) -> list[str]:
         lines.append(f"down: broker {', '.join(map(str, row['brokers_down']))}")
     if row["throttled"]:
         lines.append(f"throttled to {bytes_text(row['rate'] or 0)}/s in and out of each broker")
-    return lines
+    return lines + steering_lines(row)
 
 
 def run_row(
