@@ -10,12 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping
 from contextlib import closing, contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from kedge.cluster.port import Cluster
+from kedge.errors import InvalidRequest
 
 if TYPE_CHECKING:
+    from kedge.apply import RunStore
     from kedge.store.port import Store
+
+IN_CLUSTER = "cluster"  # `--state cluster`; a directory of that name is `--state ./cluster`
 
 OpenCluster = Callable[[str, Mapping[str, str]], Cluster]
 
@@ -64,3 +69,36 @@ def open_cluster_on_store(store: Store) -> Generator[Cluster]:
 
     with closing(ZooKeeperCluster(store)) as cluster:
         yield cluster
+
+
+class RunsPlace(NamedTuple):
+    """Where the runs of a cluster are kept: `state` as typed, and how the cluster is reached."""
+
+    bootstrap: str
+    settings: Mapping[str, str]
+    state: str | None = None
+
+
+@contextmanager
+def open_runs(
+    cluster: Cluster, place: RunsPlace, *, take_over: bool, on_note: Callable[[str], None]
+) -> Generator[RunStore]:
+    """The runs of a cluster, in a directory or in the cluster, for the time of a `with` block."""
+    cluster_id = cluster.describe().cluster_id
+    if place.state == IN_CLUSTER:
+        from kedge.apply.cluster_runs import ClusterRuns
+        from kedge.cluster.access import access_from
+        from kedge.cluster.kafka_log import KafkaLog
+
+        log = KafkaLog(cluster, place.bootstrap, access_from(place.settings))
+        with closing(ClusterRuns(log, cluster_id, take_over=take_over, on_note=on_note)) as runs:
+            yield runs
+        return
+    if take_over:
+        raise InvalidRequest(
+            "--take-over needs --state cluster",
+            hint="the lock of a directory ends with its process",
+        )
+    from kedge.apply import Runs, default_state
+
+    yield Runs(Path(place.state) if place.state else default_state(), cluster_id)

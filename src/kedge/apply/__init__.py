@@ -2,7 +2,8 @@
 
 `execution` decides; this package observes, acts and keeps the journal.
 
-    run_store        plans and journals on disk, and the lock that keeps two processes apart
+    run_port         the port to runs: plans, journals, requests, and one owner at a time
+    run_store        the port on disk, with a lock that keeps two processes apart
     observe          the cluster in the words of `execution`, and its health
     throttles        throttles read, set, confirmed and removed
     plan_file        the plan of a run, from a plan file or from Kafka's reassignment file
@@ -47,7 +48,8 @@ from kedge.apply.commands import (
 )
 from kedge.apply.executor import Executor, Outcome, Pacing, release
 from kedge.apply.preview import Preview, RunOptions, preview, target_of
-from kedge.apply.run_store import RunFiles, Runs, default_state, new_record
+from kedge.apply.run_port import Run, RunStore, new_record
+from kedge.apply.run_store import RunFiles, Runs, default_state
 from kedge.apply.throttles import Waiting
 
 __all__ = [
@@ -57,8 +59,10 @@ __all__ = [
     "Pacing",
     "Preview",
     "Proposal",
+    "Run",
     "RunFiles",
     "RunOptions",
+    "RunStore",
     "Runs",
     "Waiting",
     "allowed",

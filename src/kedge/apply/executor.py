@@ -25,7 +25,7 @@ from kedge.apply.observe import (
     work_in,
 )
 from kedge.apply.preview import Preview
-from kedge.apply.run_store import RunFiles
+from kedge.apply.run_port import Run
 from kedge.apply.throttles import (
     CONFIRM_S,
     Waiting,
@@ -35,7 +35,7 @@ from kedge.apply.throttles import (
     until_confirmed,
 )
 from kedge.cluster.port import Cluster, Election, Replica
-from kedge.errors import KedgeError, ReplicaNotAvailable, RunFailed, Unavailable
+from kedge.errors import KedgeError, ReplicaNotAvailable, RunFailed, RunTakenOver, Unavailable
 from kedge.execution import (
     DIVERGED,
     SETTLED,
@@ -111,7 +111,7 @@ class Outcome:
 class Executor:
     """Carries one run out."""
 
-    def __init__(self, cluster: Cluster, files: RunFiles, judged: Preview, pacing: Pacing) -> None:
+    def __init__(self, cluster: Cluster, files: Run, judged: Preview, pacing: Pacing) -> None:
         self._cluster, self._files, self._pacing = cluster, files, pacing
         self._changes, self._target = judged.changes, judged.target
         self._ignore_health = judged.options.ignore_health
@@ -130,6 +130,8 @@ class Executor:
         """Until every partition is in place, or the operator stops the run."""
         try:
             return self._carry_out()
+        except RunTakenOver:
+            raise  # moves and throttles are the new owner's
         except Unavailable as fault:
             raise RunFailed(
                 f"Run {self._files.name} is left as it is: {fault.what}",
@@ -362,7 +364,7 @@ class Executor:
         )
 
 
-def release(cluster: Cluster, files: RunFiles, waiting: Waiting) -> Lease:
+def release(cluster: Cluster, files: Run, waiting: Waiting) -> Lease:
     """Remove the throttles of a run; what no broker confirms to be gone stays in its lease."""
     record = files.record()
     if not record.lease:

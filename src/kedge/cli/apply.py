@@ -25,6 +25,7 @@ from kedge.cli.run_options import (
     SkipDriftedOption,
     SlotsOption,
     StateOption,
+    TakeOverOption,
     ThrottleOption,
     acting_on_runs,
     options_to_continue,
@@ -32,7 +33,7 @@ from kedge.cli.run_options import (
 )
 
 if TYPE_CHECKING:
-    from kedge.apply import Proposal, Runs
+    from kedge.apply import Proposal, RunStore
     from kedge.cluster.port import Cluster
 
 
@@ -55,6 +56,7 @@ def apply_command(
     yes: YesOption = False,
     interval: IntervalOption = 1.0,
     state: StateOption = None,
+    take_over: TakeOverOption = False,
     bootstrap_server: BootstrapOption = "",
     command_config: CommandConfigOption = None,
     output: OutputOption = Output.TABLE,
@@ -67,7 +69,9 @@ def apply_command(
     from kedge.apply.plan_file import read_plan
 
     options = run_options(throttle, no_throttle, moves_per_broker, skip_drifted, ignore_health)
-    acting = acting_on_runs(bootstrap_server, command_config, state, dry_run=dry_run)
+    acting = acting_on_runs(
+        bootstrap_server, command_config, state, dry_run=dry_run, take_over=take_over
+    )
     with acting as (cluster, runs):
         wanted = read_plan(plan, cluster)
         proposal = propose_apply(cluster, runs, wanted, options, str(plan))
@@ -85,6 +89,7 @@ def resume_command(
     yes: YesOption = False,
     interval: IntervalOption = 1.0,
     state: StateOption = None,
+    take_over: TakeOverOption = False,
     bootstrap_server: BootstrapOption = "",
     command_config: CommandConfigOption = None,
     output: OutputOption = Output.TABLE,
@@ -95,7 +100,10 @@ def resume_command(
     """
     from kedge.apply import propose_resume
 
-    with acting_on_runs(bootstrap_server, command_config, state) as (cluster, runs):
+    with acting_on_runs(bootstrap_server, command_config, state, take_over=take_over) as (
+        cluster,
+        runs,
+    ):
         options = options_to_continue(runs, run, throttle, no_throttle, skip_drifted, ignore_health)
         proposal = propose_resume(cluster, runs, run, options)
         _show(proposal)
@@ -106,6 +114,7 @@ def cancel_command(
     run: RunOption = None,
     yes: YesOption = False,
     state: StateOption = None,
+    take_over: TakeOverOption = False,
     bootstrap_server: BootstrapOption = "",
     command_config: CommandConfigOption = None,
     output: OutputOption = Output.TABLE,
@@ -118,7 +127,10 @@ def cancel_command(
     from kedge.execution import Action
     from kedge.report.runs import cancelled_lines, cancelled_row
 
-    with acting_on_runs(bootstrap_server, command_config, state) as (cluster, runs):
+    with acting_on_runs(bootstrap_server, command_config, state, take_over=take_over) as (
+        cluster,
+        runs,
+    ):
         proposal = propose_cancel(cluster, runs, run)
         _agreed(proposal, "Cancel this run?", dry_run=False, yes=yes)
         files = proposal.run
@@ -145,6 +157,7 @@ def rollback_command(
     yes: YesOption = False,
     interval: IntervalOption = 1.0,
     state: StateOption = None,
+    take_over: TakeOverOption = False,
     bootstrap_server: BootstrapOption = "",
     command_config: CommandConfigOption = None,
     output: OutputOption = Output.TABLE,
@@ -158,7 +171,9 @@ def rollback_command(
     from kedge.report.runs import cancelled_lines, cancelled_row
 
     options = run_options(throttle, no_throttle, moves_per_broker, skip_drifted, ignore_health)
-    acting = acting_on_runs(bootstrap_server, command_config, state, dry_run=dry_run)
+    acting = acting_on_runs(
+        bootstrap_server, command_config, state, dry_run=dry_run, take_over=take_over
+    )
     with acting as (cluster, runs):
         proposal = propose_rollback(cluster, runs, run, options)
         if not _agreed(proposal, "Roll back?", dry_run=dry_run, yes=yes):
@@ -195,7 +210,7 @@ def _agreed(proposal: Proposal, question: str, *, dry_run: bool, yes: bool) -> b
 
 
 def _carried_out(
-    cluster: Cluster, runs: Runs, proposal: Proposal, interval_s: float, output: Output
+    cluster: Cluster, runs: RunStore, proposal: Proposal, interval_s: float, output: Output
 ) -> int:
     """Run to the end, with progress; an interrupt stops the run cleanly."""
     from kedge.apply import Pacing, carry_out

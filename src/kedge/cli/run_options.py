@@ -9,17 +9,24 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kedge.cli.connection import connected
+from kedge.cli.connection import connected, read_properties
 from kedge.cli.options import note
 from kedge.cli.parse_amounts import parse_rate
 
 if TYPE_CHECKING:
-    from kedge.apply import RunOptions, Runs
+    from kedge.apply import RunOptions, RunStore
     from kedge.cluster.port import Cluster
 
 StateOption = Annotated[
-    Path | None,
-    typer.Option("--state", help="Directory of runs; ~/.local/state/kedge/runs by default"),
+    str | None,
+    typer.Option(
+        "--state",
+        help="Directory of runs (default: ~/.local/state/kedge/runs), or cluster: in the cluster",
+    ),
+]
+TakeOverOption = Annotated[
+    bool,
+    typer.Option("--take-over", help="Replace the process that acts now (--state cluster)"),
 ]
 RunOption = Annotated[
     str | None, typer.Option("--run", help="Id of a run (kedge runs lists them), if not the latest")
@@ -51,20 +58,28 @@ PlanArgument = Annotated[
 
 @contextmanager
 def _open_runs(
-    bootstrap: str, command_config: Path | None, state: Path | None
-) -> Generator[tuple[Cluster, Runs]]:
-    from kedge.apply import Runs, default_state
+    bootstrap: str, command_config: Path | None, state: str | None, *, take_over: bool = False
+) -> Generator[tuple[Cluster, RunStore]]:
+    from kedge.wiring import RunsPlace, open_runs
 
     with connected(bootstrap, command_config) as cluster:
-        yield cluster, Runs(state or default_state(), cluster.describe().cluster_id)
+        place = RunsPlace(bootstrap, read_properties(command_config), state)
+        with open_runs(cluster, place, take_over=take_over, on_note=note) as runs:
+            yield runs.guarded(cluster), runs
 
 
 @contextmanager
 def acting_on_runs(
-    bootstrap: str, command_config: Path | None, state: Path | None, *, dry_run: bool = False
-) -> Generator[tuple[Cluster, Runs]]:
+    bootstrap: str,
+    command_config: Path | None,
+    state: str | None,
+    *,
+    dry_run: bool = False,
+    take_over: bool = False,
+) -> Generator[tuple[Cluster, RunStore]]:
     """The runs of a cluster, locked; what processes that died have left is cleaned up first."""
-    with _open_runs(bootstrap, command_config, state) as (cluster, runs), runs.held():
+    opened = _open_runs(bootstrap, command_config, state, take_over=take_over)
+    with opened as (cluster, runs), runs.held():
         if not dry_run:
             _settle(cluster, runs, finish_cancels=False)
         yield cluster, runs
@@ -72,22 +87,22 @@ def acting_on_runs(
 
 @contextmanager
 def reading_runs(
-    bootstrap: str, command_config: Path | None, state: Path | None
-) -> Generator[tuple[Cluster, Runs]]:
+    bootstrap: str, command_config: Path | None, state: str | None
+) -> Generator[tuple[Cluster, RunStore]]:
     """The runs of a cluster; leftovers are cleaned up unless another process works on them."""
     from kedge.errors import ReassignmentInProgress
 
     with _open_runs(bootstrap, command_config, state) as (cluster, runs):
         if runs.all():
             try:
-                with runs.held():
+                with runs.held(patient=False):
                     _settle(cluster, runs, finish_cancels=True)
             except ReassignmentInProgress:
                 pass
         yield cluster, runs
 
 
-def _settle(cluster: Cluster, runs: Runs, *, finish_cancels: bool) -> None:
+def _settle(cluster: Cluster, runs: RunStore, *, finish_cancels: bool) -> None:
     from kedge.apply import Waiting, settle
 
     settle(cluster, runs, Waiting(), note, finish_cancels=finish_cancels)
@@ -109,7 +124,7 @@ def run_options(
 
 
 def options_to_continue(
-    runs: Runs,
+    runs: RunStore,
     run_id: str | None,
     throttle: str,
     no_throttle: bool,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from kedge.apply import Cancelled, Outcome, Preview, Proposal, RunFiles, Runs, target_of
+from kedge.apply import Cancelled, Outcome, Preview, Proposal, Run, RunStore, target_of
 from kedge.apply.observe import observe, work_in
 from kedge.cluster.port import Cluster
 from kedge.execution import (
@@ -185,7 +185,7 @@ def lease_rows(run: str, lease: Lease) -> list[dict[str, str]]:
 # ---- from any terminal --------------------------------------------------------------------------
 
 
-def status_row(cluster: Cluster, runs: Runs, run: RunFiles, now: float) -> dict[str, Any]:
+def status_row(cluster: Cluster, runs: RunStore, run: Run, now: float) -> dict[str, Any]:
     """How far a run is, read from its journal and from the cluster."""
     record, plan = run.record(), run.plan()
     changes, target = in_order(plan), target_of(plan, record.kind)
@@ -210,7 +210,7 @@ def status_row(cluster: Cluster, runs: Runs, run: RunFiles, now: float) -> dict[
     }
 
 
-def _run_fields(runs: Runs, run: RunFiles, record: RunRecord, now: float) -> dict[str, Any]:
+def _run_fields(runs: RunStore, run: Run, record: RunRecord, now: float) -> dict[str, Any]:
     state = runs.state_of(run)
     at_rest = record.state in (*ENDED, RunState.STOPPED, RunState.FAILED)
     until = record.changed_at if at_rest else now
@@ -250,12 +250,12 @@ def status_lines(row: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def run_rows(cluster: Cluster, runs: Runs, now: float) -> list[dict[str, Any]]:
+def run_rows(cluster: Cluster, runs: RunStore, now: float) -> list[dict[str, Any]]:
     """Every run of a cluster, oldest first."""
     return [_run_row(cluster, runs, run, now) for run in runs.all()]
 
 
-def _run_row(cluster: Cluster, runs: Runs, run: RunFiles, now: float) -> dict[str, Any]:
+def _run_row(cluster: Cluster, runs: RunStore, run: Run, now: float) -> dict[str, Any]:
     record = run.record()
     total = len(run.plan().partitions)
     moved = record.moved
