@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -79,7 +79,8 @@ def acting_on_runs(
 ) -> Generator[tuple[Cluster, RunStore]]:
     """The runs of a cluster, locked; what processes that died have left is cleaned up first."""
     opened = _open_runs(bootstrap, command_config, state, take_over=take_over)
-    with opened as (cluster, runs), runs.held():
+    # A dry run changes nothing, so it takes no lock either.
+    with opened as (cluster, runs), nullcontext() if dry_run else runs.held():
         if not dry_run:
             _settle(cluster, runs, finish_cancels=False)
         yield cluster, runs
