@@ -256,7 +256,7 @@ def settle(
     """
     for run in runs.all():
         record = run.record()
-        if not record.lease and record.state not in INTERRUPTIBLE:
+        if not has_leftovers(record):
             continue
         if record.state is RunState.CANCELLING and not finish_cancels:
             continue
@@ -264,6 +264,11 @@ def settle(
             _settle_one(cluster, run, record, waiting, on_note)
         except Unavailable as fault:
             on_note(f"run {run.name} was not cleaned up: {fault.what}")
+
+
+def has_leftovers(record: RunRecord) -> bool:
+    """Whether a run may need `settle` if no process carries it out."""
+    return bool(record.lease) or record.state in INTERRUPTIBLE
 
 
 def _settle_one(

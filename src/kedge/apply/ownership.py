@@ -27,6 +27,7 @@ from kedge.apply.run_records import LogImage, Owner, lease_entry
 from kedge.apply.this_process import is_known_dead, this_process
 from kedge.cluster.log_port import FencedLog, LogEntry
 from kedge.errors import KedgeError, ReassignmentInProgress, RunTakenOver, Unavailable, WriterFenced
+from kedge.execution import counted, named
 
 LEASE_S = 10.0
 RENEW_S = 3.0
@@ -75,8 +76,12 @@ class Ownership:
             return self.image
 
     def _add_new(self) -> None:
-        for problem in self.image.add(self._log.read(self.image.position)):
-            self._on_note(f"{self._log.name}: {problem}")
+        skipped = self.image.add(self._log.read(self.image.position))
+        if skipped:
+            self._on_note(
+                f"{self._log.name}: {counted(skipped, 'record')} cannot be read and "
+                f"{'is' if len(skipped) == 1 else 'are'} skipped (offset {named(skipped)})"
+            )
 
     # ---- becoming the owner ---------------------------------------------------------------------
 
@@ -102,10 +107,10 @@ class Ownership:
     def _claim(self, me: Owner, *, take_over: bool) -> bool:
         """Fence the owner before and commit a lease; False where another process was faster."""
         with self._lock:
-            before = self.image.lease_offset
+            before = self.image.lease
             self._log.become_writer()
             self._add_new()
-            if self.image.lease_offset != before and self.image.owner and not take_over:
+            if self.image.lease != before and self.image.owner and not take_over:
                 raise self._in_progress()
             try:
                 self._commit([], me)
@@ -116,13 +121,13 @@ class Ownership:
 
     def _await_end_of_lease(self, patient: bool) -> None:
         """Return when no other process has a lease that is being renewed."""
-        owner = self.image.owner
-        if owner is None or is_known_dead(owner):
+        lease = self.image.lease
+        if lease is None or lease.released or is_known_dead(lease.owner):
             return
         timing = self._timing
-        if not patient and timing.now() - self.image.leased_at < timing.lease_s:
+        if not patient and timing.now() - lease.at < timing.lease_s:
             raise self._in_progress()
-        seen, deadline = self.image.lease_offset, timing.clock() + timing.lease_s
+        deadline = timing.clock() + timing.lease_s
         noted = False
         give_up = timing.clock() + 6 * timing.lease_s
         while timing.clock() < deadline:
@@ -136,11 +141,11 @@ class Ownership:
                 deadline = timing.clock() + timing.lease_s
             if self.image.owner is None:
                 return
-            if self.image.lease_offset != seen:
+            if self.image.lease != lease:
                 raise self._in_progress()
-            if not noted and timing.clock() > deadline - timing.lease_s + timing.renew_s:
+            if not noted and timing.clock() > deadline - timing.lease_s / 2:
                 noted = True
-                self._on_note(f"{owner} does not renew its lease; waiting for its end")
+                self._on_note(f"{lease.owner} does not renew its lease; waiting for its end")
 
     def _in_progress(self) -> ReassignmentInProgress:
         return ReassignmentInProgress(
@@ -167,8 +172,11 @@ class Ownership:
                     self._regain()
             raise self._lose()
 
-    def _commit(self, entries: Sequence[LogEntry], owner: Owner | None) -> None:
-        whole = [*entries, lease_entry(owner)]  # the lease is last: its offset is returned
+    def _commit(self, entries: Sequence[LogEntry], owner: Owner, *, released: bool = False) -> None:
+        whole = [
+            *entries,
+            lease_entry(owner, released=released),
+        ]  # the lease is last: its offset is returned
         last = self._log.append(whole)
         self.image.add_own(whole, last, self._timing.now())
 
@@ -187,8 +195,8 @@ class Ownership:
 
     def _lose(self) -> RunTakenOver:
         what = f"Run {self._run} was" if self._run else "The runs of this cluster were"
-        owner = self.image.owner
-        by = f"by {owner}" if owner and owner != self._me else "by another process"
+        lease = self.image.lease
+        by = f"by {lease.owner}" if lease and lease.owner != self._me else "by another process"
         self._lost = RunTakenOver(
             f"{what} taken over {by}",
             hint="this process has stopped and changes nothing further; kedge status shows the run",
@@ -227,7 +235,7 @@ class Ownership:
         with self._lock:
             try:
                 if self._lost is None and self._me is not None:
-                    self._commit([], None)
+                    self._commit([], self._me, released=True)
             except KedgeError:
                 self._on_note(f"the lease on the runs ends by itself in {self._timing.lease_s:g} s")
             finally:

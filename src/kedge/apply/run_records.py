@@ -49,22 +49,30 @@ class Owner:
         return f"{self.host}:{self.pid}"
 
 
-def lease_entry(owner: Owner | None) -> LogEntry:
-    """The record by which an owner shows that it lives; without one, the runs are free."""
-    if owner is None:
-        return LogEntry(LEASE, orjson.dumps({"owner": None}))
+def lease_entry(owner: Owner, *, released: bool = False) -> LogEntry:
+    """The record by which an owner shows that it lives, or that it has given the runs up."""
     fields = {name: getattr(owner, name) for name in Owner.__slots__}
-    return LogEntry(LEASE, orjson.dumps({"owner": fields}))
+    return LogEntry(LEASE, orjson.dumps({"owner": fields, "released": released}))
 
 
-def _owner_in(value: bytes) -> Owner | None:
-    fields = _fields(_fields(orjson.loads(value))["owner"] or {})
-    if not fields:
-        return None
-    texts = {name: fields[name] for name in ("host", "nonce", "machine", "started")}
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The last lease record: its owner, and when it was stored (by the cluster's clock)."""
+
+    owner: Owner
+    released: bool
+    offset: int
+    at: float
+
+
+def _lease_in(record: LogRecord) -> Lease:
+    fields = _fields(orjson.loads(record.value or b""))
+    owner = _fields(fields["owner"])
+    texts = {name: owner[name] for name in ("host", "nonce", "machine", "started")}
     if not all(isinstance(text, str) for text in texts.values()):
         raise TypeError("not a text")
-    return Owner(pid=int(fields["pid"]), **texts)
+    made = Owner(pid=int(owner["pid"]), **texts)
+    return Lease(made, bool(fields["released"]), record.offset, record.at)
 
 
 def _fields(value: Any) -> Mapping[str, Any]:
@@ -136,7 +144,7 @@ class RunImage:
     """What the records of one run add up to."""
 
     name: str
-    begun: int = NOTHING_READ  # the offset of its first line, by which runs are sorted
+    begun: int = NOTHING_READ  # the offset of the first line, by which runs are sorted
     requests: dict[str, tuple[int, bytes]] = field(default_factory=dict[str, tuple[int, bytes]])
     keys: set[str] = field(default_factory=set[str])
     _plan: _Parts = field(default_factory=_Parts)
@@ -188,7 +196,7 @@ class RunImage:
             raise ValueError("no such line")
         if self._lines.setdefault(int(number), _Parts()).add(int(part), int(parts), value):
             self._known = None
-        if not int(number) and self.begun == NOTHING_READ:
+        if self.begun == NOTHING_READ:
             self.begun = offset
 
 
@@ -197,9 +205,7 @@ class LogImage:
 
     def __init__(self) -> None:
         self.position = NOTHING_READ
-        self.owner: Owner | None = None
-        self.lease_offset = NOTHING_READ
-        self.leased_at = 0.0
+        self.lease: Lease | None = None
         self._runs: dict[str, RunImage] = {}
 
     def runs(self) -> list[RunImage]:
@@ -211,16 +217,21 @@ class LogImage:
         """The run of that name."""
         return self._runs.get(name)
 
-    def add(self, records: Iterable[LogRecord]) -> list[str]:
-        """Add records; returns a sentence for each that no version of this program has written."""
-        problems: list[str] = []
+    @property
+    def owner(self) -> Owner | None:
+        """The process that has the lease; None if none has, or it was given up."""
+        return None if self.lease is None or self.lease.released else self.lease.owner
+
+    def add(self, records: Iterable[LogRecord]) -> list[int]:
+        """Add records; returns the offsets of those that no version of this program has written."""
+        skipped: list[int] = []
         for record in records:
             self.position = max(self.position, record.offset)
             try:
                 self._add(record)
             except (ValueError, TypeError, KeyError):
-                problems.append(f"record at offset {record.offset} cannot be read; skipped")
-        return problems
+                skipped.append(record.offset)
+        return skipped
 
     def add_own(self, entries: Iterable[LogEntry], last: int, at: float) -> None:
         """Add what this process has written, before a read shows it."""
@@ -229,9 +240,8 @@ class LogImage:
 
     def _add(self, record: LogRecord) -> None:
         if record.key == LEASE:
-            if record.offset >= self.lease_offset:
-                self.owner = None if record.value is None else _owner_in(record.value)
-                self.lease_offset, self.leased_at = record.offset, record.at
+            if self.lease is None or record.offset >= self.lease.offset:
+                self.lease = None if record.value is None else _lease_in(record)
             return
         kind, name, *rest = (record.key or "").split("/")
         if not name or kind not in (PLAN, LINE, REQUEST):

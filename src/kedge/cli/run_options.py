@@ -91,15 +91,18 @@ def reading_runs(
     bootstrap: str, command_config: Path | None, state: str | None
 ) -> Generator[tuple[Cluster, RunStore]]:
     """The runs of a cluster; leftovers are cleaned up unless another process works on them."""
-    from kedge.errors import ReassignmentInProgress
+    from kedge.apply import has_leftovers
+    from kedge.errors import ReassignmentInProgress, Unauthorised
 
     with _open_runs(bootstrap, command_config, state) as (cluster, runs):
-        if runs.all():
+        if any(has_leftovers(runs.record_of(run)) for run in runs.all()):
             try:
                 with runs.held(patient=False):
                     _settle(cluster, runs, finish_cancels=True)
             except ReassignmentInProgress:
                 pass
+            except Unauthorised as refusal:
+                note(f"leftovers of runs are not cleaned up: {refusal.what}")
         yield cluster, runs
 
 

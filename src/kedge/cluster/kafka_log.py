@@ -9,7 +9,7 @@ that called InitProducerId last, and refuses the others (PRODUCER_FENCED). Readi
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from typing import Any
 
@@ -59,6 +59,8 @@ _PASSING = (  # the group is only a name: no offsets are committed
     KafkaError._TRANSPORT,
 )
 
+Delivered = Callable[[KafkaError | None, Message], None]
+
 
 class _InitProducerId:
     """The request that transactions begin with; a lab does not know it."""
@@ -69,11 +71,14 @@ class _InitProducerId:
 class KafkaLog:
     """The log of the runs of a cluster; connects when it is first used."""
 
-    def __init__(self, cluster: Cluster, bootstrap: str, access: Access) -> None:
+    def __init__(
+        self, cluster: Cluster, bootstrap: str, access: Access, *, topic: str = RUNS_TOPIC
+    ) -> None:
         self._bootstrap, self._access = bootstrap, access
         self._settings = librdkafka_settings(bootstrap, access)
         self._transactional_id = f"kedge-runs-{cluster.describe().cluster_id}"
-        self._topic = LogTopic(cluster, RUNS_TOPIC)
+        self._topic_name = topic
+        self._topic = LogTopic(cluster, topic)
         self._consumer: Consumer | None = None
         self._writer: Producer | None = None
         self._sender: Producer | None = None
@@ -81,7 +86,7 @@ class KafkaLog:
 
     @property
     def name(self) -> str:
-        return f"topic {RUNS_TOPIC}"
+        return f"topic {self._topic_name}"
 
     def exists(self) -> bool:
         return self._topic.exists()
@@ -117,7 +122,7 @@ class KafkaLog:
                 "fetch.wait.max.ms": 10,  # the end of the log is answered at once
             })  # fmt: skip
         first = OFFSET_BEGINNING if after == NOTHING_READ else after + 1
-        self._consumer.assign([TopicPartition(RUNS_TOPIC, PARTITION, first)])
+        self._consumer.assign([TopicPartition(self._topic_name, PARTITION, first)])
         try:
             return self._until_end(self._consumer)
         finally:
@@ -137,7 +142,7 @@ class KafkaLog:
                 self._last = max([self._last, *(each.offset for each in found[-1:])])
                 return found
             elif error.code() in _LOST_POSITION:
-                raise _deleted()
+                raise self._deleted()
             elif error.code() not in _PASSING and not error.retriable():
                 raise self._fault(error, "Read")
         raise RequestTimedOut(f"{self.name} was not read within {PATIENCE_S:g} s")
@@ -187,13 +192,13 @@ class KafkaLog:
 
         producer.begin_transaction()
         for entry in entries:
-            _produce(producer, entry, delivered)
+            self._produce(producer, entry, delivered)
         producer.flush(max(0.1, deadline - time.monotonic()))
         if errors:
             raise KafkaException(errors[0])
         if offsets and min(offsets) <= self._last:
             producer.abort_transaction(PATIENCE_S)
-            raise _deleted()
+            raise self._deleted()
         _committed(producer, deadline)
         self._last = max([self._last, *offsets])
         return self._last
@@ -220,25 +225,40 @@ class KafkaLog:
             if error is not None:
                 errors.append(error)
 
-        _produce(self._sender, entry, delivered)
+        self._produce(self._sender, entry, delivered)
         left = self._sender.flush(PATIENCE_S)
         if errors:
             raise self._fault(errors[0], "Write")
         if left:
             raise RequestTimedOut(f"{self.name} did not take a record within {PATIENCE_S:g} s")
 
+    def _produce(self, producer: Producer, entry: LogEntry, delivered: Delivered) -> None:
+        producer.produce(
+            self._topic_name,
+            key=entry.key.encode(),
+            value=entry.value,
+            partition=PARTITION,
+            on_delivery=delivered,
+        )
+
     # ---- errors ---------------------------------------------------------------------------------
+
+    def _deleted(self) -> JournalDamaged:
+        return JournalDamaged(
+            f"Topic {self._topic_name} was deleted or truncated while it was in use",
+            hint="check with kedge reassign list and kedge configs describe what runs have left",
+        )
 
     def _fault(self, error: KafkaError, operation: str) -> KedgeError:
         match error.code():
             case KafkaError.TOPIC_AUTHORIZATION_FAILED:
-                return missing_permission(f"{operation} on Topic {RUNS_TOPIC}")
+                return missing_permission(f"{operation} on Topic {self._topic_name}")
             case KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
                 return missing_permission(
                     f"Write and Describe on TransactionalId {self._transactional_id}"
                 )
             case KafkaError._UNKNOWN_TOPIC | KafkaError.UNKNOWN_TOPIC_OR_PART:
-                return _deleted()
+                return self._deleted()
             case KafkaError._TIMED_OUT | KafkaError._TIMED_OUT_QUEUE | KafkaError._MSG_TIMED_OUT:
                 return RequestTimedOut(
                     f"{self.name} does not answer: it, or the topic __transaction_state, has no "
@@ -253,29 +273,12 @@ def missing_permission(permission: str) -> Unauthorised:
     return Unauthorised(f"Missing permission: {permission}", hint=f"grant it, {ELSEWHERE}")
 
 
-def _deleted() -> JournalDamaged:
-    return JournalDamaged(
-        f"Topic {RUNS_TOPIC} was deleted or truncated while it was in use",
-        hint="check with kedge reassign list and kedge configs describe what runs have left",
-    )
-
-
 def _error_in(fault: KafkaException) -> KafkaError:
     return fault.args[0]
 
 
 def _is_fenced(error: KafkaError) -> bool:
     return error.code() in _FENCED
-
-
-def _produce(producer: Producer, entry: LogEntry, delivered: Any) -> None:
-    producer.produce(
-        RUNS_TOPIC,
-        key=entry.key.encode(),
-        value=entry.value,
-        partition=PARTITION,
-        on_delivery=delivered,
-    )
 
 
 def _committed(producer: Producer, deadline: float) -> None:
