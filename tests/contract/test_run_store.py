@@ -34,7 +34,7 @@ THROTTLES = Lease({"1": {"leader.replication.throttled.rate": "1000"}}, {})
         "directory",
         "log in memory",
         pytest.param("4.1 KRaft", marks=pytest.mark.real),
-        pytest.param("3.9 ZooKeeper", marks=pytest.mark.real),
+        pytest.param("3.9 ZooKeeper", marks=[pytest.mark.real, pytest.mark.slow]),
     ]
 )
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RunBackend]:

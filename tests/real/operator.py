@@ -70,17 +70,26 @@ class Entry(NamedTuple):
 
 
 class Operator:
-    """Runs commands on one cluster, with run files in a directory of its own."""
+    """Runs commands on one cluster, with run files in a directory of its own or in the cluster."""
 
     def __init__(
-        self, cluster: FourBrokers, directory: Path, *options: str, bootstrap: str = ""
+        self,
+        cluster: FourBrokers,
+        directory: Path,
+        *options: str,
+        bootstrap: str = "",
+        state: str = "",
     ) -> None:
-        """`options` are added to each command; `bootstrap` names another listener for them."""
+        """`options` are added to each command; `bootstrap` names another listener for them.
+
+        `state` is where runs are kept; commands start in `directory`, which has nothing else.
+        """
         self.cluster = cluster
         self.directory = directory
         self.admin = KafkaAdmin(cluster.bootstrap)
         at = ("--bootstrap-server", bootstrap or cluster.bootstrap)
-        self._where = (*at, "--state", str(directory / "state"), "--output", "json", *options)
+        kept = state or str(directory / "state")
+        self._where = (*at, "--state", kept, "--output", "json", *options)
 
     def close(self) -> None:
         self.admin.close()

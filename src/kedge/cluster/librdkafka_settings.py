@@ -6,6 +6,8 @@ import logging
 import re
 from typing import Any
 
+from confluent_kafka import KafkaError
+
 from kedge.cluster.access import Access
 from kedge.cluster.tls import identity_pem, trusted_pem
 
@@ -21,6 +23,10 @@ _SILENT.addHandler(logging.NullHandler())
 _SILENT.propagate = False
 
 
+def _ignore(_: KafkaError) -> None:
+    return None
+
+
 def librdkafka_settings(bootstrap: str, access: Access) -> dict[str, Any]:
     """Settings that producers and consumers share."""
     settings: dict[str, Any] = {
@@ -30,6 +36,9 @@ def librdkafka_settings(bootstrap: str, access: Access) -> dict[str, Any]:
         "socket.timeout.ms": access.request_timeout_ms,
         "log_level": 0,
         "logger": _SILENT,
+        # Without it, the client raises fatal errors from within any of its calls, callbacks too;
+        # the call that failed reports the same error.
+        "error_cb": _ignore,
     }
     if access.sasl:
         settings |= {
