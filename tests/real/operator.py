@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -82,12 +83,14 @@ class Operator:
     ) -> None:
         """`options` are added to each command; `bootstrap` names another listener for them.
 
-        `state` is where runs are kept; commands start in `directory`, which has nothing else.
+        `state` is where runs are kept, if not in `directory`; each command then starts in an empty
+        directory of its own, which is its home too: it shares nothing but the cluster with others.
         """
         self.cluster = cluster
         self.directory = directory
         self.admin = KafkaAdmin(cluster.bootstrap)
         at = ("--bootstrap-server", bootstrap or cluster.bootstrap)
+        self._apart = bool(state)
         kept = state or str(directory / "state")
         self._where = (*at, "--state", kept, "--output", "json", *options)
 
@@ -99,13 +102,15 @@ class Operator:
     def start(self, verb: str, *words: str) -> subprocess.Popen[str]:
         """Start a verb; the caller awaits or kills it."""
         sure = ("--yes",) if verb in ASKING else ()
+        home = Path(tempfile.mkdtemp(prefix="home-", dir=self.directory)) if self._apart else None
         return subprocess.Popen(
             [sys.executable, "-m", "kedge", verb, *words, *sure, *self._where],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            cwd=ROOT,
+            cwd=home or ROOT,
+            env={**os.environ, "HOME": str(home), "XDG_STATE_HOME": str(home)} if home else None,
         )
 
     def attempt(self, verb: str, *words: str) -> Done:

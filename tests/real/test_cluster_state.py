@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from jvm import KAFKA_4_1
+from jvm import KAFKA_3_9, KAFKA_4_1
 from kedge.cluster.port import TopicDescription
 from kedge.model import TopicPartition
 from tests.real import clusters
@@ -80,6 +80,11 @@ class Story:
         self._open.close()
 
 
+@pytest.fixture(params=[KAFKA_4_1, pytest.param(KAFKA_3_9, marks=pytest.mark.slow)])
+def four(request: pytest.FixtureRequest) -> FourBrokers:
+    return clusters.four(request.config, request.param)
+
+
 @pytest.fixture
 def story(four: FourBrokers, tmp_path: Path) -> Generator[Story]:
     story = Story(four, tmp_path)
@@ -130,20 +135,25 @@ def test_a_paused_owner_that_was_replaced_is_fenced_and_changes_nothing(story: S
     story.must_be(BEFORE)
 
 
+@pytest.mark.slow
 def test_of_two_that_start_at_once_one_runs_and_the_other_says_which(story: Story) -> None:
     operators = [story.elsewhere(), story.elsewhere()]
-    pace = ("--throttle", "400kB", "--interval", "0.1")
-    both = [story.start(each, "apply", story.plan, *pace) for each in operators]
-    ends = [ended(process) for process in both]
-    (winner,) = [at for at, end in enumerate(ends) if end.code == 0]
-    refused = ends[1 - winner]
+    both = [story.start(each, "apply", story.plan, *SLOW) for each in operators]
+    until(lambda: any(process.poll() is not None for process in both), 60.0)
+    winner, loser = sorted(both, key=lambda process: process.poll() is not None)
+    refused = ended(loser)
     assert refused.code == 1, refused
-    assert f":{both[winner].pid} is working on a run of this cluster" in refused.err
-    assert ends[winner].json["complete"] is True
-    story.must_be(AFTER)
-    assert [run["state"] for run in story.here.run("runs")["runs"]] == ["done"]
+    assert f":{winner.pid} is working on a run of this cluster" in refused.err
+    until(lambda: bool(story.here.admin.reassignments()), 30.0)
+    assert winner.poll() is None
+    winner.kill()
+    winner.communicate()
+    assert len(story.here.run("cancel")["cancelled"]) == 2
+    story.must_be(BEFORE)
+    assert [run["state"] for run in story.here.run("runs")["runs"]] == ["cancelled"]
 
 
+@pytest.mark.slow
 def test_an_owner_that_does_not_renew_its_lease_is_replaced_without_being_asked(
     story: Story,
 ) -> None:
@@ -159,6 +169,7 @@ def test_an_owner_that_does_not_renew_its_lease_is_replaced_without_being_asked(
     story.must_be(AFTER)
 
 
+@pytest.mark.slow
 def test_a_missing_right_is_one_sentence_and_nothing_is_changed(
     pytestconfig: pytest.Config, tmp_path: Path
 ) -> None:
