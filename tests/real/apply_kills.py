@@ -3,8 +3,8 @@
 Each round applies a plan to twelve partitions of a real cluster of four brokers, with random kills
 of the command and of a broker (`apply_rounds`). Producers write to all partitions meanwhile. With
 `--state cluster`, every second pair of rounds keeps its runs in the cluster, and each command of
-such a round starts in a directory of its own. The exit code is 1 with the seed and the story of the first round that fails, or when an acknowledged
-record is lost or there twice.
+such a round starts in a directory of its own. The exit code is 1 with the seed and the story of the
+first round that fails, or when an acknowledged record is lost or there twice.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ LEASE, PLAN, LINE, REQUEST = "lease", "plan", "line", "request"
 PLAIN_BYTES_MAX = 100_000  # longer values are compressed
 PART_BYTES_MAX = 500_000  # well below Kafka's default limit for a batch, 1 MiB
 PARTS_MAX = 2_000
-VALUE_BYTES_MAX = 1 << 30
+VALUE_BYTES_MAX = 256 << 20
 _JSON = b"{"  # how plans and lines begin; compressed values begin otherwise
 
 
@@ -56,7 +56,7 @@ def lease_entry(owner: Owner, *, released: bool = False) -> LogEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class Lease:
+class OwnerLease:
     """The last lease record: its owner, and when it was stored (by the cluster's clock)."""
 
     owner: Owner
@@ -65,14 +65,14 @@ class Lease:
     at: float
 
 
-def _lease_in(record: LogRecord) -> Lease:
+def _lease_in(record: LogRecord) -> OwnerLease:
     fields = _fields(orjson.loads(record.value or b""))
     owner = _fields(fields["owner"])
     texts = {name: owner[name] for name in ("host", "nonce", "machine", "started")}
     if not all(isinstance(text, str) for text in texts.values()):
         raise TypeError("not a text")
     made = Owner(pid=int(owner["pid"]), **texts)
-    return Lease(made, bool(fields["released"]), record.offset, record.at)
+    return OwnerLease(made, bool(fields["released"]), record.offset, record.at)
 
 
 def _fields(value: Any) -> Mapping[str, Any]:
@@ -188,16 +188,22 @@ class RunImage:
 
     def add_plan(self, part: str, parts: str, value: bytes) -> None:
         """A part of the plan."""
-        self._plan.add(int(part), int(parts), value)
+        self._plan.add(_number(part), _number(parts), value)
 
     def add_line(self, number: str, part: str, parts: str, value: bytes, offset: int) -> None:
         """A part of a line."""
-        if int(number) < 0:
-            raise ValueError("no such line")
-        if self._lines.setdefault(int(number), _Parts()).add(int(part), int(parts), value):
+        line = self._lines.setdefault(_number(number), _Parts())
+        if line.add(_number(part), _number(parts), value):
             self._known = None
         if self.begun == NOTHING_READ:
             self.begun = offset
+
+
+def _number(text: str) -> int:
+    """A number in a key, in the only form that this program writes."""
+    if not text.isascii() or not text.isdigit() or len(text) > 9:
+        raise ValueError("not a number")
+    return int(text)
 
 
 class LogImage:
@@ -205,7 +211,7 @@ class LogImage:
 
     def __init__(self) -> None:
         self.position = NOTHING_READ
-        self.lease: Lease | None = None
+        self.lease: OwnerLease | None = None
         self._runs: dict[str, RunImage] = {}
 
     def runs(self) -> list[RunImage]:

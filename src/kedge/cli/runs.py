@@ -46,7 +46,7 @@ def runs_command(
     command_config: CommandConfigOption = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """List the runs on a cluster that were started from here
+    """List the runs on a cluster
 
     Example: kedge runs --bootstrap-server localhost:9092
     """
@@ -70,7 +70,7 @@ def throttle_command(
     command_config: CommandConfigOption = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Show the throttles that runs from here have set; remove them with --clear
+    """Show the throttles that runs have set; remove them with --clear
 
     Example: kedge throttle --clear --bootstrap-server localhost:9092
     """
