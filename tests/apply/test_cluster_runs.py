@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
 
@@ -40,7 +41,7 @@ class Clock:
 
     def __init__(self) -> None:
         self.seconds = 0.0
-        self.during: list[object] = []
+        self.during: list[Callable[[], object]] = []
 
     def __call__(self) -> float:
         return self.seconds
@@ -48,9 +49,7 @@ class Clock:
     def sleep(self, seconds: float) -> None:
         self.seconds += seconds
         if self.during:
-            step = self.during.pop(0)
-            assert callable(step)
-            step()
+            self.during.pop(0)()
 
 
 class Place:

@@ -143,7 +143,7 @@ class Bench:
         proposal = propose_apply(self.cluster, self.runs, self.plan, OPTIONS, "plan.json")
         with pytest.raises(Killed):
             carry_out(self.cluster, self.runs, proposal, Pacing(sleep=wait))
-        return self.runs.chosen(None)
+        return self.runs.all()[-1]
 
     def _stopped(self) -> RunFiles:
         proposal = propose_apply(self.cluster, self.runs, self.plan, OPTIONS, "plan.json")
@@ -154,9 +154,9 @@ class Bench:
             self.cluster.finish_moves()
 
         pacing = Pacing(sleep=wait, stopping=lambda: bool(asked))
-        run, outcome = carry_out(self.cluster, self.runs, proposal, pacing)
+        _, outcome = carry_out(self.cluster, self.runs, proposal, pacing)
         assert outcome.stopped
-        return run
+        return self.runs.all()[-1]
 
     def _cancelling(self) -> RunFiles:
         """A process that died before it had sent the moves back."""

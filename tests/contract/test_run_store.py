@@ -123,7 +123,7 @@ def test_requests_arrive_in_order_while_another_process_holds_the_runs(place: Ru
         (seen,) = other.all()
         seen.send_request(b'{"rate":1}\n')
         seen.send_request(b'{"rate":2}\n')
-        assert run.requests() == [b'{"rate":1}\n', b'{"rate":2}\n']
+        assert run.requests() == [b'{"rate":1}', b'{"rate":2}']
         run.enter(RunState.MOVING)
         assert run.requests() == seen.requests() != []
 

@@ -176,7 +176,7 @@ class ClusterRuns(RunStore):
 
     def send_request(self, run: ClusterRun, line: bytes) -> None:
         """Write a request to a run."""
-        self._ownership.send(LogEntry(f"{REQUEST}/{run.name}/{uuid4().hex}", line))
+        self._ownership.send(LogEntry(f"{REQUEST}/{run.name}/{uuid4().hex}", line.rstrip(b"\n")))
 
     def requests_of(self, run: ClusterRun) -> list[bytes]:
         """The requests to a run, by their offsets."""

@@ -46,11 +46,14 @@ class Run(Protocol):
         ...
 
     def send_request(self, line: bytes) -> None:
-        """Append a request to the process that carries the run out; any process may."""
+        """Append a request to the process that carries the run out; any process may.
+
+        A line ends with a line feed, as lines of the journal do.
+        """
         ...
 
     def requests(self) -> list[bytes]:
-        """Every request that was sent to the run, oldest first."""
+        """Every request that was sent to the run, oldest first, without line feeds."""
         ...
 
 

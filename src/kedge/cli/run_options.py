@@ -57,14 +57,15 @@ PlanArgument = Annotated[
 
 
 @contextmanager
-def _open_runs(
+def open_runs(
     bootstrap: str, command_config: Path | None, state: str | None, *, take_over: bool = False
 ) -> Generator[tuple[Cluster, RunStore]]:
-    from kedge.wiring import RunsPlace, open_runs
+    """The runs of a cluster, as they are."""
+    from kedge import wiring
 
     with connected(bootstrap, command_config) as cluster:
-        place = RunsPlace(bootstrap, read_properties(command_config), state)
-        with open_runs(cluster, place, take_over=take_over, on_note=note) as runs:
+        place = wiring.RunsPlace(bootstrap, read_properties(command_config), state)
+        with wiring.open_runs(cluster, place, take_over=take_over, on_note=note) as runs:
             yield runs.guarded(cluster), runs
 
 
@@ -78,7 +79,7 @@ def acting_on_runs(
     take_over: bool = False,
 ) -> Generator[tuple[Cluster, RunStore]]:
     """The runs of a cluster, locked; what processes that died have left is cleaned up first."""
-    opened = _open_runs(bootstrap, command_config, state, take_over=take_over)
+    opened = open_runs(bootstrap, command_config, state, take_over=take_over)
     # A dry run changes nothing, so it takes no lock either.
     with opened as (cluster, runs), nullcontext() if dry_run else runs.held():
         if not dry_run:
@@ -94,7 +95,7 @@ def reading_runs(
     from kedge.apply import has_leftovers
     from kedge.errors import ReassignmentInProgress, Unauthorised
 
-    with _open_runs(bootstrap, command_config, state) as (cluster, runs):
+    with open_runs(bootstrap, command_config, state) as (cluster, runs):
         if any(has_leftovers(runs.record_of(run)) for run in runs.all()):
             try:
                 with runs.held(patient=False):
