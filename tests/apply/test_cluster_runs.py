@@ -41,7 +41,7 @@ class Clock:
 
     def __init__(self) -> None:
         self.seconds = 0.0
-        self.during: list[Callable[[], object]] = []
+        self.during: list[Callable[[], None]] = []
 
     def __call__(self) -> float:
         return self.seconds

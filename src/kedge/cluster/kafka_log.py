@@ -138,6 +138,7 @@ class KafkaLog:
             error = message.error()
             if error is None:
                 found.append(_record(message))
+                deadline = time.monotonic() + PATIENCE_S
             elif error.code() == KafkaError._PARTITION_EOF:
                 self._last = max([self._last, *(each.offset for each in found[-1:])])
                 return found
