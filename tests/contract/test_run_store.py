@@ -22,6 +22,7 @@ from tests.contract.run_backends import (
     RunBackend,
 )
 from tests.real import clusters
+from tests.real.kedge_cluster import until
 
 B1, B2, B3 = map(BrokerId, (1, 2, 3))
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -123,9 +124,10 @@ def test_requests_arrive_in_order_while_another_process_holds_the_runs(place: Ru
         (seen,) = other.all()
         seen.send_request(b'{"rate":1}\n')
         seen.send_request(b'{"rate":2}\n')
-        assert run.requests() == [b'{"rate":1}', b'{"rate":2}']
+        assert seen.requests() == [b'{"rate":1}', b'{"rate":2}']  # at once, where they were sent
+        until(lambda: run.requests() == seen.requests())
         run.enter(RunState.MOVING)
-        assert run.requests() == seen.requests() != []
+        assert run.requests() == [b'{"rate":1}', b'{"rate":2}']
 
 
 def test_runs_are_listed_in_their_sequence_and_found_by_a_part_of_their_id(

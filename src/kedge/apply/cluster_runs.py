@@ -35,7 +35,11 @@ class ClusterRun:
 
     name: str
     _store: ClusterRuns = field(repr=False, compare=False)
-    now: Callable[[], float] = field(default=time.time, compare=False)
+    clock: Callable[[], float] = field(default=time.time, compare=False)
+
+    def now(self) -> float:
+        """The time that the journal gets."""
+        return self.clock()
 
     def plan(self) -> Plan:
         """The plan as it was reviewed."""

@@ -244,7 +244,8 @@ class Ownership:
     def send(self, entry: LogEntry) -> None:
         """Write an entry that needs no owner."""
         with self._lock:
-            self._log.append_unfenced(entry)
+            offset = self._log.append_unfenced(entry)
+            self.image.add_own([entry], offset, self._timing.now())
 
     def close(self) -> None:
         """Close the log."""

@@ -29,6 +29,10 @@ class Run(Protocol):
         """The run's id."""
         ...
 
+    def now(self) -> float:
+        """The time that the journal gets, in seconds since 1970."""
+        ...
+
     def plan(self) -> Plan:
         """The plan as it was reviewed."""
         ...

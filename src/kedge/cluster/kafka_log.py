@@ -9,7 +9,7 @@ that called InitProducerId last, and refuses the others (PRODUCER_FENCED). Readi
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from typing import Any
 
@@ -59,7 +59,19 @@ _PASSING = (  # the group is only a name: no offsets are committed
     KafkaError._TRANSPORT,
 )
 
-Delivered = Callable[[KafkaError | None, Message], None]
+
+class _Reports:
+    """What became of produced records: offsets, or errors."""
+
+    def __init__(self) -> None:
+        self.offsets: list[int] = []
+        self.errors: list[KafkaError] = []
+
+    def __call__(self, error: KafkaError | None, message: Message) -> None:
+        if error is not None:
+            self.errors.append(error)
+        else:
+            self.offsets.append(message.offset() or 0)
 
 
 class _InitProducerId:
@@ -182,26 +194,18 @@ class KafkaLog:
                 raise self._fault(error, "Write") from fault
 
     def _transaction(self, producer: Producer, entries: Sequence[LogEntry], deadline: float) -> int:
-        offsets: list[int] = []
-        errors: list[KafkaError] = []
-
-        def delivered(error: KafkaError | None, message: Message) -> None:
-            if error is not None:
-                errors.append(error)
-            else:
-                offsets.append(message.offset() or 0)
-
+        reports = _Reports()
         producer.begin_transaction()
         for entry in entries:
-            self._produce(producer, entry, delivered)
+            self._produce(producer, entry, reports)
         producer.flush(max(0.1, deadline - time.monotonic()))
-        if errors:
-            raise KafkaException(errors[0])
-        if offsets and min(offsets) <= self._last:
+        if reports.errors:
+            raise KafkaException(reports.errors[0])
+        if reports.offsets and min(reports.offsets) <= self._last:
             producer.abort_transaction(PATIENCE_S)
             raise self._deleted()
         _committed(producer, deadline)
-        self._last = max([self._last, *offsets])
+        self._last = max([self._last, *reports.offsets])
         return self._last
 
     def _aborted(self, deadline: float) -> bool:
@@ -212,7 +216,7 @@ class KafkaLog:
             return False
         return True
 
-    def append_unfenced(self, entry: LogEntry) -> None:
+    def append_unfenced(self, entry: LogEntry) -> int:
         if self._sender is None:
             self._sender = Producer({
                 **self._settings,
@@ -220,26 +224,22 @@ class KafkaLog:
                 "linger.ms": 0,
                 "message.timeout.ms": int(1000 * PATIENCE_S),
             })  # fmt: skip
-        errors: list[KafkaError] = []
-
-        def delivered(error: KafkaError | None, _: Message) -> None:
-            if error is not None:
-                errors.append(error)
-
-        self._produce(self._sender, entry, delivered)
-        left = self._sender.flush(PATIENCE_S)
-        if errors:
-            raise self._fault(errors[0], "Write")
-        if left:
+        reports = _Reports()
+        self._produce(self._sender, entry, reports)
+        self._sender.flush(PATIENCE_S)
+        if reports.errors:
+            raise self._fault(reports.errors[0], "Write")
+        if not reports.offsets:
             raise RequestTimedOut(f"{self.name} did not take a record within {PATIENCE_S:g} s")
+        return reports.offsets[0]
 
-    def _produce(self, producer: Producer, entry: LogEntry, delivered: Delivered) -> None:
+    def _produce(self, producer: Producer, entry: LogEntry, reports: _Reports) -> None:
         producer.produce(
             self._topic_name,
             key=entry.key.encode(),
             value=entry.value,
             partition=PARTITION,
-            on_delivery=delivered,
+            on_delivery=reports,
         )
 
     # ---- errors ---------------------------------------------------------------------------------

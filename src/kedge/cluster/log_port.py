@@ -75,8 +75,11 @@ class FencedLog(Protocol):
         """
         ...
 
-    def append_unfenced(self, entry: LogEntry) -> None:
-        """Write one entry outside of transactions; every client may."""
+    def append_unfenced(self, entry: LogEntry) -> int:
+        """Write one entry outside of transactions; every client may. Returns its offset.
+
+        A reader may see it a moment later, when the transactions before it have ended.
+        """
         ...
 
     def close(self) -> None:

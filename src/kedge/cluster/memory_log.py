@@ -73,10 +73,10 @@ class MemoryLog:
                 raise WriterFenced("another writer has replaced this one")
             return [self._topic.add(*entry) for entry in entries][-1]
 
-    def append_unfenced(self, entry: LogEntry) -> None:
+    def append_unfenced(self, entry: LogEntry) -> int:
         self._must_be_up()
         with self._topic.lock:
-            self._topic.add(*entry)
+            return self._topic.add(*entry)
 
     def close(self) -> None:
         return None
