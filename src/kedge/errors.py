@@ -42,7 +42,9 @@
     │   ├── NodeMissing
     │   ├── NodeNotEmpty
     │   ├── NodeEphemeral             a child of an ephemeral node
-    │   └── ControllerMoved           this controller is no longer the controller
+    │   ├── ControllerMoved           this controller is no longer the controller
+    │   ├── WriterFenced              another writer has replaced this one
+    │   └── RunTakenOver              another process has taken the run over
     ├── RunFailed                     a run that failed after it had made changes
     ├── InvariantViolated             a simulated run violated an invariant
     └── Unavailable                   an outside system failed: the same call may work later
@@ -249,6 +251,14 @@ class NodeEphemeral(Conflict):
 
 class ControllerMoved(Conflict):
     """This controller is no longer the controller."""
+
+
+class WriterFenced(Conflict):
+    """Another writer has replaced this one (PRODUCER_FENCED); nothing was written."""
+
+
+class RunTakenOver(Conflict):
+    """Another process has taken the run over; this one changes nothing further."""
 
 
 class RunFailed(KedgeError):

@@ -1,8 +1,9 @@
 """Chooses the adapters: every concrete implementation of a port is opened here.
 
 Commands open a cluster here and work with the port alone. `clusters_from` replaces the adapter
-within a block, for programs and tests. The lab, the simulator, the controller service and the
-Spark jobs are whole processes that compose their own adapters; no other package imports one.
+within a block, and `logs_from` that of runs which are kept in the cluster, for programs and tests.
+The lab, the simulator, the controller service and the Spark jobs are whole processes that compose
+their own adapters; no other package imports one.
 """
 
 from __future__ import annotations
@@ -10,12 +11,18 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping
 from contextlib import closing, contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from kedge.cluster.port import Cluster
+from kedge.errors import InvalidRequest
 
 if TYPE_CHECKING:
+    from kedge.apply import RunStore
+    from kedge.cluster.log_port import FencedLog
     from kedge.store.port import Store
+
+IN_CLUSTER = "cluster"  # `--state cluster`; a directory of that name is `--state ./cluster`
 
 OpenCluster = Callable[[str, Mapping[str, str]], Cluster]
 
@@ -64,3 +71,58 @@ def open_cluster_on_store(store: Store) -> Generator[Cluster]:
 
     with closing(ZooKeeperCluster(store)) as cluster:
         yield cluster
+
+
+OpenLog = Callable[[Cluster, str, Mapping[str, str]], "FencedLog"]
+
+
+def kafka_log(cluster: Cluster, bootstrap: str, settings: Mapping[str, str]) -> FencedLog:
+    """The log of runs in a live Kafka cluster."""
+    from kedge.cluster.access import access_from
+    from kedge.cluster.kafka_log import KafkaLog
+
+    return KafkaLog(cluster, bootstrap, access_from(settings))
+
+
+_opening_log: ContextVar[OpenLog] = ContextVar("opening_log", default=kafka_log)
+
+
+@contextmanager
+def logs_from(opening: OpenLog) -> Generator[None]:
+    """Within the block, the logs of runs are opened by this function."""
+    token = _opening_log.set(opening)
+    try:
+        yield
+    finally:
+        _opening_log.reset(token)
+
+
+class RunsPlace(NamedTuple):
+    """Where the runs of a cluster are kept: `state` as typed, and how the cluster is reached."""
+
+    bootstrap: str
+    settings: Mapping[str, str]
+    state: str | None = None
+
+
+@contextmanager
+def open_runs(
+    cluster: Cluster, place: RunsPlace, *, take_over: bool, on_note: Callable[[str], None]
+) -> Generator[RunStore]:
+    """The runs of a cluster, in a directory or in the cluster, for the time of a `with` block."""
+    cluster_id = cluster.describe().cluster_id
+    if place.state == IN_CLUSTER:
+        from kedge.apply.cluster_runs import ClusterRuns
+
+        log = _opening_log.get()(cluster, place.bootstrap, place.settings)
+        with closing(ClusterRuns(log, cluster_id, take_over=take_over, on_note=on_note)) as runs:
+            yield runs
+        return
+    if take_over:
+        raise InvalidRequest(
+            "--take-over needs --state cluster",
+            hint="the lock of a directory ends with its process",
+        )
+    from kedge.apply import Runs, default_state
+
+    yield Runs(Path(place.state) if place.state else default_state(), cluster_id)

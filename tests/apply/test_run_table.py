@@ -12,6 +12,7 @@ import pytest
 from kedge.apply import (
     Executor,
     Pacing,
+    Run,
     RunFiles,
     RunOptions,
     Runs,
@@ -111,10 +112,10 @@ class Bench:
 
     # ---- states ---------------------------------------------------------------------------------
 
-    def bring_to(self, state: RunState) -> RunFiles:
+    def bring_to(self, state: RunState) -> Run:
         """A run in a state, as a process that died there has left it."""
         self.cluster.hold_moves = True
-        makers: dict[RunState, Callable[[], RunFiles]] = {
+        makers: dict[RunState, Callable[[], Run]] = {
             RunState.PLANNED: lambda: self._killed_in(None),
             RunState.THROTTLING: lambda: self._killed_in(RunState.THROTTLING),
             RunState.MOVING: self._moving,
@@ -133,7 +134,7 @@ class Bench:
         assert self.runs.state_of(run) is state
         return run
 
-    def _killed_in(self, state: RunState | None) -> RunFiles:
+    def _killed_in(self, state: RunState | None) -> Run:
         proposal = propose_apply(self.cluster, self.runs, self.plan, OPTIONS, "plan.json")
         assert proposal.judged is not None
         record = new_record("memory", rate=1_000_000, each_way=1)
@@ -147,11 +148,11 @@ class Bench:
             Executor(self.cluster, dying, proposal.judged, pacing).carry_out()
         return run
 
-    def _moving(self) -> RunFiles:
+    def _moving(self) -> Run:
         """One move has ended and one is under way."""
         return self._until_killed(waits=2)
 
-    def _until_killed(self, waits: int) -> RunFiles:
+    def _until_killed(self, waits: int) -> Run:
         left = [waits]
 
         def wait(_: float) -> None:
@@ -163,9 +164,9 @@ class Bench:
         proposal = propose_apply(self.cluster, self.runs, self.plan, OPTIONS, "plan.json")
         with pytest.raises(Killed):
             carry_out(self.cluster, self.runs, proposal, Pacing(sleep=wait))
-        return self.runs.chosen(None)
+        return self.runs.all()[-1]
 
-    def _paused(self) -> RunFiles:
+    def _paused(self) -> Run:
         """One move has ended; the process died while the run was paused."""
         waits = [0]
 
@@ -183,7 +184,7 @@ class Bench:
             carry_out(self.cluster, self.runs, proposal, Pacing(sleep=wait))
         return self.runs.chosen(None)
 
-    def _stopped(self) -> RunFiles:
+    def _stopped(self) -> Run:
         proposal = propose_apply(self.cluster, self.runs, self.plan, OPTIONS, "plan.json")
         asked: list[bool] = []
 
@@ -192,24 +193,24 @@ class Bench:
             self.cluster.finish_moves()
 
         pacing = Pacing(sleep=wait, stopping=lambda: bool(asked))
-        run, outcome = carry_out(self.cluster, self.runs, proposal, pacing)
+        _, outcome = carry_out(self.cluster, self.runs, proposal, pacing)
         assert outcome.stopped
-        return run
+        return self.runs.all()[-1]
 
-    def _cancelling(self) -> RunFiles:
+    def _cancelling(self) -> Run:
         """A process that died before it had sent the moves back."""
         run = self._moving()
         run.enter(RunState.CANCELLING)
         return run
 
-    def _cancelled(self) -> RunFiles:
+    def _cancelled(self) -> Run:
         run = self._moving()
         self.cluster.hold_moves = False
         assert self.desk("cancel", "--state", str(self.state), "--yes").code == 0
         self.cluster.hold_moves = True
         return run
 
-    def _rolling_back(self) -> RunFiles:
+    def _rolling_back(self) -> Run:
         run = self._killed_in(RunState.DONE)
         proposal = propose_rollback(self.cluster, self.runs, None, OPTIONS)
 
@@ -220,14 +221,14 @@ class Bench:
             carry_out(self.cluster, self.runs, proposal, Pacing(sleep=die))
         return run
 
-    def _rolled_back(self) -> RunFiles:
+    def _rolled_back(self) -> Run:
         run = self._killed_in(RunState.DONE)
         proposal = propose_rollback(self.cluster, self.runs, None, OPTIONS)
         pacing = Pacing(sleep=lambda _: self.cluster.finish_moves())
         carry_out(self.cluster, self.runs, proposal, pacing)
         return run
 
-    def _failed(self) -> RunFiles:
+    def _failed(self) -> Run:
         run = self._moving()
         self.cluster.finish_moves()
         run.enter(RunState.FAILED)
@@ -298,7 +299,7 @@ def yes_for(verb: Verb) -> tuple[str, ...]:
     return ("--yes",) if verb in ASKING else ()
 
 
-def check_rate(bench: Bench, run: RunFiles) -> None:
+def check_rate(bench: Bench, run: Run) -> None:
     """The journal has the rate, and so has every broker that was throttled."""
     carried_out = bench.runs.rollback_of(run) or run
     record = carried_out.record()
@@ -320,7 +321,7 @@ def expected_layout(
     return None
 
 
-def check_states(bench: Bench, run: RunFiles, action: Action, verb: Verb) -> None:
+def check_states(bench: Bench, run: Run, action: Action, verb: Verb) -> None:
     state = bench.runs.state_of(run)
     match action:
         case Action.START:

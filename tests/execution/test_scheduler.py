@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -82,7 +84,7 @@ def test_the_moves_of_freed_ends_are_all_that_has_to_be_looked_at(
         slots.bytes_out[source] -= size
         slots.bytes_in[target] -= size
         near = [row for row in waiting if rows[row][0] == source or rows[row][1] == target]
-        copy = type(slots)(*(column.copy() for column in slots))
+        copy = deepcopy(slots)
         some = choose_moves(moves, slots, np.array(near, np.int64), each_way, CRITICAL).tolist()
         full = choose_moves(moves, copy, np.array(waiting, np.int64), each_way, CRITICAL).tolist()
         assert some == full

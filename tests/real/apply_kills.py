@@ -1,9 +1,10 @@
 """`python -m tests.real.apply_kills --rounds 20`: plans applied by commands that are killed.
 
 Each round applies a plan to twelve partitions of a real cluster of four brokers, with random kills
-of the command and of a broker (`apply_rounds`). Producers write to all partitions meanwhile. The
-exit code is 1 with the seed and the story of the first round that fails, or when an acknowledged
-record is lost or there twice.
+of the command and of a broker (`apply_rounds`). Producers write to all partitions meanwhile. With
+`--state cluster`, every second pair of rounds keeps its runs in the cluster, and each command of
+such a round starts in a directory of its own. The exit code is 1 with the seed and the story of the
+first round that fails, or when an acknowledged record is lost or there twice.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jvm import KAFKA_3_9, KAFKA_4_1, memory_directory
+from kedge.cluster.kafka_log import RUNS_TOPIC
 from tests.real.apply_rounds import Round, RoundFailed
 from tests.real.four_brokers import BROKER_IDS, FourBrokers, four_brokers
 from tests.real.identified import IdentifiedProducer, lost_and_doubled, read_all
@@ -102,7 +104,13 @@ def workload(cluster: FourBrokers, directory: Path, seed: str) -> Generator[Work
 
 
 def play(
-    cluster: FourBrokers, directory: Path, seed: str, number: int, *, directories: bool = True
+    cluster: FourBrokers,
+    directory: Path,
+    seed: str,
+    number: int,
+    *,
+    directories: bool = True,
+    in_cluster: bool = False,
 ) -> Round:
     """Play one round: odd ones interrupt an apply, even ones a rollback.
 
@@ -110,7 +118,7 @@ def play(
     """
     place = directory / f"round-{number}"
     place.mkdir()
-    operator = Operator(cluster, place)
+    operator = Operator(cluster, place, state="cluster" if in_cluster else "")
     first = "apply" if number % 2 else "rollback"
     chosen = f"{seed}-{number}"
     one = Round(operator, list(TOPICS), chosen, first=first, directories=directories)
@@ -120,11 +128,15 @@ def play(
         story = ", ".join(one.story)
         raise RoundFailed(f"seed {seed}, round {number}: {story}: {failure}") from failure
     finally:
+        if in_cluster:
+            operator.delete(RUNS_TOPIC)  # the next round finds no runs
         operator.close()
     return one
 
 
-def rounds(release: str, count: int, seed: str, *, directories: bool) -> bool:
+def rounds(
+    release: str, count: int, seed: str, *, directories: bool, in_cluster: bool = False
+) -> bool:
     """Play rounds on a cluster of a release; whether all ended as they must."""
     with (
         tempfile.TemporaryDirectory(prefix="kedge-apply-", dir=memory_directory()) as directory,
@@ -135,14 +147,24 @@ def rounds(release: str, count: int, seed: str, *, directories: bool) -> bool:
         for number in range(1, count + 1):
             began = time.monotonic()
             try:
-                one = play(cluster, Path(directory), seed, number, directories=directories)
+                kept_there = in_cluster and number % 4 in (1, 2)  # one of apply, one of rollback
+                one = play(
+                    cluster,
+                    Path(directory),
+                    seed,
+                    number,
+                    directories=directories,
+                    in_cluster=kept_there,
+                )
             except RoundFailed as failure:
                 print(f"{release}: {failure}", flush=True)
                 clean = False
                 break
             seconds = time.monotonic() - began
             kills += one.kills
-            print(f"{release} round {number}: {', '.join(one.story)} ({seconds:.0f} s)", flush=True)
+            place = " in the cluster" if kept_there else ""
+            story = ", ".join(one.story)
+            print(f"{release} round {number}{place}: {story} ({seconds:.0f} s)", flush=True)
         written = load.finish()
     shown = ", ".join(f"{count} of {what}" for what, count in sorted(kills.items()))
     print(f"{release}: kills: {shown}; {written}", flush=True)
@@ -157,14 +179,24 @@ def main() -> int:
     parser.add_argument(
         "--no-directories", action="store_true", help="plans that name no directories"
     )
+    parser.add_argument(
+        "--state", choices=["directory", "cluster"], default="directory", help="half of the rounds"
+    )
     chosen = parser.parse_args()
     seed = chosen.seed or str(secrets.randbelow(1_000_000))
     print(f"seed {seed}", flush=True)
     releases = list(RELEASES) if chosen.release == "both" else [chosen.release]
-    directories = not chosen.no_directories
-    return (
-        0 if all(rounds(r, chosen.rounds, seed, directories=directories) for r in releases) else 1
+    ends = (
+        rounds(
+            release,
+            chosen.rounds,
+            seed,
+            directories=not chosen.no_directories,
+            in_cluster=chosen.state == "cluster",
+        )
+        for release in releases
     )
+    return 0 if all(ends) else 1
 
 
 if __name__ == "__main__":

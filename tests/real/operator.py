@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -70,17 +71,28 @@ class Entry(NamedTuple):
 
 
 class Operator:
-    """Runs commands on one cluster, with run files in a directory of its own."""
+    """Runs commands on one cluster, with run files in a directory of its own or in the cluster."""
 
     def __init__(
-        self, cluster: FourBrokers, directory: Path, *options: str, bootstrap: str = ""
+        self,
+        cluster: FourBrokers,
+        directory: Path,
+        *options: str,
+        bootstrap: str = "",
+        state: str = "",
     ) -> None:
-        """`options` are added to each command; `bootstrap` names another listener for them."""
+        """`options` are added to each command; `bootstrap` names another listener for them.
+
+        `state` is where runs are kept, if not in `directory`; each command then starts in an empty
+        directory of its own, which is its home too: it shares nothing but the cluster with others.
+        """
         self.cluster = cluster
         self.directory = directory
         self.admin = KafkaAdmin(cluster.bootstrap)
         at = ("--bootstrap-server", bootstrap or cluster.bootstrap)
-        self._where = (*at, "--state", str(directory / "state"), "--output", "json", *options)
+        self._apart = bool(state)
+        kept = state or str(directory / "state")
+        self._where = (*at, "--state", kept, "--output", "json", *options)
 
     def close(self) -> None:
         self.admin.close()
@@ -90,13 +102,15 @@ class Operator:
     def start(self, verb: str, *words: str) -> subprocess.Popen[str]:
         """Start a verb; the caller awaits or kills it."""
         sure = ("--yes",) if verb in ASKING else ()
+        home = Path(tempfile.mkdtemp(prefix="home-", dir=self.directory)) if self._apart else None
         return subprocess.Popen(
             [sys.executable, "-m", "kedge", verb, *words, *sure, *self._where],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            cwd=ROOT,
+            cwd=home or ROOT,
+            env={**os.environ, "HOME": str(home), "XDG_STATE_HOME": str(home)} if home else None,
         )
 
     def attempt(self, verb: str, *words: str) -> Done:

@@ -47,7 +47,7 @@ def test_refused_and_skipped_partitions_are_told_apart() -> None:
     refusal = InvalidReplicaAssignment("broker 9 is unknown")
     outcome = Outcome(0, {T1: MoveStatus.WAITING}, {T0: MoveStatus.DRIFTED}, {T1: refusal})
     first, second, *_ = outcome_lines(outcome, "r1")
-    assert first == "0 moved, 1 skipped (t-0: moved by someone else), 1 refused; run r1 is failed"
+    assert first == "0 moved, 1 skipped (t-0: moved by someone else), 1 set aside; run r1 is failed"
     assert second == "  t-1: broker 9 is unknown"
     assert outcome_row(outcome, "r1")["refused"] == [
         {"topic": "t", "partition": 1, "why": "broker 9 is unknown"}

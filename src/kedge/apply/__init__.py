@@ -2,7 +2,8 @@
 
 `execution` decides; this package observes, acts and keeps the journal.
 
-    run_store        plans and journals on disk, and the lock that keeps two processes apart
+    run_port         the port to runs: plans, journals, requests, and one owner at a time
+    run_store        the port on disk, with a lock that keeps two processes apart
     observe          the cluster in the words of `execution`, and its health
     throttles        throttles read, set, confirmed and removed
     throttle_control the throttles of one run: set, changed on the way, removed
@@ -38,6 +39,7 @@ from kedge.apply.cancel_rollback import (
     Cancelled,
     cancel,
     close,
+    has_leftovers,
     is_under_way,
     rollback_plan,
     settle,
@@ -53,8 +55,9 @@ from kedge.apply.commands import (
 from kedge.apply.executor import Executor
 from kedge.apply.outcome import Outcome, Pacing
 from kedge.apply.preview import Preview, RunOptions, preview, target_of
+from kedge.apply.run_port import Run, RunStore, new_record
 from kedge.apply.run_requests import Requested, allowed, new_request, send
-from kedge.apply.run_store import RunFiles, Runs, default_state, new_record
+from kedge.apply.run_store import RunFiles, Runs, default_state
 from kedge.apply.throttles import Waiting, release
 
 __all__ = [
@@ -65,8 +68,10 @@ __all__ = [
     "Preview",
     "Proposal",
     "Requested",
+    "Run",
     "RunFiles",
     "RunOptions",
+    "RunStore",
     "Runs",
     "Waiting",
     "allowed",
@@ -74,6 +79,7 @@ __all__ = [
     "carry_out",
     "close",
     "default_state",
+    "has_leftovers",
     "is_under_way",
     "new_record",
     "new_request",

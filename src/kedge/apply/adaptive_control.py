@@ -14,7 +14,7 @@ from kedge.apply.health_guard import HealthGuard
 from kedge.apply.move_bytes import Ends, through_brokers
 from kedge.apply.observe import Found
 from kedge.apply.outcome import Pacing
-from kedge.apply.run_store import RunFiles
+from kedge.apply.run_port import Run
 from kedge.apply.throttle_control import ThrottleControl
 from kedge.cluster.port import Cluster
 from kedge.errors import RefusedCommand, Unavailable
@@ -40,7 +40,7 @@ class AdaptiveControl:
     def __init__(
         self,
         cluster: Cluster,
-        files: RunFiles,
+        files: Run,
         health: HealthGuard,
         throttles: ThrottleControl,
         pacing: Pacing,

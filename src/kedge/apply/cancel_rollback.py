@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from kedge.apply.observe import observe
 from kedge.apply.preview import target_of
+from kedge.apply.run_port import Run, RunStore
 from kedge.apply.run_requests import answer_at_rest
-from kedge.apply.run_store import RunFiles, Runs
 from kedge.apply.throttles import Waiting, release
 from kedge.cluster.port import Cluster, Replica
 from kedge.errors import NoReassignmentInProgress, Unavailable
@@ -55,7 +55,7 @@ class Cancelled:
 
 
 def cancel(
-    cluster: Cluster, run: RunFiles, waiting: Waiting, *, patience_s: float = PATIENCE_S
+    cluster: Cluster, run: Run, waiting: Waiting, *, patience_s: float = PATIENCE_S
 ) -> Cancelled:
     """Send back what is under way, then remove the throttles; what has arrived stays.
 
@@ -91,7 +91,7 @@ class _WayBack:
     requested: int
 
 
-def _send_back(cluster: Cluster, run: RunFiles) -> _WayBack:
+def _send_back(cluster: Cluster, run: Run) -> _WayBack:
     """Send back every partition of a run that is between its places."""
     record, plan = run.record(), run.plan()
     changes = [change for change in plan.changes if change.tp in record.started]
@@ -179,7 +179,7 @@ def _log_dir_cancels(
 # ---- roll back ----------------------------------------------------------------------------------
 
 
-def rollback_plan(cluster: Cluster, run: RunFiles) -> Plan | None:
+def rollback_plan(cluster: Cluster, run: Run) -> Plan | None:
     """The plan that undoes what a run has moved so far; None where it has moved nothing."""
     record, plan = run.record(), run.plan()
     seen = observe(cluster, plan.changes, target_of(plan, record.kind)).seen
@@ -225,7 +225,7 @@ def _with_log_dirs(entry: Reassignment, log_dirs: Mapping[PartitionReplica, str]
     return replace(entry, log_dirs=tuple(log_dirs.get(each, ANY_LOG_DIR) for each in replicas))
 
 
-def begin_rollback(runs: Runs, run: RunFiles, plan: Plan, record: RunRecord) -> RunFiles:
+def begin_rollback(runs: RunStore, run: Run, plan: Plan, record: RunRecord) -> Run:
     """The run that undoes another takes over its throttles; the other one ends.
 
     The new lease is on disk before the old one is given up: a crash in between leaves both, and
@@ -246,7 +246,7 @@ def begin_rollback(runs: Runs, run: RunFiles, plan: Plan, record: RunRecord) -> 
 # ---- clean up -----------------------------------------------------------------------------------
 
 
-def close(cluster: Cluster, run: RunFiles, waiting: Waiting) -> Lease:
+def close(cluster: Cluster, run: Run, waiting: Waiting) -> Lease:
     """End a run that has moved nothing; returns the throttles that are not confirmed to be gone."""
     run.enter(RunState.CANCELLED)
     return release(cluster, run, waiting)
@@ -254,7 +254,7 @@ def close(cluster: Cluster, run: RunFiles, waiting: Waiting) -> Lease:
 
 def settle(
     cluster: Cluster,
-    runs: Runs,
+    runs: RunStore,
     waiting: Waiting,
     on_note: Callable[[str], None],
     *,
@@ -271,7 +271,7 @@ def settle(
         if record.state not in ENDED and run.requests():
             answer_at_rest(cluster, run, waiting)
             record = run.record()
-        if not record.lease and record.state not in INTERRUPTIBLE:
+        if not has_leftovers(record):
             continue
         if record.state is RunState.CANCELLING and not finish_cancels:
             continue
@@ -281,9 +281,14 @@ def settle(
             on_note(f"run {run.name} was not cleaned up: {fault.what}")
 
 
+def has_leftovers(record: RunRecord) -> bool:
+    """Whether a run may need `settle` if no process carries it out."""
+    return bool(record.lease) or record.state in INTERRUPTIBLE
+
+
 def _settle_one(
     cluster: Cluster,
-    run: RunFiles,
+    run: Run,
     record: RunRecord,
     waiting: Waiting,
     on_note: Callable[[str], None],
@@ -305,7 +310,7 @@ def _settle_one(
         run.enter(RunState.DONE, moved=len(record.started))
 
 
-def is_under_way(cluster: Cluster, run: RunFiles) -> bool:
+def is_under_way(cluster: Cluster, run: Run) -> bool:
     """Whether any partition of a run is being moved, by this run or by another."""
     plan = run.plan()
     changes = in_order(plan)

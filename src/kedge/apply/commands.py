@@ -14,8 +14,8 @@ from kedge.apply.executor import Executor
 from kedge.apply.observe import observe
 from kedge.apply.outcome import Outcome, Pacing
 from kedge.apply.preview import Preview, RunOptions, preview, target_of
+from kedge.apply.run_port import Run, RunStore, new_record
 from kedge.apply.run_requests import allowed
-from kedge.apply.run_store import RunFiles, Runs, new_record
 from kedge.cluster.port import Cluster
 from kedge.errors import RefusedCommand
 from kedge.execution import (
@@ -36,7 +36,7 @@ class Proposal:
     """What a command would do: to `run`, or by a new run of what was checked."""
 
     action: Action
-    run: RunFiles | None = None
+    run: Run | None = None
     judged: Preview | None = None
     moving: tuple[TopicPartition, ...] = ()
     plan_file: str = ""
@@ -46,7 +46,7 @@ class Proposal:
 
 
 def propose_apply(
-    cluster: Cluster, runs: Runs, plan: Plan, options: RunOptions, plan_file: str
+    cluster: Cluster, runs: RunStore, plan: Plan, options: RunOptions, plan_file: str
 ) -> Proposal:
     """Start a run, or continue the one that was interrupted with the same plan."""
     latest = runs.chosen(None) if runs.all() else None
@@ -65,7 +65,7 @@ def _same(plan: Plan, other: Plan) -> bool:
 
 
 def propose_resume(
-    cluster: Cluster, runs: Runs, run_id: str | None, options: RunOptions
+    cluster: Cluster, runs: RunStore, run_id: str | None, options: RunOptions
 ) -> Proposal:
     """Continue a run, or the rollback of it."""
     run = runs.chosen(run_id)
@@ -73,7 +73,7 @@ def propose_resume(
     return _continued(cluster, runs, run, options, action)
 
 
-def propose_cancel(cluster: Cluster, runs: Runs, run_id: str | None) -> Proposal:
+def propose_cancel(cluster: Cluster, runs: RunStore, run_id: str | None) -> Proposal:
     """Cancel what is under way of a run, or of the rollback of it."""
     run = runs.chosen(run_id)
     action = allowed(Verb.CANCEL, runs, run)
@@ -88,7 +88,7 @@ def propose_cancel(cluster: Cluster, runs: Runs, run_id: str | None) -> Proposal
 
 
 def propose_rollback(
-    cluster: Cluster, runs: Runs, run_id: str | None, options: RunOptions
+    cluster: Cluster, runs: RunStore, run_id: str | None, options: RunOptions
 ) -> Proposal:
     """Undo what a run has moved, or continue the rollback that was interrupted."""
     run = runs.chosen(run_id)
@@ -108,7 +108,7 @@ def propose_rollback(
 
 
 def _continued(
-    cluster: Cluster, runs: Runs, run: RunFiles, options: RunOptions, action: Action
+    cluster: Cluster, runs: RunStore, run: Run, options: RunOptions, action: Action
 ) -> Proposal:
     if action is Action.CONTINUE_ROLLBACK:
         run = _rollback(runs, run)
@@ -124,7 +124,7 @@ def _continued(
     return Proposal(action, run, judged)
 
 
-def _rollback(runs: Runs, run: RunFiles) -> RunFiles:
+def _rollback(runs: RunStore, run: Run) -> Run:
     rollback = runs.rollback_of(run)
     assert rollback is not None, "only a run with a rollback has this action"
     return rollback
@@ -134,8 +134,8 @@ def _rollback(runs: Runs, run: RunFiles) -> RunFiles:
 
 
 def carry_out(
-    cluster: Cluster, runs: Runs, proposal: Proposal, pacing: Pacing
-) -> tuple[RunFiles, Outcome]:
+    cluster: Cluster, runs: RunStore, proposal: Proposal, pacing: Pacing
+) -> tuple[Run, Outcome]:
     """Do what was proposed and shown."""
     judged = proposal.judged
     assert judged is not None, "this action carries nothing out"
@@ -149,8 +149,8 @@ def carry_out(
 
 
 def _run_for(
-    cluster: Cluster, runs: Runs, proposal: Proposal, judged: Preview, pacing: Pacing
-) -> RunFiles:
+    cluster: Cluster, runs: RunStore, proposal: Proposal, judged: Preview, pacing: Pacing
+) -> Run:
     limits, steering, old = judged.options.limits, judged.options.steering, proposal.run
     if proposal.action in (Action.CONTINUE, Action.CONTINUE_ROLLBACK):
         assert old is not None

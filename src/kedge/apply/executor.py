@@ -29,11 +29,11 @@ from kedge.apply.observe import Found, observe, observe_until_confirmed, work_in
 from kedge.apply.outcome import Notes, Outcome, Pacing
 from kedge.apply.preview import Preview
 from kedge.apply.run_control import RunControl
-from kedge.apply.run_store import RunFiles
+from kedge.apply.run_port import Run
 from kedge.apply.start_moves import start_moves
 from kedge.apply.throttle_control import ThrottleControl
 from kedge.cluster.port import Cluster, Election
-from kedge.errors import KedgeError, RunFailed, Unavailable
+from kedge.errors import KedgeError, RunFailed, RunTakenOver, Unavailable
 from kedge.execution import (
     DIVERGED,
     SETTLED,
@@ -57,7 +57,7 @@ BATCH = 1_000
 class Executor:
     """Carries one run out."""
 
-    def __init__(self, cluster: Cluster, files: RunFiles, judged: Preview, pacing: Pacing) -> None:
+    def __init__(self, cluster: Cluster, files: Run, judged: Preview, pacing: Pacing) -> None:
         self._cluster, self._files, self._pacing = cluster, files, pacing
         self._changes, self._target = judged.changes, judged.target
         self._ignore_health = judged.options.ignore_health
@@ -79,6 +79,8 @@ class Executor:
         """Until every partition is in place, or the operator stops the run."""
         try:
             return self._carry_out()
+        except RunTakenOver:
+            raise  # moves and throttles are the new owner's
         except Unavailable as fault:
             raise RunFailed(
                 f"Run {self._files.name} is left as it is: {fault.what}",

@@ -28,7 +28,8 @@ import numpy as np
 from kedge.apply import drain
 from kedge.apply.commands import Proposal, allowed, propose_apply
 from kedge.apply.preview import RunOptions
-from kedge.apply.run_store import PLAN, RunFiles, Runs
+from kedge.apply.run_port import Run, RunStore
+from kedge.apply.run_store import PLAN, RunFiles
 from kedge.apply.throttles import Waiting
 from kedge.cluster.port import Cluster
 from kedge.cluster.snapshot_taker import take_snapshot
@@ -209,7 +210,7 @@ class Drain(Job):
 # ---- planning and proposing ---------------------------------------------------------------------
 
 
-def snapshot_for(cluster: Cluster, runs: Runs, job: Job) -> Snapshot:
+def snapshot_for(cluster: Cluster, runs: RunStore, job: Job) -> Snapshot:
     """The snapshot that a job is planned from; refuses what can be refused before planning."""
     job.check_cluster(cluster)
     if runs.all():
@@ -219,17 +220,20 @@ def snapshot_for(cluster: Cluster, runs: Runs, job: Job) -> Snapshot:
     return snapshot
 
 
-def propose(cluster: Cluster, runs: Runs, plan: Plan, options: RunOptions, job: Job) -> Proposal:
+def propose(
+    cluster: Cluster, runs: RunStore, plan: Plan, options: RunOptions, job: Job
+) -> Proposal:
     """What carrying the plan of a job out would do."""
     return propose_apply(cluster, runs, plan, options, f"kedge {job.name}")
 
 
-def keep_snapshot(run: RunFiles, snapshot: Snapshot) -> None:
-    """Write the snapshot that a plan was made from beside the plan of its run."""
-    write_plan_snapshot(snapshot, run.directory / PLAN)
+def keep_snapshot(run: Run, snapshot: Snapshot) -> None:
+    """Write the snapshot that a plan was made from beside the plan of a run on disk."""
+    if isinstance(run, RunFiles):
+        write_plan_snapshot(snapshot, run.directory / PLAN)
 
 
-def uncordon_drained(cluster: Cluster, run: RunFiles) -> list[str]:
+def uncordon_drained(cluster: Cluster, run: Run) -> list[str]:
     """Uncordon the brokers that a run has drained, so that a rollback can use them; notes on it."""
     from kedge.balance import goals_from_json
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from kedge.apply.run_store import RunFiles
+from kedge.apply.run_port import Run
 from kedge.apply.throttles import Waiting
 from kedge.errors import KedgeError
 from kedge.execution import Lease, MoveStatus, Progress, RateChange, Statuses, Work
@@ -27,7 +27,7 @@ class Pacing:
     clock: Callable[[], float] = time.monotonic
     now: Callable[[], float] = time.time
     stopping: Callable[[], bool] = lambda: False
-    on_run: Callable[[RunFiles], None] = _nothing  # once it has begun or is found, before it acts
+    on_run: Callable[[Run], None] = _nothing  # once it has begun or is found, before it acts
     on_work: Callable[[Work], None] = _nothing  # at each observation, before `on_progress`
     on_progress: Callable[[Progress], None] = _nothing
     on_note: Callable[[str], None] = _nothing

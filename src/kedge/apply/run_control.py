@@ -11,8 +11,8 @@ from kedge.apply.move_bytes import under_way
 from kedge.apply.observe import Found
 from kedge.apply.outcome import Notes, Pacing
 from kedge.apply.preview import Preview
+from kedge.apply.run_port import Run
 from kedge.apply.run_requests import RequestQueue
-from kedge.apply.run_store import RunFiles
 from kedge.apply.stuck_watch import StuckWatch
 from kedge.apply.throttle_control import ThrottleControl
 from kedge.cluster.port import Cluster
@@ -43,7 +43,7 @@ class RunControl:
     def __init__(
         self,
         cluster: Cluster,
-        files: RunFiles,
+        files: Run,
         judged: Preview,
         pacing: Pacing,
         notes: Notes,

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from secrets import token_hex
 
-from kedge.apply.run_store import RunFiles, Runs
+from kedge.apply.run_port import Run, RunStore
 from kedge.apply.throttle_control import change_rates
 from kedge.apply.throttles import Waiting
 from kedge.cluster.port import Cluster
@@ -46,7 +46,7 @@ AT_REST = (RunState.STOPPED, RunState.FAILED)
 class Requested:
     """A request and what came of it; `at_work` is False where no process was at work on the run."""
 
-    run: RunFiles
+    run: Run
     request: Request
     reply: Reply
     at_work: bool
@@ -64,7 +64,7 @@ def new_request(
     return Request(token_hex(8), now(), kind, rate, log_dir_rate, adaptive)
 
 
-def allowed(verb: Verb, runs: Runs, run: RunFiles) -> Action:
+def allowed(verb: Verb, runs: RunStore, run: Run) -> Action:
     """What a command does with a run; raises the refusal that the table has for its state."""
     cell = TABLE[verb][runs.state_of(run)]
     if cell.action is not Action.REFUSE:
@@ -78,7 +78,7 @@ def allowed(verb: Verb, runs: Runs, run: RunFiles) -> Action:
 
 
 def send(
-    cluster: Cluster, runs: Runs, run_id: str | None, request: Request, waiting: Waiting
+    cluster: Cluster, runs: RunStore, run_id: str | None, request: Request, waiting: Waiting
 ) -> Requested:
     """Send a request to a run and wait until it was carried out, or carry it out at rest."""
     chosen = runs.chosen(run_id)
@@ -96,14 +96,14 @@ def send(
     return _awaited(cluster, runs, chosen, request, waiting)
 
 
-def _worked_on(runs: Runs, run: RunFiles) -> RunFiles:
+def _worked_on(runs: RunStore, run: Run) -> Run:
     """The run itself, or the rollback of it that is not finished."""
     rolling_back = runs.state_of(run) is RunState.ROLLING_BACK
     return (runs.rollback_of(run) or run) if rolling_back else run
 
 
 def _carried_out_at_rest(
-    cluster: Cluster, runs: Runs, run: RunFiles, request: Request, waiting: Waiting
+    cluster: Cluster, runs: RunStore, run: Run, request: Request, waiting: Waiting
 ) -> Requested:
     allowed(VERBS[request.kind], runs, run)
     run = _worked_on(runs, run)
@@ -114,7 +114,7 @@ def _carried_out_at_rest(
 
 
 def _awaited(
-    cluster: Cluster, runs: Runs, chosen: RunFiles, request: Request, waiting: Waiting
+    cluster: Cluster, runs: RunStore, chosen: Run, request: Request, waiting: Waiting
 ) -> Requested:
     run = _worked_on(runs, chosen)
     began = waiting.clock()
@@ -127,7 +127,7 @@ def _awaited(
         if now >= lock_due:
             lock_due = now + LOCK_INTERVAL_S
             try:
-                with runs.held():  # the process has ended, by itself or not
+                with runs.held(patient=False):  # the process has ended, by itself or not
                     if runs.record_of(run).replies.get(request.id) is None:
                         return _carried_out_at_rest(cluster, runs, chosen, request, waiting)
             except ReassignmentInProgress:
@@ -143,7 +143,7 @@ def _awaited(
 # ---- a run that no process is at work on --------------------------------------------------------
 
 
-def answer_at_rest(cluster: Cluster, run: RunFiles, waiting: Waiting) -> None:
+def answer_at_rest(cluster: Cluster, run: Run, waiting: Waiting) -> None:
     """Carry out requests for other rates; pauses are left to the process that resumes the run."""
     for request in RequestQueue(run).pending():
         if request.kind is not RequestKind.RATE:
@@ -161,7 +161,7 @@ def answer_at_rest(cluster: Cluster, run: RunFiles, waiting: Waiting) -> None:
 class RequestQueue:
     """The requests of one run that were not carried out yet."""
 
-    def __init__(self, run: RunFiles) -> None:
+    def __init__(self, run: Run) -> None:
         self._run = run
         self._answered = {i for i, reply in run.record().replies.items() if reply is not None}
         self._taken = {i for i, reply in run.record().replies.items() if reply is None}

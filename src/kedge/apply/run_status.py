@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from kedge.apply.observe import observe, work_in
 from kedge.apply.preview import target_of
-from kedge.apply.run_store import RunFiles, Runs
+from kedge.apply.run_port import Run, RunStore
 from kedge.cluster.port import Cluster
 from kedge.execution import (
     ENDED,
@@ -48,7 +48,7 @@ class RunStatus:
         return Limits(self.record.rate, self.record.each_way)
 
 
-def run_status(cluster: Cluster, runs: Runs, run: RunFiles) -> RunStatus:
+def run_status(cluster: Cluster, runs: RunStore, run: Run) -> RunStatus:
     """Read the journal of a run and its partitions on the cluster."""
     record, plan = run.record(), run.plan()
     changes, target = tuple(in_order(plan)), target_of(plan, record.kind)
@@ -58,7 +58,7 @@ def run_status(cluster: Cluster, runs: Runs, run: RunFiles) -> RunStatus:
     return RunStatus(run.name, record, runs.state_of(run), changes, statuses, found.seen, work)
 
 
-def moved_partitions(cluster: Cluster, runs: Runs, run: RunFiles) -> int:
+def moved_partitions(cluster: Cluster, runs: RunStore, run: Run) -> int:
     """How many partitions of a run are in place: by its journal once it has ended."""
     moved = run.record().moved
     if moved is not None:

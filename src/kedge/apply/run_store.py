@@ -14,16 +14,16 @@ from __future__ import annotations
 import fcntl
 import os
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
-from secrets import token_hex
 from typing import BinaryIO
 
-from kedge.errors import InvalidRequest, ReassignmentInProgress
-from kedge.execution import ENDED, RunKind, RunRecord, RunState, Setting, read_journal
+from kedge.apply.run_port import Run, RunStore, new_run_name
+from kedge.cluster.port import Cluster
+from kedge.errors import ReassignmentInProgress
+from kedge.execution import RunRecord, RunState, read_journal
 from kedge.execution.journal import begun, entered
 from kedge.files import path_component, read_bytes, with_path_context, write_atomically
 from kedge.plan import Plan, parse_plan, plan_to_json
@@ -42,12 +42,16 @@ class RunFiles:
     """One run on disk."""
 
     directory: Path
-    now: Callable[[], float] = field(default=time.time, compare=False)
+    clock: Callable[[], float] = field(default=time.time, compare=False)
 
     @property
     def name(self) -> str:
         """The run's id."""
         return self.directory.name
+
+    def now(self) -> float:
+        """The time that the journal gets."""
+        return self.clock()
 
     def plan(self) -> Plan:
         """The plan as it was reviewed."""
@@ -107,14 +111,19 @@ def _drop_cut_line(path: Path, journal: BinaryIO) -> None:
         journal.truncate(path.read_bytes().rfind(b"\n") + 1)
 
 
-class Runs:
-    """The runs of one cluster."""
+class Runs(RunStore):
+    """The runs of one cluster in a directory."""
 
     def __init__(self, state: Path, cluster_id: str) -> None:
         # Cluster ids are text from outside.
         self._directory = state / path_component(cluster_id)
         self.cluster_id = cluster_id
-        self._read: dict[Path, tuple[int, RunRecord]] = {}
+        self._read: dict[str, tuple[int, RunRecord]] = {}
+
+    @property
+    def place(self) -> str:
+        """The directory."""
+        return str(self._directory)
 
     def all(self) -> list[RunFiles]:
         """Every run, oldest first."""
@@ -123,65 +132,18 @@ class Runs:
         found = (each for each in self._directory.iterdir() if (each / JOURNAL).is_file())
         return [RunFiles(each) for each in sorted(found)]
 
-    def record_of(self, run: RunFiles) -> RunRecord:
+    def record_of(self, run: Run) -> RunRecord:
         """The record of a run; journals only grow, so one of the same size is read once."""
-        path = run.directory / JOURNAL
+        path = self._directory / run.name / JOURNAL
         with with_path_context(path):
             size = path.stat().st_size
-        if run.directory not in self._read or self._read[run.directory][0] != size:
-            self._read[run.directory] = size, run.record()
-        return self._read[run.directory][1]
-
-    # ---- which run a command is about -----------------------------------------------------------
-
-    def chosen(self, run_id: str | None) -> RunFiles:
-        """The run with this id, or the latest; of a rollback, the run that it undoes."""
-        runs = self.all()
-        if run_id is not None:
-            return self._by_id(runs, run_id)
-        if not runs:
-            raise InvalidRequest(
-                f"No run of this cluster found in {self._directory}",
-                hint="start one with kedge apply, or name the directory of runs with --state",
-            )
-        undoes = self.record_of(runs[-1]).undoes
-        return next((each for each in runs if each.name == undoes), runs[-1])
-
-    def _by_id(self, runs: Sequence[RunFiles], run_id: str) -> RunFiles:
-        fitting = [each for each in runs if each.name == run_id] or [
-            each for each in runs if run_id in each.name
-        ]
-        if len(fitting) != 1:
-            raise InvalidRequest(
-                f"{len(fitting) or 'No'} {'runs fit' if fitting else 'run fits'} {run_id!r}",
-                hint="kedge runs lists them",
-            )
-        return fitting[0]
-
-    def rollback_of(self, run: RunFiles) -> RunFiles | None:
-        """The latest rollback of a run, unless it was cancelled or itself rolled back."""
-        undone = (RunState.CANCELLED, RunState.ROLLED_BACK)
-        rollbacks = [e for e in self.all() if self.record_of(e).undoes == run.name]
-        return next((e for e in reversed(rollbacks) if self.state_of(e) not in undone), None)
-
-    def state_of(self, run: RunFiles) -> RunState:
-        """The state of a run, its rollback considered."""
-        rollback = self.rollback_of(run)
-        if rollback is None:
-            return self.record_of(run).state
-        ended = self.record_of(rollback).state in ENDED
-        return RunState.ROLLED_BACK if ended else RunState.ROLLING_BACK
-
-    def own_settings(self) -> frozenset[Setting]:
-        """Every throttle value that a run of this cluster has set and not removed."""
-        return frozenset(setting for run in self.all() for setting in self.record_of(run).own)
-
-    # ---- acting ---------------------------------------------------------------------------------
+        if run.name not in self._read or self._read[run.name][0] != size:
+            self._read[run.name] = size, run.record()
+        return self._read[run.name][1]
 
     def begin(self, plan: Plan, record: RunRecord) -> RunFiles:
         """A new run: its plan and the first line of its journal."""
-        moment = datetime.fromtimestamp(record.begun_at, UTC).strftime("%Y-%m-%dT%H-%M-%S.%fZ")
-        directory = self._directory / f"{moment}-{token_hex(2)}"
+        directory = self._directory / new_run_name(record)
         with with_path_context(directory):
             directory.mkdir(parents=True, mode=0o700)
         run = RunFiles(directory)
@@ -189,8 +151,12 @@ class Runs:
         run.write(begun(record))
         return run
 
+    def guarded(self, cluster: Cluster) -> Cluster:
+        """The cluster itself: no process can take the lock from one that lives."""
+        return cluster
+
     @contextmanager
-    def held(self) -> Generator[None]:
+    def held(self, *, patient: bool = True) -> Generator[None]:
         """No other process on this machine acts on the cluster's runs within the block."""
         path = self._directory / LOCK
         with with_path_context(path):
@@ -208,17 +174,3 @@ class Runs:
             yield
         finally:
             os.close(descriptor)
-
-
-def new_record(
-    cluster_id: str,
-    *,
-    kind: RunKind = RunKind.APPLY,
-    undoes: str | None = None,
-    plan_file: str = "",
-    rate: int | None,
-    each_way: int,
-) -> RunRecord:
-    """The record of a run that begins now."""
-    now = time.time()
-    return RunRecord(cluster_id, kind, undoes, plan_file, rate, each_way, begun_at=now)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from kedge.apply.run_store import RunFiles
+from kedge.apply.run_port import Run
 from kedge.apply.throttles import (
     CONFIRM_S,
     Waiting,
@@ -35,7 +35,7 @@ class ThrottleControl:
     def __init__(
         self,
         cluster: Cluster,
-        files: RunFiles,
+        files: Run,
         changes: Sequence[Change],
         target: Target,
         waiting: Waiting,
@@ -116,7 +116,7 @@ class ThrottleControl:
 
 def change_rates(
     cluster: Cluster,
-    files: RunFiles,
+    files: Run,
     rate: int | None,
     log_dir_rate: int | None,
     waiting: Waiting,

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from kedge.apply.run_store import RunFiles
+from kedge.apply.run_port import Run
 from kedge.cluster.port import (
     Cluster,
     ConfigChange,
@@ -149,7 +149,7 @@ def _delete(
     return missed
 
 
-def release(cluster: Cluster, files: RunFiles, waiting: Waiting) -> Lease:
+def release(cluster: Cluster, files: Run, waiting: Waiting) -> Lease:
     """Remove the throttles of a run; what no broker confirms to be gone stays in its lease."""
     record = files.record()
     if not record.lease:

@@ -57,7 +57,7 @@ COMMANDS = {
     "throttle": Listed("runs", "Show, change or remove the throttles of runs"),
     "pause": Listed("runs", "Start no more moves of a run that is at work"),
     "continue": Listed("runs", "Go on with a run that was paused"),
-    "runs": Listed("runs", "List the runs on a cluster that were started from here"),
+    "runs": Listed("runs", "List the runs on a cluster"),
     "pipeline": Listed("pipeline", "Make load models and findings of metrics, on Spark"),
     "lab": Listed("lab", "Run a whole cluster in one process"),
     "controller": Listed("controller", "Be the controller of a ZooKeeper-mode Kafka cluster"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -29,6 +28,7 @@ from kedge.cli.run_options import (
     SkipDriftedOption,
     SlotsOption,
     StateOption,
+    TakeOverOption,
     ThrottleOption,
     acting_on_runs,
     options_to_continue,
@@ -37,7 +37,7 @@ from kedge.cli.run_options import (
 from kedge.cli.steering_options import SteeringOptions
 
 if TYPE_CHECKING:
-    from kedge.apply import Proposal, Runs
+    from kedge.apply import Proposal, RunStore
     from kedge.cluster.port import Cluster
 
 
@@ -63,6 +63,7 @@ def apply_command(
     interval: IntervalOption = 1.0,
     events: EventsOption = "",
     state: StateOption = None,
+    take_over: TakeOverOption = False,
     bootstrap_server: BootstrapOption = "",
     command_config: CommandConfigOption = None,
     output: OutputOption = Output.TABLE,
@@ -76,7 +77,9 @@ def apply_command(
 
     exceptions = skip_drifted, ignore_health
     chosen = run_options(throttle, no_throttle, moves_per_broker, *exceptions, options)
-    acting = acting_on_runs(bootstrap_server, command_config, state, dry_run=dry_run)
+    acting = acting_on_runs(
+        bootstrap_server, command_config, state, dry_run=dry_run, take_over=take_over
+    )
     with acting as (cluster, runs):
         wanted = read_plan(plan, cluster)
         chosen = replace(chosen, growth=known_growth(plan, wanted))
@@ -102,6 +105,7 @@ def resume_command(
     interval: IntervalOption = 1.0,
     events: EventsOption = "",
     state: StateOption = None,
+    take_over: TakeOverOption = False,
     bootstrap_server: BootstrapOption = "",
     command_config: CommandConfigOption = None,
     output: OutputOption = Output.TABLE,
@@ -112,7 +116,8 @@ def resume_command(
     """
     from kedge.apply import propose_resume
 
-    with acting_on_runs(bootstrap_server, command_config, state) as (cluster, runs):
+    acting = acting_on_runs(bootstrap_server, command_config, state, take_over=take_over)
+    with acting as (cluster, runs):
         exceptions = skip_drifted, ignore_health
         chosen = options_to_continue(runs, run, throttle, no_throttle, *exceptions, options)
         proposal = propose_resume(cluster, runs, run, chosen)
@@ -124,6 +129,7 @@ def cancel_command(
     run: RunOption = None,
     yes: YesOption = False,
     state: StateOption = None,
+    take_over: TakeOverOption = False,
     bootstrap_server: BootstrapOption = "",
     command_config: CommandConfigOption = None,
     output: OutputOption = Output.TABLE,
@@ -136,7 +142,10 @@ def cancel_command(
     from kedge.execution import Action
     from kedge.report.runs import cancelled_lines, cancelled_row
 
-    with acting_on_runs(bootstrap_server, command_config, state) as (cluster, runs):
+    with acting_on_runs(bootstrap_server, command_config, state, take_over=take_over) as (
+        cluster,
+        runs,
+    ):
         proposal = propose_cancel(cluster, runs, run)
         _agreed(proposal, "Cancel this run?", dry_run=False, yes=yes)
         files = proposal.run
@@ -166,6 +175,7 @@ def rollback_command(
     interval: IntervalOption = 1.0,
     events: EventsOption = "",
     state: StateOption = None,
+    take_over: TakeOverOption = False,
     bootstrap_server: BootstrapOption = "",
     command_config: CommandConfigOption = None,
     output: OutputOption = Output.TABLE,
@@ -180,7 +190,9 @@ def rollback_command(
 
     exceptions = skip_drifted, ignore_health
     chosen = run_options(throttle, no_throttle, moves_per_broker, *exceptions, options)
-    acting = acting_on_runs(bootstrap_server, command_config, state, dry_run=dry_run)
+    acting = acting_on_runs(
+        bootstrap_server, command_config, state, dry_run=dry_run, take_over=take_over
+    )
     with acting as (cluster, runs):
         proposal = propose_rollback(cluster, runs, run, chosen)
         if not _agreed(proposal, "Roll back?", dry_run=dry_run, yes=yes):
@@ -202,7 +214,7 @@ def _show(proposal: Proposal) -> None:
 
 
 def _show_prediction(
-    cluster: Cluster, proposal: Proposal, interval_s: float, state: Path | None
+    cluster: Cluster, proposal: Proposal, interval_s: float, state: str | None
 ) -> None:
     """How long the run would take, on the cluster as it is now."""
     from datetime import UTC, datetime
@@ -232,7 +244,7 @@ def _agreed(proposal: Proposal, question: str, *, dry_run: bool, yes: bool) -> b
 
 def _carried_out(
     cluster: Cluster,
-    runs: Runs,
+    runs: RunStore,
     proposal: Proposal,
     interval_s: float,
     events: str,

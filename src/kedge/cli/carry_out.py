@@ -13,7 +13,7 @@ from kedge.cli.options import Output, note
 from kedge.errors import KedgeError
 
 if TYPE_CHECKING:
-    from kedge.apply import Outcome, Pacing, Proposal, RunFiles, Runs
+    from kedge.apply import Outcome, Pacing, Proposal, Run, RunStore
     from kedge.cli.live_progress import ShowRun
     from kedge.cluster.port import Cluster
     from kedge.execution import Progress, Work
@@ -35,18 +35,18 @@ class Watching:
 class Ran:
     """A run to its end, or as far as it came."""
 
-    run: RunFiles
+    run: Run
     outcome: Outcome
     summary: RunSummary
 
 
 def carried_out(
     cluster: Cluster,
-    runs: Runs,
+    runs: RunStore,
     proposal: Proposal,
     watching: Watching,
     *,
-    on_run: Callable[[RunFiles], None] = lambda _run: None,
+    on_run: Callable[[Run], None] = lambda _run: None,
 ) -> Ran:
     """Run to the end, with progress on stderr and events where they are wanted."""
     from kedge.apply import carry_out
@@ -83,7 +83,7 @@ class _Observer:
     proposal: Proposal
     send: Send
     show: ShowRun
-    on_run: Callable[[RunFiles], None]
+    on_run: Callable[[Run], None]
     meter: FlowMeter
     name: str | None = None
     first: Progress | None = None
@@ -103,7 +103,7 @@ class _Observer:
             on_note=self._note,
         )
 
-    def _begin(self, run: RunFiles) -> None:
+    def _begin(self, run: Run) -> None:
         from kedge.report.run_events import started_event
 
         self.name = run.name
@@ -141,7 +141,7 @@ def show_outcome(ran: Ran, output: Output) -> None:
         echo_lines([*outcome_lines(ran.outcome, ran.run.name), *summary_lines(ran.summary)])
 
 
-def end_run(cluster: Cluster, run: RunFiles, output: Output) -> int:
+def end_run(cluster: Cluster, run: Run, output: Output) -> int:
     """End a run that has moved nothing: its throttles are removed."""
     from kedge.apply import Cancelled, Waiting, close
     from kedge.report.runs import cancelled_lines, cancelled_row

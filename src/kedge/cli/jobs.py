@@ -30,7 +30,7 @@ from kedge.cli.options import EXIT_FAILED, Output, note, say
 from kedge.cli.run_options import RunOption, acting_on_runs
 
 if TYPE_CHECKING:
-    from kedge.apply import Proposal, Runs
+    from kedge.apply import Proposal, RunStore
     from kedge.apply.jobs import Job
     from kedge.balance import Goals
     from kedge.cluster.port import Cluster
@@ -226,7 +226,12 @@ def _end_without_moves(cluster: Cluster, job: Job, nothing: str, how: JobOptions
 
 
 def _apply(
-    cluster: Cluster, runs: Runs, job: Job, proposal: Proposal, snapshot: Snapshot, how: JobOptions
+    cluster: Cluster,
+    runs: RunStore,
+    job: Job,
+    proposal: Proposal,
+    snapshot: Snapshot,
+    how: JobOptions,
 ) -> int:
     from kedge.apply import Waiting
     from kedge.apply.jobs import keep_snapshot

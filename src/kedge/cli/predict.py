@@ -107,13 +107,14 @@ def predicted(
     rates: Rates | None = None,
     samples: int = SAMPLES,
     poll_s: float = 1.0,
-    state: Path | None = None,
+    state: str | None = None,
 ) -> Prediction:
     """The prediction of a plan on the cluster of a snapshot, with drawn and learned rates."""
     from random import Random
 
-    from kedge.apply import default_state, target_of
+    from kedge.apply import target_of
     from kedge.apply.rate_file import measured_rates
+    from kedge.cli.run_options import state_directory
     from kedge.execution import RunKind, in_order
     from kedge.execution.prediction import (
         Rates,
@@ -124,7 +125,7 @@ def predicted(
     )
     from kedge.execution.prediction.learned_rates import drawn_factors, learned_rates
 
-    records = [] if rates else measured_rates(state or default_state(), cluster.cluster_id)
+    records = [] if rates else measured_rates(state_directory(state), cluster.cluster_id)
     target = target_of(plan, RunKind.APPLY)
     changes = present_changes(in_order(plan), cluster, target)
     chosen = rates or learned_rates(records, Rates())

@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kedge.cli.connection import connected
+from kedge.cli.connection import connected, read_properties
 from kedge.cli.options import note
 from kedge.cli.steering_options import SteeringOptions, parse_throttle, steering_of
 
 if TYPE_CHECKING:
-    from kedge.apply import RunOptions, Runs
+    from kedge.apply import RunOptions, RunStore
     from kedge.cluster.port import Cluster
     from kedge.execution import Steering
 
 StateOption = Annotated[
-    Path | None,
-    typer.Option("--state", help="Directory of runs; ~/.local/state/kedge/runs by default"),
+    str | None,
+    typer.Option(
+        "--state",
+        help="Directory of runs (default: ~/.local/state/kedge/runs), or cluster: in the cluster",
+    ),
+]
+TakeOverOption = Annotated[
+    bool,
+    typer.Option("--take-over", help="Replace the process that acts now (--state cluster)"),
 ]
 RunOption = Annotated[
     str | None, typer.Option("--run", help="Id of a run (kedge runs lists them), if not the latest")
@@ -56,21 +63,38 @@ PlanArgument = Annotated[
 
 @contextmanager
 def open_runs(
-    bootstrap: str, command_config: Path | None, state: Path | None
-) -> Generator[tuple[Cluster, Runs]]:
+    bootstrap: str, command_config: Path | None, state: str | None, *, take_over: bool = False
+) -> Generator[tuple[Cluster, RunStore]]:
     """The runs of a cluster, as they are."""
-    from kedge.apply import Runs, default_state
+    from kedge import wiring
 
     with connected(bootstrap, command_config) as cluster:
-        yield cluster, Runs(state or default_state(), cluster.describe().cluster_id)
+        place = wiring.RunsPlace(bootstrap, read_properties(command_config), state)
+        with wiring.open_runs(cluster, place, take_over=take_over, on_note=note) as runs:
+            yield runs.guarded(cluster), runs
+
+
+def state_directory(state: str | None) -> Path:
+    """Where measured rates are: the directory of runs, the usual one for runs in the cluster."""
+    from kedge.apply import default_state
+    from kedge.wiring import IN_CLUSTER
+
+    return default_state() if state in (None, IN_CLUSTER) else Path(state)
 
 
 @contextmanager
 def acting_on_runs(
-    bootstrap: str, command_config: Path | None, state: Path | None, *, dry_run: bool = False
-) -> Generator[tuple[Cluster, Runs]]:
+    bootstrap: str,
+    command_config: Path | None,
+    state: str | None,
+    *,
+    dry_run: bool = False,
+    take_over: bool = False,
+) -> Generator[tuple[Cluster, RunStore]]:
     """The runs of a cluster, locked; what processes that died have left is cleaned up first."""
-    with open_runs(bootstrap, command_config, state) as (cluster, runs), runs.held():
+    opened = open_runs(bootstrap, command_config, state, take_over=take_over)
+    # A dry run changes nothing, so it takes no lock either.
+    with opened as (cluster, runs), nullcontext() if dry_run else runs.held():
         if not dry_run:
             _settle(cluster, runs, finish_cancels=False)
         yield cluster, runs
@@ -78,22 +102,25 @@ def acting_on_runs(
 
 @contextmanager
 def reading_runs(
-    bootstrap: str, command_config: Path | None, state: Path | None
-) -> Generator[tuple[Cluster, Runs]]:
+    bootstrap: str, command_config: Path | None, state: str | None
+) -> Generator[tuple[Cluster, RunStore]]:
     """The runs of a cluster; leftovers are cleaned up unless another process works on them."""
-    from kedge.errors import ReassignmentInProgress
+    from kedge.apply import has_leftovers
+    from kedge.errors import ReassignmentInProgress, Unauthorised
 
     with open_runs(bootstrap, command_config, state) as (cluster, runs):
-        if runs.all():
+        if any(has_leftovers(runs.record_of(run)) or run.requests() for run in runs.all()):
             try:
-                with runs.held():
+                with runs.held(patient=False):
                     _settle(cluster, runs, finish_cancels=True)
             except ReassignmentInProgress:
                 pass
+            except Unauthorised as refusal:
+                note(f"leftovers of runs are not cleaned up: {refusal.what}")
         yield cluster, runs
 
 
-def _settle(cluster: Cluster, runs: Runs, *, finish_cancels: bool) -> None:
+def _settle(cluster: Cluster, runs: RunStore, *, finish_cancels: bool) -> None:
     from kedge.apply import Waiting, settle
 
     settle(cluster, runs, Waiting(), note, finish_cancels=finish_cancels)
@@ -126,7 +153,7 @@ def run_options(
 
 
 def options_to_continue(
-    runs: Runs,
+    runs: RunStore,
     run_id: str | None,
     throttle: str,
     no_throttle: bool,

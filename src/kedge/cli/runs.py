@@ -71,7 +71,7 @@ def runs_command(
     command_config: CommandConfigOption = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """List the runs on a cluster that were started from here
+    """List the runs on a cluster
 
     Example: kedge runs --bootstrap-server localhost:9092
     """
@@ -202,7 +202,7 @@ def _rate_request(rate: str, log_dir_rate: str, *, clear: bool) -> Request:
 def _requested(
     request: Request,
     run: str | None,
-    state: Path | None,
+    state: str | None,
     bootstrap: str,
     command_config: Path | None,
     output: Output,

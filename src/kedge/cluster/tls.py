@@ -48,7 +48,7 @@ def tls_context(access: Access) -> ssl.SSLContext:
 
 
 def _trust(context: ssl.SSLContext, store: Store) -> None:
-    pem = store.certificates or _trusted_pem(store)
+    pem = trusted_pem(store)
     try:
         context.load_verify_locations(cadata=pem)
     # ssl raises TypeError for text that is not ASCII and ValueError for empty text.
@@ -58,7 +58,10 @@ def _trust(context: ssl.SSLContext, store: Store) -> None:
         ) from error
 
 
-def _trusted_pem(store: Store) -> str:
+def trusted_pem(store: Store) -> str:
+    """The trusted certificates of a store, as PEM."""
+    if store.certificates:
+        return store.certificates
     data = _bytes(store.location)
     if data.startswith(JKS_MAGIC):
         found = jks_certificates(data, store.password, store.location)
@@ -80,6 +83,12 @@ def _identify(context: ssl.SSLContext, store: Store) -> None:
                 place=_place(store, "keystore"),
                 hint="is the password right?",
             ) from error
+
+
+def identity_pem(store: Store) -> str:
+    """The key and the certificates of a store, as PEM; the key may still be encrypted."""
+    with _key_file(store) as path:
+        return _bytes(path).decode(errors="replace")
 
 
 @contextlib.contextmanager

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kedge.apply import Outcome, Preview, RunFiles
+from kedge.apply import Outcome, Preview, Run
 from kedge.execution import Progress
 from kedge.execution.flows import Flows
 from kedge.report.run_summary import RunSummary, summary_row
@@ -21,7 +21,7 @@ from kedge.report.runs import outcome_row
 Row = dict[str, Any]
 
 
-def started_event(run: RunFiles, judged: Preview) -> Row:
+def started_event(run: Run, judged: Preview) -> Row:
     """A run begins, or continues."""
     return {
         "event": "started",

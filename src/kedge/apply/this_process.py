@@ -1,0 +1,53 @@
+"""Names this process as the owner of runs, and finds out whether another owner here is dead."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+from secrets import token_hex
+
+from kedge.apply.run_records import Owner
+
+_PROC = Path("/proc")
+_STATE, _STARTED = 2 - 2, 21 - 2  # fields of /proc/<pid>/stat after the name of the program
+_ENDED = ("Z", "X")  # killed and not waited for yet; dead
+
+
+def this_process() -> Owner:
+    """This process as an owner; each call gives another nonce."""
+    pid = os.getpid()
+    stat = _stat(pid)
+    return Owner(
+        host=socket.gethostname(),
+        pid=pid,
+        nonce=token_hex(8),
+        machine=_machine(),
+        started=stat[_STARTED] if stat else "",
+    )
+
+
+def is_known_dead(owner: Owner) -> bool:
+    """Whether an owner ran on this machine and has ended; False wherever that is not certain."""
+    if not owner.machine or owner.machine != _machine() or not owner.started:
+        return False
+    stat = _stat(owner.pid)
+    return stat is None or stat[_STATE] in _ENDED or stat[_STARTED] != owner.started
+
+
+def _machine() -> str:
+    """This boot of this machine, and the namespace that process ids are counted in."""
+    try:
+        boot = (_PROC / "sys/kernel/random/boot_id").read_text().strip()
+        return f"{boot} {os.readlink(_PROC / 'self/ns/pid')}"
+    except OSError:
+        return ""
+
+
+def _stat(pid: int) -> list[str] | None:
+    try:
+        text = (_PROC / str(pid) / "stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    # The name of the program is in parentheses and may have blanks and parentheses of its own.
+    return text.rpartition(")")[2].split()

@@ -1,0 +1,102 @@
+"""`--state cluster` of the commands about runs: on a log in memory, and refused by a lab."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kedge.apply.run_records import Owner, lease_entry
+from kedge.cli.app import run
+from kedge.cluster.memory import MemoryCluster
+from kedge.cluster.memory_log import MemoryLog, MemoryTopic
+from kedge.cluster.port import TopicCreation
+from kedge.lab import Lab, LabSettings
+from kedge.model import BrokerId
+from kedge.wiring import logs_from
+from tests.cli.cluster_commands import Desk
+
+B1, B2 = BrokerId(1), BrokerId(2)
+STATE = ("--state", "cluster")
+
+
+@pytest.fixture
+def desk(capsys: pytest.CaptureFixture[str]) -> Desk:
+    cluster = MemoryCluster(4)
+    cluster.create_topics([TopicCreation("t", assignment={0: (B1, B2)})])
+    return Desk(cluster, capsys)
+
+
+@pytest.fixture
+def topic() -> Iterator[MemoryTopic]:
+    topic = MemoryTopic()
+    with logs_from(lambda _cluster, _bootstrap, _settings: MemoryLog(topic)):
+        yield topic
+
+
+@pytest.fixture
+def moves(tmp_path: Path) -> str:
+    path = tmp_path / "moves.json"
+    entries = [{"topic": "t", "partition": 0, "replicas": [4, 2]}]
+    path.write_text(json.dumps({"version": 1, "partitions": entries}))
+    return str(path)
+
+
+def test_a_run_is_kept_in_the_cluster_from_apply_to_rollback(
+    desk: Desk, moves: str, topic: MemoryTopic, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "home"))
+    assert desk.json("runs", *STATE) == {"runs": []}
+    assert not topic.created  # what only shows creates nothing
+    assert desk.json("apply", moves, "--throttle", "1MB", "--yes", *STATE)["complete"]
+    assert desk.json("status", *STATE)["state"] == "done"
+    assert desk.lines("throttle", *STATE) == ["No throttles of kedge runs are set"]
+    assert desk.json("rollback", "--no-throttle", "--yes", *STATE)["complete"]
+    states = [each["state"] for each in desk.json("runs", *STATE)["runs"]]
+    assert states == ["rolled back", "done"]
+    assert not (tmp_path / "home").exists()
+
+
+def test_a_dry_run_creates_nothing_in_the_cluster(
+    desk: Desk, moves: str, topic: MemoryTopic
+) -> None:
+    assert desk.lines("apply", moves, "--no-throttle", "--dry-run", *STATE) == []
+    assert not topic.created
+
+
+def test_take_over_replaces_an_owner_that_holds_the_lease(
+    desk: Desk, moves: str, topic: MemoryTopic
+) -> None:
+    topic.created = True
+    topic.add(*lease_entry(Owner("other-host", 4711, "nonce", "another machine", "1")))
+    words = ("apply", moves, "--no-throttle", "--yes", *STATE)
+    assert desk.json(*words, "--take-over")["complete"]
+
+
+def test_a_directory_is_not_taken_over(desk: Desk, moves: str, tmp_path: Path) -> None:
+    words = ("apply", moves, "--no-throttle", "--yes", "--state", str(tmp_path / "state"))
+    assert "--take-over needs --state cluster" in desk.refusal(*words, "--take-over")
+
+
+def test_a_directory_may_be_called_cluster(
+    desk: Desk, moves: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    desk.json("apply", moves, "--no-throttle", "--yes", "--state", "./cluster")
+    assert (tmp_path / "cluster" / "memory").is_dir()
+
+
+def test_a_lab_refuses_to_keep_runs_and_stays_as_it_is(
+    moves: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Lab.running(LabSettings(brokers=3, first_id=1)) as lab:
+        at = ("--bootstrap-server", lab.bootstrap_servers)
+        assert run(["apply", moves, "--no-throttle", "--yes", *at, *STATE]) == 2
+        refusal = capsys.readouterr().err
+        assert run(["topics", "list", *at]) == 0
+        assert "__kedge_runs" not in capsys.readouterr().out
+    assert "This cluster takes no data, so it cannot keep runs" in refusal
+    assert "--state PATH" in refusal
+    assert len(refusal.splitlines()) == 1

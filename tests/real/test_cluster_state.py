@@ -1,0 +1,204 @@
+"""Runs that are kept in the cluster, on real brokers: any directory continues them, one acts."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from collections.abc import Generator
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+import pytest
+
+from jvm import KAFKA_3_9, KAFKA_4_1
+from kedge.cluster.port import TopicDescription
+from kedge.model import TopicPartition
+from tests.real import clusters
+from tests.real.four_brokers import FourBrokers
+from tests.real.kedge_cluster import until
+from tests.real.operator import Done, Entry, Operator, Replicas, ended
+from tests.real.rights import ALTERS_CONFIGS_ONLY, client_with
+
+pytestmark = pytest.mark.real
+
+TOPIC, RUNS = "kept-in-cluster", "__kedge_runs"
+T0, T1 = TopicPartition(TOPIC, 0), TopicPartition(TOPIC, 1)
+BEFORE, AFTER = (1, 2), (3, 2)
+SLOW = ("--throttle", "2kB", "--interval", "0.1")  # a copy takes many minutes
+FAST = ("--throttle", "50MB", "--interval", "0.1")
+
+
+class Story:
+    """A topic of two partitions, a plan that moves both, and operators in directories of their
+    own that share nothing but the cluster."""
+
+    def __init__(self, four: FourBrokers, directory: Path) -> None:
+        self._four, self._directory = four, directory
+        self._open = ExitStack()
+        self._count = 0
+        self._started: list[subprocess.Popen[str]] = []
+        self.here = self.elsewhere()
+        self.here.create(TOPIC, {0: BEFORE, 1: BEFORE})
+        self.here.fill(TOPIC, [0, 1], 2_000_000)
+        self.plan = str(self.here.plan_file({T0: Entry(AFTER), T1: Entry(AFTER)}))
+
+    def elsewhere(self) -> Operator:
+        """Another operator."""
+        self._count += 1
+        directory = self._directory / f"operator-{self._count}"
+        directory.mkdir()
+        operator = Operator(self._four, directory, state="cluster")
+        return self._open.enter_context(closing(operator))
+
+    def start(self, operator: Operator, *words: str) -> subprocess.Popen[str]:
+        self._started.append(operator.start(*words))
+        return self._started[-1]
+
+    def start_moving(self) -> subprocess.Popen[str]:
+        """Apply the plan slowly; returns when partitions are being moved."""
+        process = self.start(self.here, "apply", self.plan, *SLOW)
+        until(lambda: process.poll() is not None or bool(self.here.admin.reassignments()), 60.0)
+        assert process.poll() is None, process.communicate()
+        return process
+
+    def must_be(self, replicas: Replicas) -> None:
+        """Both partitions are there, nothing moves, and no throttle is left."""
+        until(lambda: set(self.here.replicas([TOPIC]).values()) == {replicas}, 20.0)
+        assert self.here.admin.reassignments() == {}
+        self.here.assert_no_throttles()
+
+    def end(self) -> None:
+        """Leave the cluster as it was found, whatever the test has come to."""
+        for process in self._started:
+            if process.poll() is None:
+                process.kill()
+                process.communicate()
+        moving = self.here.admin.reassignments()
+        self.here.admin.alter_reassignments(dict.fromkeys(moving))
+        self.here.attempt("throttle", "--clear")
+        self.here.delete(TOPIC, RUNS)
+        self._open.close()
+
+
+@pytest.fixture(params=[KAFKA_4_1, pytest.param(KAFKA_3_9, marks=pytest.mark.slow)])
+def four(request: pytest.FixtureRequest) -> FourBrokers:
+    return clusters.four(request.config, request.param)
+
+
+@pytest.fixture
+def story(four: FourBrokers, tmp_path: Path) -> Generator[Story]:
+    story = Story(four, tmp_path)
+    yield story
+    story.end()
+
+
+def test_a_killed_run_is_seen_and_finished_from_another_directory(story: Story) -> None:
+    process = story.start_moving()
+    process.kill()
+    process.communicate()
+    other = story.elsewhere()
+    status = other.run("status")
+    assert (status["state"], status["throttled"], bool(status["moving"])) == ("moving", True, True)
+    assert other.run("resume", *FAST)["complete"] is True
+    story.must_be(AFTER)
+    assert story.elsewhere().run("rollback", *FAST)["complete"] is True
+    story.must_be(BEFORE)
+    runs = story.here.run("runs")["runs"]
+    assert [run["state"] for run in runs] == ["rolled back", "done"]
+    described = story.here.admin.describe_topics([RUNS])[RUNS]
+    assert isinstance(described, TopicDescription)
+    assert [len(each.replicas) for each in described.partitions] == [3]
+
+
+def test_a_paused_owner_that_was_replaced_is_fenced_and_changes_nothing(story: Story) -> None:
+    paused = story.start_moving()
+    paused.send_signal(signal.SIGSTOP)
+    other = story.elsewhere()
+    new = story.start(other, "resume", "--take-over", *SLOW)
+    assert new.stderr is not None
+    while "partitions, " not in (line := new.stderr.readline()):
+        assert line, "the new owner has ended"
+    throttles, moves = story.here.throttles(), story.here.admin.reassignments()
+    assert throttles
+    assert moves
+    paused.send_signal(signal.SIGCONT)
+    done = ended(paused)
+    assert done.code == 1
+    (sentence,) = [line for line in done.err.splitlines() if line.startswith("kedge:")]
+    assert "was taken over by" in sentence
+    assert f":{new.pid};" in sentence
+    assert new.poll() is None
+    assert (story.here.throttles(), story.here.admin.reassignments()) == (throttles, moves)
+    new.kill()
+    new.communicate()
+    assert story.elsewhere().run("cancel")["cancelled"]
+    story.must_be(BEFORE)
+
+
+@pytest.mark.slow
+def test_of_two_that_start_at_once_one_runs_and_the_other_says_which(story: Story) -> None:
+    operators = [story.elsewhere(), story.elsewhere()]
+    both = [story.start(each, "apply", story.plan, *SLOW) for each in operators]
+    until(lambda: any(process.poll() is not None for process in both), 60.0)
+    winner, loser = sorted(both, key=lambda process: process.poll() is not None)
+    refused = ended(loser)
+    assert refused.code == 1, refused
+    assert f":{winner.pid} is working on a run of this cluster" in refused.err
+    until(lambda: bool(story.here.admin.reassignments()), 30.0)
+    assert winner.poll() is None
+    winner.kill()
+    winner.communicate()
+    assert len(story.here.run("cancel")["cancelled"]) == 2
+    story.must_be(BEFORE)
+    assert [run["state"] for run in story.here.run("runs")["runs"]] == ["cancelled"]
+
+
+@pytest.mark.slow
+def test_an_owner_that_does_not_renew_its_lease_is_replaced_without_being_asked(
+    story: Story,
+) -> None:
+    paused = story.start_moving()
+    live = story.elsewhere().attempt("resume", *FAST)
+    assert live.code == 1
+    assert f":{paused.pid} is working" in live.err
+    paused.send_signal(signal.SIGSTOP)
+    done = story.elsewhere().attempt("resume", *FAST)
+    assert (done.code, "does not renew its lease" in done.err) == (0, True), done
+    paused.send_signal(signal.SIGCONT)
+    assert "was taken over by" in ended(paused).err
+    story.must_be(AFTER)
+
+
+@pytest.mark.slow
+def test_a_missing_right_is_one_sentence_and_nothing_is_changed(
+    pytestconfig: pytest.Config, tmp_path: Path
+) -> None:
+    four = clusters.four(pytestconfig, KAFKA_4_1)
+    security = clusters.security_of_four(pytestconfig)
+    file = client_with(ALTERS_CONFIGS_ONLY, security, four.bootstrap, tmp_path / "p", "petra")
+    story = Story(four, tmp_path)
+    user = Operator(
+        four,
+        tmp_path,
+        "--command-config",
+        str(file),
+        bootstrap=security.bootstrap,
+        state="cluster",
+    )
+    try:
+        refused = user.attempt("apply", story.plan, *FAST)
+        assert_refusal(refused, f"Missing permission: Create on Topic {RUNS}")
+        assert RUNS not in story.here.admin.topic_names()
+        assert story.here.run("apply", story.plan, *FAST)["complete"] is True
+        for verb in ("status", "runs"):
+            assert_refusal(user.attempt(verb), f"Missing permission: Read on Topic {RUNS}")
+        story.must_be(AFTER)
+    finally:
+        story.end()
+        user.close()
+
+
+def assert_refusal(done: Done, what: str) -> None:
+    assert (done.code, what in done.err) == (2, True), done
+    assert "--state PATH" in done.err
+    assert len(done.err.splitlines()) == 1
