@@ -6,15 +6,19 @@ what starts from `next_moves` with an observation, as a run does. One log direct
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
+from typing import TypeVar
 
 from kedge.execution import Limits, Observation, Sizes, next_moves, statuses_of
 from kedge.execution.prediction import Environment
 from kedge.model import BrokerId, ReplicaAssignment, TopicPartition
 from kedge.plan import Change, PartitionReplica
+
+Key = TypeVar("Key")
+Amounts = defaultdict[Key, float]
 
 FLOOR = 0.05
 TINY = 1e-7
@@ -47,8 +51,12 @@ class Slow:
     start: dict[TopicPartition, float] = field(default_factory=dict)
     end: dict[TopicPartition, float] = field(default_factory=dict)
     peak: dict[BrokerId, float] = field(default_factory=dict)
-    sent: Counter[TopicPartition] = field(default_factory=Counter)  # bytes through the links
-    appended: Counter[TopicPartition] = field(default_factory=Counter)  # while copies ran
+    sent: Amounts[TopicPartition] = field(
+        default_factory=lambda: defaultdict(float)
+    )  # bytes through the links
+    appended: Amounts[TopicPartition] = field(
+        default_factory=lambda: defaultdict(float)
+    )  # while copies ran
 
     # ---- what is there at a moment ----
 
@@ -62,8 +70,8 @@ class Slow:
         first = self.leaders[change.tp]
         return change.after[0] if change.tp in self.end and first not in change.after else first
 
-    def loads(self, now: float) -> Counter[Hashable]:
-        found: Counter[Hashable] = Counter()
+    def loads(self, now: float) -> Amounts[Hashable]:
+        found: Amounts[Hashable] = defaultdict(float)
         for change in self.changes:
             growth = self.environment.appended.get(change.tp, 0.0)
             replicas, leader = self.in_sync(change, now), self.leader(change)
@@ -86,8 +94,8 @@ class Slow:
         limit = rates.disk if kind == "disk" else rates.network
         return max(limit - load, FLOOR * limit)
 
-    def used(self, now: float) -> Counter[BrokerId]:
-        found: Counter[BrokerId] = Counter()
+    def used(self, now: float) -> Amounts[BrokerId]:
+        found: Amounts[BrokerId] = defaultdict(float)
         for change in self.changes:
             size = self.sizes[change.tp]
             gone = now >= self.end.get(change.tp, inf) + self.environment.timing.delete_s - TINY

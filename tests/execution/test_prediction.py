@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from dataclasses import replace
 from math import inf
 
@@ -199,9 +199,9 @@ def plans(draw: st.DrawFn) -> tuple[list[Change], dict[TopicPartition, int], Lim
     grows = draw(st.booleans())
     appended = {c.tp: draw(st.floats(0.5, 3.0)) for c in changes if grows}
     consumed = {c.tp: draw(st.floats(0.0, 5.0)) for c in changes if grows}
-    incoming: Counter[BrokerId] = Counter()
-    outgoing: Counter[BrokerId] = Counter()
-    used: Counter[BrokerId] = Counter()
+    incoming: defaultdict[BrokerId, float] = defaultdict(float)
+    outgoing: defaultdict[BrokerId, float] = defaultdict(float)
+    used: defaultdict[BrokerId, float] = defaultdict(float)
     for change in changes:
         growth = appended.get(change.tp, 0.0)
         sent = growth * (len(change.before) - 1) + consumed.get(change.tp, 0.0)

@@ -43,7 +43,7 @@ COMMANDS = {
     "snapshot": Listed("snapshot", "Take a snapshot of a cluster"),
     "plan": Listed("plan", "Make a plan that evens out what brokers carry"),
     "explain": Listed("explain", "Explain a plan, or what it does with one partition or broker"),
-    "predict": Listed("predict", "Predict how long a plan takes and how full disks get"),
+    "predict": Listed("predict", "Predict how long a plan takes, how full disks get"),
     "apply": Listed("apply", "Carry a plan out: throttled, a few moves at a time, with progress"),
     "status": Listed("runs", "Show how far a run is"),
     "resume": Listed("apply", "Continue a run that was stopped or killed"),

@@ -52,8 +52,8 @@ def _full_disks(model: FlowModel, names: Names, found: Replayed, before: float) 
                 ProblemKind.DISK_FULL,
                 f"The disk of {where} would be full after {_moment(at)}: it would need "
                 f"{over / 1e9:.1f} GB more than its {model.space_limit[place] / 1e9:.1f} GB",
-                "make a plan that keeps disks below a limit (kedge plan --limits disk=0.9), move other "
-                "partitions off it first, or lower the retention of what moves there",
+                "make a plan that keeps disks below a limit (kedge plan --limits disk=0.9), move "
+                "other partitions off it first, or lower the retention of what moves there",
                 broker,
                 path,
                 at,
