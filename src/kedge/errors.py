@@ -31,6 +31,7 @@
     │   ├── MissingPartitionZero        a topic without partition 0 cannot be expanded
     │   ├── InfeasibleGoals             no plan can meet the goals
     │   ├── StateChangeFailed           a partition that cannot reach the requested state
+    │   ├── MoveSetAside                a move that a run leaves out, with the reason
     │   └── LeaderNotAvailable          no replica can lead
     ├── Conflict                      another client wrote first: read again
     │   ├── TopicExists
@@ -200,6 +201,10 @@ class InfeasibleGoals(Unsatisfiable):
 
 class StateChangeFailed(Unsatisfiable):
     """A partition that cannot reach the requested state."""
+
+
+class MoveSetAside(Unsatisfiable):
+    """A move that a run leaves out, and goes on with the rest."""
 
 
 class LeaderNotAvailable(Unsatisfiable):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -16,9 +17,11 @@ from kedge.apply import (
     Runs,
     carry_out,
     new_record,
+    new_request,
     propose_apply,
     propose_rollback,
 )
+from kedge.apply.throttles import present_throttles
 from kedge.cluster.memory import MemoryCluster
 from kedge.cluster.port import (
     TopicCreation,
@@ -26,12 +29,24 @@ from kedge.cluster.port import (
     broker_resource,
     topic_resource,
 )
-from kedge.execution import TABLE, Action, Limits, RunKind, RunState, Verb
+from kedge.execution import (
+    AT_WORK,
+    TABLE,
+    Action,
+    Lease,
+    Limits,
+    RequestKind,
+    RunKind,
+    RunState,
+    Verb,
+    request_line,
+)
 from kedge.execution.run_states import refusal_lines, table_lines
 from kedge.model import BrokerId, TopicPartition
 from kedge.plan import Plan, Reassignment, plan_to_json
-from tests.apply.bench import Killed
+from tests.apply.bench import EVERYWHERE, Killed
 from tests.cli.cluster_commands import Desk
+from tests.cli.conftest import Outcome
 
 B1, B2, B3, B4 = map(BrokerId, (1, 2, 3, 4))
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -90,6 +105,10 @@ class Bench:
             if "throttled" in entry.name and "DYNAMIC" in entry.source and entry.value
         ]
 
+    def lease(self) -> Lease:
+        """The throttles that are set."""
+        return present_throttles(self.cluster, EVERYWHERE)[0]
+
     # ---- states ---------------------------------------------------------------------------------
 
     def bring_to(self, state: RunState) -> RunFiles:
@@ -99,6 +118,7 @@ class Bench:
             RunState.PLANNED: lambda: self._killed_in(None),
             RunState.THROTTLING: lambda: self._killed_in(RunState.THROTTLING),
             RunState.MOVING: self._moving,
+            RunState.PAUSED: self._paused,
             RunState.STOPPED: self._stopped,
             RunState.ELECTING: lambda: self._killed_in(RunState.ELECTING),
             RunState.RELEASING: lambda: self._killed_in(RunState.RELEASING),
@@ -139,6 +159,24 @@ class Bench:
             if not left[0]:
                 raise Killed
             self.cluster.finish_moves()
+
+        proposal = propose_apply(self.cluster, self.runs, self.plan, OPTIONS, "plan.json")
+        with pytest.raises(Killed):
+            carry_out(self.cluster, self.runs, proposal, Pacing(sleep=wait))
+        return self.runs.chosen(None)
+
+    def _paused(self) -> RunFiles:
+        """One move has ended; the process died while the run was paused."""
+        waits = [0]
+
+        def wait(_: float) -> None:
+            waits[0] += 1
+            if waits[0] == 1:
+                request = new_request(RequestKind.PAUSE)
+                self.runs.chosen(None).send_request(request_line(request))
+            self.cluster.finish_moves()
+            if self.runs.chosen(None).record().state is RunState.PAUSED:
+                raise Killed
 
         proposal = propose_apply(self.cluster, self.runs, self.plan, OPTIONS, "plan.json")
         with pytest.raises(Killed):
@@ -202,6 +240,16 @@ WORDS = {
     Verb.ROLLBACK: ("rollback", "--throttle", "1MB"),
     Verb.STATUS: ("status",),
     Verb.THROTTLE: ("throttle",),
+    Verb.RATE: ("throttle", "--rate", "2MB"),
+    Verb.PAUSE: ("pause",),
+    Verb.CONTINUE: ("continue",),
+}
+RATES = (Action.CHANGE_RATE, Action.CHANGE_RATE_OF_ROLLBACK)
+ASKING = (Verb.APPLY, Verb.APPLY_SAME, Verb.RESUME, Verb.CANCEL, Verb.ROLLBACK)
+REQUESTS = {
+    Verb.RATE: new_request(RequestKind.RATE, rate=2_000_000),
+    Verb.PAUSE: new_request(RequestKind.PAUSE),
+    Verb.CONTINUE: new_request(RequestKind.CONTINUE),
 }
 # Every command first removes throttles whose moves have ended.
 SETTLED_FIRST = (RunState.ELECTING, RunState.RELEASING)
@@ -239,13 +287,25 @@ def test_every_command_does_in_every_state_what_the_table_says(
     expected = expected_layout(cell.action, verb, state)
     if expected is not None:
         assert bench.replicas() == expected
-    if cell.action is not Action.SHOW:
+    if cell.action in RATES:
+        check_rate(bench, run)
+    elif cell.action is not Action.SHOW:
         assert bench.throttles() == []
     check_states(bench, run, cell.action, verb)
 
 
 def yes_for(verb: Verb) -> tuple[str, ...]:
-    return () if verb in (Verb.STATUS, Verb.THROTTLE) else ("--yes",)
+    return ("--yes",) if verb in ASKING else ()
+
+
+def check_rate(bench: Bench, run: RunFiles) -> None:
+    """The journal has the rate, and so has every broker that was throttled."""
+    carried_out = bench.runs.rollback_of(run) or run
+    record = carried_out.record()
+    assert record.rate == 2_000_000
+    assert record.lease == bench.lease()
+    rates = {value for configs in record.lease.brokers.values() for value in configs.values()}
+    assert rates <= {"2000000"}
 
 
 def expected_layout(
@@ -278,7 +338,47 @@ def check_states(bench: Bench, run: RunFiles, action: Action, verb: Verb) -> Non
             assert bench.runs.all()[-1].record().state is RunState.CANCELLED
             assert state is RunState.DONE
         case _:
-            assert action is Action.SHOW
+            assert action is Action.SHOW or action in RATES
+
+
+@pytest.mark.parametrize("verb", Verb)
+def test_while_a_process_is_at_work_commands_refuse_or_send_requests(
+    verb: Verb, bench: Bench
+) -> None:
+    """The run is moving; each command is called by another process at one of its polls."""
+    answers: list[Outcome] = []
+
+    def wait(_: float) -> None:
+        if not answers:
+            words = {
+                Verb.APPLY: ("apply", str(bench.other), "--throttle", "1MB"),
+                Verb.APPLY_SAME: ("apply", str(bench.file), "--throttle", "1MB"),
+            } | WORDS
+            answers.append(Outcome(-1, "", ""))
+            if AT_WORK[verb].action is Action.REQUEST:
+                bench.runs.chosen(None).send_request(request_line(REQUESTS[verb]))
+            else:
+                words_of = (*words[verb], "--state", str(bench.state), *yes_for(verb))
+                answers[0] = bench.desk(*words_of)
+        bench.cluster.finish_moves()
+        record = bench.runs.chosen(None).record()
+        if record.state is RunState.PAUSED:
+            raise Killed
+
+    bench.cluster.hold_moves = True
+    proposal = propose_apply(bench.cluster, bench.runs, bench.plan, OPTIONS, "plan.json")
+    with bench.runs.held(), suppress(Killed):
+        carry_out(bench.cluster, bench.runs, proposal, Pacing(sleep=wait))
+    cell, record = AT_WORK[verb], bench.runs.chosen(None).record()
+    match cell.action:
+        case Action.REFUSE:
+            assert answers[0].code == 1  # the run ends some day: the command itself is no mistake
+            assert f"{cell.what}; {cell.hint}" in answers[0].err
+        case Action.SHOW:
+            assert answers[0].code == 0, answers[0].err
+        case _:
+            assert list(record.replies) == [REQUESTS[verb].id]
+    assert (record.state is RunState.PAUSED) == (verb is Verb.PAUSE)
 
 
 def test_the_documentation_has_the_table_as_it_is() -> None:

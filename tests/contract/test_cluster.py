@@ -160,6 +160,19 @@ def kinds(answers: dict[T, KedgeError | None]) -> dict[T, type[KedgeError] | Non
 # ---- topics -------------------------------------------------------------------------------------
 
 
+def test_every_broker_answers_a_probe_and_one_that_is_not_there_does_not(
+    cluster: Cluster, lacks: frozenset[str]
+) -> None:
+    brokers, absent = sorted(cluster.describe().alive), BrokerId(77)
+    answers = cluster.round_trips([*brokers, absent], 5000)
+    if LOG_DIRS in lacks:  # adapters that reach no broker
+        assert all(isinstance(each, UnsupportedByCluster) for each in answers.values())
+        return
+    assert all(0 <= seconds < 5 for b in brokers if isinstance(seconds := answers[b], float))
+    assert all(isinstance(answers[broker], float) for broker in brokers)
+    assert isinstance(answers[absent], UnknownBroker)
+
+
 def test_brokers_are_described_with_their_racks(cluster: Cluster, lacks: frozenset[str]) -> None:
     found = cluster.describe()
     racks = {broker.id: broker.rack for broker in found.brokers}
@@ -503,3 +516,14 @@ def test_an_empty_batch_has_no_answers(cluster: Cluster, lacks: frozenset[str]) 
     assert cluster.elect_leaders(Election.PREFERRED, []) == {}
     if LOG_DIRS not in lacks:
         assert cluster.log_dirs([]) == {}
+
+
+# ---- registrations ------------------------------------------------------------------------------
+
+
+def test_only_a_cluster_that_keeps_registrations_removes_them(cluster: Cluster) -> None:
+    if cluster.keeps_registrations():
+        assert isinstance(cluster.unregister_broker(B9), UnknownBroker)
+    else:
+        with pytest.raises(UnsupportedByCluster):
+            cluster.unregister_broker(B9)

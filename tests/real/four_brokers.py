@@ -73,6 +73,12 @@ class FourBrokers:
         """The brokers whose process has ended."""
         return (KILLABLE,) if self._fourth is None else ()
 
+    @property
+    def killable_pid(self) -> int:
+        """The process of the broker that can be killed."""
+        assert self._fourth is not None, f"broker {KILLABLE} is down"
+        return self._fourth.pid
+
     def log_dirs(self, broker: int) -> tuple[str, str]:
         """The two directories that a broker keeps logs in."""
         return log_dirs_of(self.directory, broker)

@@ -5,10 +5,16 @@
     run_store        plans and journals on disk, and the lock that keeps two processes apart
     observe          the cluster in the words of `execution`, and its health
     throttles        throttles read, set, confirmed and removed
+    throttle_control the throttles of one run: set, changed on the way, removed
+    run_requests     requests from other processes: sent, awaited, carried out
+    health_guard     holds new moves back while the rest of the cluster is in trouble
     plan_file        the plan of a run, from a plan file or from Kafka's reassignment file
     preview          a run checked against the cluster; every refusal is raised here
     commands         what each command does in each state of a run: check, then act
     executor         the loop: observe, start what may start, report, wait, clean up
+    start_moves      starts moves; what the cluster refuses is returned
+    adaptive_control adapts the throttle to how the cluster copes with it
+    stuck_watch      finds moves that do not get on, and why
     cancel_rollback  cancel, roll back, and clean up after a process that died
     kafka_reassign   what kafka-reassign-partitions does with a file, without a journal
 
@@ -38,17 +44,18 @@ from kedge.apply.cancel_rollback import (
 )
 from kedge.apply.commands import (
     Proposal,
-    allowed,
     carry_out,
     propose_apply,
     propose_cancel,
     propose_resume,
     propose_rollback,
 )
-from kedge.apply.executor import Executor, Outcome, Pacing, release
+from kedge.apply.executor import Executor
+from kedge.apply.outcome import Outcome, Pacing
 from kedge.apply.preview import Preview, RunOptions, preview, target_of
+from kedge.apply.run_requests import Requested, allowed, new_request, send
 from kedge.apply.run_store import RunFiles, Runs, default_state, new_record
-from kedge.apply.throttles import Waiting
+from kedge.apply.throttles import Waiting, release
 
 __all__ = [
     "Cancelled",
@@ -57,6 +64,7 @@ __all__ = [
     "Pacing",
     "Preview",
     "Proposal",
+    "Requested",
     "RunFiles",
     "RunOptions",
     "Runs",
@@ -68,6 +76,7 @@ __all__ = [
     "default_state",
     "is_under_way",
     "new_record",
+    "new_request",
     "preview",
     "propose_apply",
     "propose_cancel",
@@ -75,6 +84,7 @@ __all__ = [
     "propose_rollback",
     "release",
     "rollback_plan",
+    "send",
     "settle",
     "target_of",
 ]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from kedge.apply.executor import release
 from kedge.apply.observe import observe
 from kedge.apply.preview import target_of
+from kedge.apply.run_requests import answer_at_rest
 from kedge.apply.run_store import RunFiles, Runs
-from kedge.apply.throttles import Waiting
+from kedge.apply.throttles import Waiting, release
 from kedge.cluster.port import Cluster, Replica
 from kedge.errors import NoReassignmentInProgress, Unavailable
 from kedge.execution import (
@@ -20,6 +20,7 @@ from kedge.execution import (
     RunKind,
     RunRecord,
     RunState,
+    Target,
     in_order,
     statuses_of,
 )
@@ -110,6 +111,17 @@ def _send_back(cluster: Cluster, run: RunFiles) -> _WayBack:
         [change.tp for change in back if not seen.alive.issuperset(change.before)],
         len(requests) + len(copied),
     )
+
+
+def send_back(
+    cluster: Cluster, changes: Sequence[Change], seen: Observation, target: Target
+) -> None:
+    """Send back moves that are under way, of replicas and between log directories."""
+    _cancel_moves(cluster, [change for change in changes if change.tp in seen.moving], seen)
+    copying = _log_dir_cancels(changes, seen, target.log_dirs)
+    for refusal in (cluster.alter_log_dirs(copying) if copying else {}).values():
+        if refusal is not None and not refusal.retriable:
+            raise refusal
 
 
 def _is_between(change: Change, seen: Observation) -> bool:
@@ -256,6 +268,9 @@ def settle(
     """
     for run in runs.all():
         record = run.record()
+        if record.state not in ENDED and run.requests():
+            answer_at_rest(cluster, run, waiting)
+            record = run.record()
         if not record.lease and record.state not in INTERRUPTIBLE:
             continue
         if record.state is RunState.CANCELLING and not finish_cancels:

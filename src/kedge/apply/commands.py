@@ -10,14 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from kedge.apply.cancel_rollback import begin_rollback, close, rollback_plan
-from kedge.apply.executor import Executor, Outcome, Pacing
+from kedge.apply.executor import Executor
 from kedge.apply.observe import observe
+from kedge.apply.outcome import Outcome, Pacing
 from kedge.apply.preview import Preview, RunOptions, preview, target_of
+from kedge.apply.run_requests import allowed
 from kedge.apply.run_store import RunFiles, Runs, new_record
 from kedge.cluster.port import Cluster
 from kedge.errors import RefusedCommand
 from kedge.execution import (
-    TABLE,
     Action,
     MoveStatus,
     RunKind,
@@ -39,16 +40,6 @@ class Proposal:
     judged: Preview | None = None
     moving: tuple[TopicPartition, ...] = ()
     plan_file: str = ""
-
-
-def allowed(verb: Verb, runs: Runs, run: RunFiles) -> Action:
-    """What a command does with a run; raises the refusal that the table has for its state."""
-    cell = TABLE[verb][runs.state_of(run)]
-    if cell.action is not Action.REFUSE:
-        return cell.action
-    rollback = runs.rollback_of(run)
-    names = {"run": run.name, "rollback": "" if rollback is None else rollback.name}
-    raise RefusedCommand(cell.what.format(**names), hint=cell.hint.format(**names))
 
 
 # ---- checking -----------------------------------------------------------------------------------
@@ -149,6 +140,7 @@ def carry_out(
     judged = proposal.judged
     assert judged is not None, "this action carries nothing out"
     run = _run_for(cluster, runs, proposal, judged, pacing)
+    pacing.on_run(run)
     if judged.skipped:
         run.write(lines.skipped(judged.skipped))
     outcome = Executor(cluster, run, judged, pacing).carry_out()
@@ -159,12 +151,13 @@ def carry_out(
 def _run_for(
     cluster: Cluster, runs: Runs, proposal: Proposal, judged: Preview, pacing: Pacing
 ) -> RunFiles:
-    limits, old = judged.options.limits, proposal.run
+    limits, steering, old = judged.options.limits, judged.options.steering, proposal.run
     if proposal.action in (Action.CONTINUE, Action.CONTINUE_ROLLBACK):
         assert old is not None
         record = old.record()
-        if (record.rate, record.each_way) != (limits.rate, limits.each_way):
-            old.write(lines.rate_changed(limits.rate, limits.each_way))
+        wanted = limits.rate, limits.each_way, steering
+        if (record.rate, record.each_way, record.steering) != wanted:
+            old.write(lines.settings_changed(*wanted))
         return old
     record = new_record(
         runs.cluster_id,
@@ -174,6 +167,7 @@ def _run_for(
         rate=limits.rate,
         each_way=limits.each_way,
     )
+    record = replace(record, steering=steering)
     if proposal.action is Action.ROLL_BACK:
         assert old is not None
         return begin_rollback(runs, old, judged.plan, record)

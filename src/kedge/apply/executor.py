@@ -1,7 +1,14 @@
 """The loop that carries a plan out: observe, start what may start, report, wait; then clean up.
 
-Every state is written to the journal before its work begins (`execution.run_states`). A run that
-ends early leaves a defined state:
+Every state is written to the journal before its work begins (`execution.run_states`). Requests of
+other processes are read at each poll. While the run is paused, no move starts; once those under way
+have ended, the throttles are removed, and they are set again before moves continue.
+
+A move that cannot be carried out is set aside with its reason, and the run goes on with the rest:
+one that the cluster refuses, one that waits for a broker which stays down, and one that is stuck,
+if the operator wants that cancelled (`run_control`).
+
+A run that ends early leaves a defined state:
 
     an interrupt          no more moves start; the run waits for those under way, then removes the
                           throttles and is stopped
@@ -13,99 +20,38 @@ ends early leaves a defined state:
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
-from kedge.apply.observe import (
-    Found,
-    observe,
-    observe_health,
-    observe_until_confirmed,
-    work_in,
-)
+from kedge.apply.health_guard import HealthGuard
+from kedge.apply.move_bytes import under_way
+from kedge.apply.observe import Found, observe, observe_until_confirmed, work_in
+from kedge.apply.outcome import Notes, Outcome, Pacing
 from kedge.apply.preview import Preview
+from kedge.apply.run_control import RunControl
 from kedge.apply.run_store import RunFiles
-from kedge.apply.throttles import (
-    CONFIRM_S,
-    Waiting,
-    present_throttles,
-    remove_throttles,
-    set_throttles,
-    until_confirmed,
-)
-from kedge.cluster.port import Cluster, Election, Replica
-from kedge.errors import KedgeError, ReplicaNotAvailable, RunFailed, Unavailable
+from kedge.apply.start_moves import start_moves
+from kedge.apply.throttle_control import ThrottleControl
+from kedge.cluster.port import Cluster, Election
+from kedge.errors import KedgeError, RunFailed, Unavailable
 from kedge.execution import (
     DIVERGED,
     SETTLED,
-    Health,
-    Lease,
     Limits,
     LogDirs,
     MoveStatus,
     Observation,
     Pace,
-    Progress,
     RunState,
     Statuses,
     brokers_waited_for,
-    lease_for,
-    log_dir_requests,
     next_moves,
 )
 from kedge.execution import journal as lines
-from kedge.model import BrokerId, TopicPartition
-from kedge.plan import Change, PartitionReplica
+from kedge.model import TopicPartition
+from kedge.plan import Change
 
 BATCH = 1_000
-HEALTH_INTERVAL_S = 5.0
-HEALTH_SHARE = 0.1  # of the time is spent on reading the health of a large cluster
-
-
-def _nothing(*_: object) -> None:
-    return None
-
-
-@dataclass(frozen=True, slots=True)
-class Pacing:
-    """How a run waits and reports."""
-
-    interval_s: float = 1.0
-    patience_s: float = 300.0
-    sleep: Callable[[float], None] = time.sleep
-    clock: Callable[[], float] = time.monotonic
-    stopping: Callable[[], bool] = lambda: False
-    on_progress: Callable[[Progress], None] = _nothing
-    on_note: Callable[[str], None] = _nothing
-
-    @property
-    def waiting(self) -> Waiting:
-        """How to wait for brokers."""
-        return Waiting(self.sleep, self.clock)
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """How a run ended.
-
-    `left` are the partitions that still have to be moved, `skipped` those that others have moved,
-    `unreleased` the throttles that no broker has confirmed to be gone.
-    """
-
-    moved: int
-    left: Statuses
-    skipped: Statuses = field(default_factory=dict[TopicPartition, MoveStatus])
-    refused: Mapping[TopicPartition, KedgeError] = field(
-        default_factory=dict[TopicPartition, KedgeError]
-    )
-    stopped: bool = False
-    unreleased: Lease = field(default_factory=Lease)
-
-    @property
-    def complete(self) -> bool:
-        """Whether every partition is where the plan puts it."""
-        return not self.left and not self.skipped and not self.refused
 
 
 class Executor:
@@ -116,15 +62,18 @@ class Executor:
         self._changes, self._target = judged.changes, judged.target
         self._ignore_health = judged.options.ignore_health
         record = files.record()
-        self._limits = Limits(record.rate, record.each_way)
+        self._each_way = record.each_way
         self._log_dirs_before: LogDirs = record.log_dirs or judged.log_dirs_before
-        self._refused: dict[TopicPartition, KedgeError] = {}
         self._pace = Pace()
-        self._noted: set[str] = set()
         self._diverged: set[TopicPartition] = set()
-        self._leased_for: frozenset[BrokerId] = frozenset()
-        self._health_due: float | None = None
-        self._health = Health()
+        self._notes = Notes(pacing.on_note)
+        self._health = HealthGuard(cluster, self._changes, pacing.clock, self._notes.once)
+        self._throttles = ThrottleControl(
+            cluster, files, self._changes, self._target, pacing.waiting, self._notes.once
+        )
+        self._control = RunControl(
+            cluster, files, judged, pacing, self._notes, self._throttles, self._health
+        )
 
     def carry_out(self) -> Outcome:
         """Until every partition is in place, or the operator stops the run."""
@@ -141,8 +90,6 @@ class Executor:
     def _carry_out(self) -> Outcome:
         if not self._files.record().log_dirs and self._log_dirs_before:
             self._files.write(lines.placed(self._log_dirs_before))
-        self._throttle()
-        self._files.enter(RunState.MOVING)
         statuses = self._until_settled()
         outcome = self._outcome(statuses)
         if outcome.left or outcome.refused:
@@ -155,7 +102,7 @@ class Executor:
         if outcome.skipped:
             self._files.write(lines.skipped(outcome.skipped))
         self._files.enter(RunState.RELEASING if state is RunState.DONE else state)
-        left = release(self._cluster, self._files, self._pacing.waiting)
+        left = self._throttles.release()
         if state is RunState.DONE:
             self._files.enter(state, moved=outcome.moved)
         return replace(outcome, unreleased=left)
@@ -170,7 +117,7 @@ class Executor:
             moving = None
         if moving == []:
             self._files.enter(RunState.FAILED)
-            left = release(self._cluster, self._files, self._pacing.waiting)
+            left = self._throttles.release()
             kept = "; some throttles are left, kedge throttle shows them" if left else ""
             return RunFailed(
                 f"Run {name} failed: {fault}{kept}",
@@ -182,143 +129,93 @@ class Executor:
             hint="continue it with kedge resume, or end it with kedge cancel",
         )
 
-    # ---- throttles ------------------------------------------------------------------------------
-
-    def _throttle(self) -> None:
-        if self._limits.rate is None:
-            return
-        self._files.enter(RunState.THROTTLING)
-        found, statuses = self._observe()
-        seen = found.seen
-        wanted = lease_for(self._changes, statuses, seen, self._limits.rate, self._target)
-        self._lease(self._files.record().lease.updated(wanted))
-        self._leased_for = seen.alive
-
-    def _lease(self, lease: Lease) -> None:
-        self._files.write(lines.leased(lease))
-        set_throttles(self._cluster, lease)
-        for broker in until_confirmed(self._cluster, lease, self._pacing.waiting):
-            if BrokerId(int(broker)) in self._cluster.describe().alive:
-                self._note(f"broker {broker} did not report its throttle within {CONFIRM_S:g} s")
-
-    def _throttle_started_brokers(self, statuses: Statuses, seen: Observation) -> None:
-        """A broker that was down when throttles were set gets them when it is back."""
-        if self._limits.rate is None or seen.alive <= self._leased_for:
-            return
-        lease = self._files.record().lease
-        wanted = lease_for(self._changes, statuses, seen, self._limits.rate, self._target)
-        missing = {n: rates for n, rates in wanted.brokers.items() if n not in lease.brokers}
-        present, _ = present_throttles(self._cluster, Lease(missing))
-        free = {name: rates for name, rates in missing.items() if name not in present.brokers}
-        if free:
-            self._lease(lease.updated(Lease(free)))
-        self._leased_for = seen.alive
-
     # ---- moves ----------------------------------------------------------------------------------
 
+    def _begin_moving(self, statuses: Statuses, found: Found) -> RunState:
+        if self._throttles.wanted:
+            self._files.enter(RunState.THROTTLING)
+        self._throttles.begin(statuses, found.seen)
+        self._control.rate_changed(found)
+        self._files.enter(RunState.MOVING)
+        return RunState.MOVING
+
     def _until_settled(self) -> Statuses:
+        state = RunState.PLANNED
         while True:
             found, statuses = self._observe()
-            seen = found.seen
             self._report(statuses, found)
-            stopping = self._pacing.stopping()
-            open_changes = [
-                change
-                for change in self._changes
-                if statuses[change.tp] not in SETTLED | DIVERGED and change.tp not in self._refused
-            ]
-            under_way = any(status is MoveStatus.MOVING for status in statuses.values())
-            if not under_way and (stopping or not open_changes):
+            self._control.take_requests(statuses, found)
+            stopping = self._control.stopping()
+            open_changes = self._open_changes(statuses, found)
+            moving = under_way(self._changes, statuses)
+            ended = not moving and (stopping or not open_changes)
+            if ended and state is not RunState.PLANNED:
                 return statuses
-            chosen = [] if stopping else self._startable(open_changes, statuses, found)
-            for first in range(0, len(chosen), BATCH):
-                self._start(chosen[first : first + BATCH], seen)
-            if not chosen or under_way:
+            held_back = "" if ended else self._control.held_back()
+            if state is not RunState.MOVING and (moving or not held_back):
+                state = self._begin_moving(statuses, found)
+                continue  # setting throttles takes time: observe again
+            if held_back and not moving and state is not RunState.PAUSED:
+                state = self._control.pause(held_back)
+            self._control.steer(statuses, found)
+            idle = stopping or bool(held_back)
+            chosen = [] if idle else self._startable(open_changes, statuses, found)
+            self._start(chosen, found.seen)
+            if not chosen or moving:
                 self._pacing.sleep(self._pacing.interval_s)
+
+    def _open_changes(self, statuses: Statuses, found: Found) -> list[Change]:
+        """What is still to be moved, without what is set aside."""
+        ended, aside = SETTLED | DIVERGED, self._control.set_aside(statuses, found)
+        return [c for c in self._changes if statuses[c.tp] not in ended and c.tp not in aside]
 
     def _startable(
         self, changes: Sequence[Change], statuses: Statuses, found: Found
     ) -> list[Change]:
-        each_way, seen, sizes = self._limits.each_way, found.seen, found.sizes
+        seen, sizes = found.seen, found.sizes
         chosen = next_moves(
-            changes, statuses, seen, each_way=each_way, target=self._target, sizes=sizes
+            changes, statuses, seen, each_way=self._each_way, target=self._target, sizes=sizes
         )
-        if not chosen or not self._healthy():
+        if not chosen or not (self._ignore_health or self._health.allows_moves()):
             return []
-        self._throttle_started_brokers(statuses, seen)
         return chosen
 
-    def _healthy(self) -> bool:
-        if self._ignore_health:
-            return True
-        began = self._pacing.clock()
-        if self._health_due is None or began >= self._health_due:
-            try:
-                self._health = observe_health(self._cluster, (c.tp for c in self._changes))
-            except Unavailable as fault:
-                self._note(f"no response from the cluster ({fault.what}); retrying")
-                return False
-            took = self._pacing.clock() - began
-            self._health_due = began + max(HEALTH_INTERVAL_S, took / HEALTH_SHARE)
-            for problem in self._health.problems:
-                self._note(f"no new moves: {problem} (--ignore-health overrides)")
-        return bool(self._health)
-
     def _observe(self) -> tuple[Found, dict[TopicPartition, MoveStatus]]:
-        return observe_until_confirmed(
+        confirmed = self._diverged | self._control.sent_back
+        found, statuses = observe_until_confirmed(
             self._read,
             self._changes,
             self._target,
-            confirmed=self._diverged,
+            confirmed=confirmed,
             sleep=lambda seconds: self._pacing.sleep(min(self._pacing.interval_s, seconds)),
         )
+        self._diverged = confirmed - self._control.sent_back
+        self._control.follow_sent_back(found.seen, statuses)
+        return found, statuses
 
     def _read(self) -> Found:
         """Observe, and again while the cluster does not answer."""
         deadline = self._pacing.clock() + self._pacing.patience_s
         while True:
+            began = self._pacing.clock()
             try:
-                return observe(self._cluster, self._changes, self._target)
+                found = observe(self._cluster, self._changes, self._target)
+                self._control.adaptive.read_took(self._pacing.clock() - began)
+                return found
             except Unavailable as fault:
                 if self._pacing.clock() >= deadline:
                     raise
-                self._note(f"no response from the cluster ({fault.what}); retrying")
+                self._notes.once(f"no response from the cluster ({fault.what}); retrying")
                 self._pacing.sleep(self._pacing.interval_s)
 
     def _start(self, changes: Sequence[Change], seen: Observation) -> None:
-        """Start moves; brokers are given log directories first, so that replicas begin there."""
-        self._files.write(lines.started(change.tp for change in changes))
-        self._send_log_dirs(log_dir_requests(changes, seen, self._target))
-        moves = {c.tp: c.after for c in changes if self._needs_reassignment(c, seen)}
-        if not moves:
-            return
-        try:
-            answers = self._cluster.alter_reassignments(moves)
-        except Unavailable as fault:  # the next observation shows whether they have started
-            self._note(f"no response from the cluster ({fault.what}); retrying")
-            return
-        for tp, refusal in answers.items():
-            if refusal is not None and not refusal.retriable:
-                self._refuse(tp, refusal)
-
-    @staticmethod
-    def _needs_reassignment(change: Change, seen: Observation) -> bool:
-        return change.tp in seen.moving or seen.replicas.get(change.tp) != change.after
-
-    def _send_log_dirs(self, wanted: Mapping[PartitionReplica, str]) -> None:
-        if not wanted:
-            return
-        requests = {Replica(*replica): path for replica, path in wanted.items()}
-        for replica, refusal in self._cluster.alter_log_dirs(requests).items():
-            # A replica that does not exist yet is created in the directory that was just sent.
-            if refusal is None or isinstance(refusal, ReplicaNotAvailable) or refusal.retriable:
-                continue
-            tp = TopicPartition(replica.topic, replica.partition)
-            self._refuse(tp, refusal)
-
-    def _refuse(self, tp: TopicPartition, refusal: KedgeError) -> None:
-        self._refused[tp] = refusal
-        self._note(f"{tp} was refused: {refusal}")
+        for first in range(0, len(changes), BATCH):
+            batch = changes[first : first + BATCH]
+            self._files.write(lines.started(change.tp for change in batch))
+            refused = start_moves(self._cluster, batch, seen, self._target, self._notes.once)
+            self._control.refused |= refused
+            for tp, refusal in refused.items():
+                self._notes.once(f"{tp} was refused: {refusal}")
 
     def _elect(self, statuses: Statuses) -> None:
         """Make the replica that the plan puts first the leader."""
@@ -335,23 +232,20 @@ class Executor:
         answers = self._cluster.elect_leaders(Election.PREFERRED, elections)
         for tp, refusal in answers.items():
             if refusal is not None and seen.leaders.get(tp) is not None:
-                self._note(f"{tp} is still led by broker {seen.leaders[tp]}: {refusal.what}")
+                self._notes.once(f"{tp} is still led by broker {seen.leaders[tp]}: {refusal.what}")
 
     # ---- reporting ------------------------------------------------------------------------------
 
     def _report(self, statuses: Statuses, found: Found) -> None:
         work = work_in(found, self._changes, statuses, self._target, self._log_dirs_before)
-        self._pacing.on_progress(work.progress(self._limits, self._pace, self._pacing.clock()))
+        limits = Limits(self._throttles.rate, self._each_way)
+        self._pacing.on_work(work)
+        self._pacing.on_progress(work.progress(limits, self._pace, self._pacing.clock()))
         for broker in brokers_waited_for(self._changes, statuses, found.seen):
-            self._note(f"moves wait for broker {broker}, which is down")
+            self._notes.once(f"moves wait for broker {broker}, which is down")
         for tp, status in statuses.items():
             if status in DIVERGED:
-                self._note(f"{tp} was moved by someone else; skipped")
-
-    def _note(self, text: str) -> None:
-        if text not in self._noted:
-            self._noted.add(text)
-            self._pacing.on_note(text)
+                self._notes.once(f"{tp} was moved by someone else; skipped")
 
     def _outcome(self, statuses: Statuses) -> Outcome:
         ended = SETTLED | DIVERGED
@@ -359,17 +253,7 @@ class Executor:
             sum(status is MoveStatus.DONE for status in statuses.values()),
             {tp: status for tp, status in statuses.items() if status not in ended},
             {tp: status for tp, status in statuses.items() if status in DIVERGED},
-            dict(self._refused),
-            stopped=self._pacing.stopping(),
+            self._control.aside,
+            stopped=self._control.stopping(),
+            rate_changes=self._files.record().rate_changes,
         )
-
-
-def release(cluster: Cluster, files: RunFiles, waiting: Waiting) -> Lease:
-    """Remove the throttles of a run; what no broker confirms to be gone stays in its lease."""
-    record = files.record()
-    if not record.lease:
-        return record.lease
-    left = remove_throttles(cluster, record.lease, record.own, waiting)
-    if left != record.lease:
-        files.write(lines.released(left))
-    return left

@@ -6,9 +6,27 @@ from pathlib import Path
 
 from kedge.apply.observe import described_topics
 from kedge.cluster.port import Cluster
-from kedge.files.plan_files import read_plan_file
+from kedge.files.plan_files import find_plan_snapshot, read_plan_file
 from kedge.model import TopicPartition
 from kedge.plan import Plan, plan_with_before
+
+
+def known_growth(path: Path, plan: Plan) -> dict[TopicPartition, float]:
+    """The bytes per second that producers write to the partitions of a plan.
+
+    They are known where the snapshot that the plan was made from is beside it, and has loads.
+    """
+    found = find_plan_snapshot(path, plan)
+    if found is None:
+        return {}
+    _, snapshot = found
+    wanted = {entry.tp for entry in plan.partitions}
+    rates = snapshot.bytes_in.tolist()
+    return {
+        tp: rate
+        for tp, rate in zip(snapshot.assignment.keys(), rates, strict=True)
+        if tp in wanted and rate == rate  # NaN: not known
+    }
 
 
 def read_plan(path: Path, cluster: Cluster) -> Plan:

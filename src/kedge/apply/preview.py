@@ -5,8 +5,8 @@ Every refusal is raised here, before a run begins: a refused command has changed
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from kedge.apply.observe import (
     Found,
@@ -21,6 +21,7 @@ from kedge.cluster.port import Cluster
 from kedge.errors import RefusedCommand
 from kedge.execution import (
     DIVERGED,
+    SETTLED,
     Lease,
     Limits,
     LogDirs,
@@ -29,6 +30,7 @@ from kedge.execution import (
     Progress,
     RunKind,
     Setting,
+    Steering,
     Target,
     check_preconditions,
     in_order,
@@ -36,6 +38,7 @@ from kedge.execution import (
     named,
     refuse_foreign,
 )
+from kedge.execution.stuck_moves import GrowingMove, needed_rate_of_plan
 from kedge.model import TopicPartition
 from kedge.plan import Change, Plan
 
@@ -45,11 +48,14 @@ HEALTH_PAUSE_S = 0.5
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """What an operator chooses for a run."""
+    """What an operator chooses for a run; `growth` are the bytes per second that producers write
+    to partitions, where they are known."""
 
     limits: Limits = field(default_factory=Limits)
     skip_drifted: bool = False
     ignore_health: bool = False
+    steering: Steering = field(default_factory=Steering)
+    growth: Mapping[TopicPartition, float] = field(default_factory=dict[TopicPartition, float])
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +120,7 @@ def preview(
     _check_rights_and_throttles(cluster, changes, statuses, seen, options, target, own)
     if not options.ignore_health:
         _check_health(cluster, ordered, waiting)
+    options = _with_needed_rate(options, changes, statuses, seen)
     kept = set(statuses)
     before = log_dirs_before or {r: p for r, p in found.log_dirs.items() if r.tp in kept}
     work = work_in(found, changes, statuses, target, before)
@@ -143,11 +150,37 @@ def _check_rights_and_throttles(
 ) -> None:
     if refusal := cluster.authorize_reassignments():
         raise refusal
-    if options.limits.rate is None:
+    rate, log_dir_rate = options.limits.rate, options.steering.log_dir_rate
+    lease: Lease = lease_for(changes, statuses, seen, rate, target, log_dir_rate=log_dir_rate)
+    if not lease:
         return
-    lease: Lease = lease_for(changes, statuses, seen, options.limits.rate, target)
     authorize_throttles(cluster, lease)
     refuse_foreign(present_throttles(cluster, lease)[0], own)
+
+
+def _with_needed_rate(
+    options: RunOptions,
+    changes: Sequence[Change],
+    statuses: dict[TopicPartition, MoveStatus],
+    seen: Observation,
+) -> RunOptions:
+    """Refuse a throttle at which moves cannot end, or begin higher with one that adapts."""
+    rate, within = options.limits.rate, options.steering.adaptive
+    open_changes = (change for change in changes if statuses[change.tp] not in SETTLED)
+    moves = [
+        GrowingMove(seen.leaders.get(c.tp), tuple(c.added), options.growth.get(c.tp, 0.0))
+        for c in open_changes
+    ]
+    needed, broker = needed_rate_of_plan(moves, options.limits.each_way)
+    if rate is None or needed <= rate:
+        return options
+    if within is not None and needed <= within.high:
+        return replace(options, limits=replace(options.limits, rate=needed))
+    raise RefusedCommand(
+        f"The throttle of {rate} bytes/s is too low: producers write to the partitions that move, "
+        f"and with what they write broker {broker} needs {needed} bytes/s",
+        hint=f"use --throttle {needed} or more, or fewer --moves-per-broker",
+    )
 
 
 def _check_log_dirs(found: Found, changes: Sequence[Change], target: Target) -> None:

@@ -3,6 +3,7 @@
     <state>/<cluster id>/2026-11-16T01-30-00.123456Z-3f9c/
         plan.json        what is carried out, as it was reviewed
         journal.jsonl    see `execution.journal`; every line is on disk before it is acted upon
+        requests.jsonl   see `execution.requests`; what other processes request of the run
     <state>/<cluster id>/lock    held by the process that acts
 
 The lock is the system's (flock): it ends with its process, however that ends.
@@ -27,7 +28,7 @@ from kedge.execution.journal import begun, entered
 from kedge.files import path_component, read_bytes, with_path_context, write_atomically
 from kedge.plan import Plan, parse_plan, plan_to_json
 
-PLAN, JOURNAL, LOCK = "plan.json", "journal.jsonl", "lock"
+PLAN, JOURNAL, REQUESTS, LOCK = "plan.json", "journal.jsonl", "requests.jsonl", "lock"
 
 
 def default_state() -> Path:
@@ -74,6 +75,29 @@ class RunFiles:
     def enter(self, state: RunState, *, moved: int | None = None) -> None:
         """Write that the run enters a state."""
         self.write(entered(state, at=self.now(), moved=moved))
+
+    def send_request(self, line: bytes) -> None:
+        """Append a request to the run, from any process; on disk when this returns.
+
+        It begins with a line feed, which ends a line that another process has not finished.
+        """
+        path = self.directory / REQUESTS
+        with with_path_context(path):
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+            descriptor = os.open(path, flags, 0o600)
+            try:
+                os.write(descriptor, b"\n" + line)
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+
+    def requests(self) -> list[bytes]:
+        """All requests of the run so far, in order; a line that was cut short is left out."""
+        path = self.directory / REQUESTS
+        if not path.exists():
+            return []
+        *whole, _cut_short = read_bytes(path).split(b"\n")
+        return [line for line in whole if line]
 
 
 def _drop_cut_line(path: Path, journal: BinaryIO) -> None:

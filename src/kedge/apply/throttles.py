@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from kedge.apply.run_store import RunFiles
 from kedge.cluster.port import (
     Cluster,
     ConfigChange,
@@ -17,6 +18,7 @@ from kedge.cluster.port import (
 )
 from kedge.errors import KedgeError, Unavailable, UnknownBroker, UnknownTopicOrPartition
 from kedge.execution import Lease, Setting, removable, still_leased, throttles_in, unconfirmed
+from kedge.execution import journal as lines
 from kedge.model import BrokerId
 
 Changes = Mapping[ConfigResource, Sequence[ConfigChange]]
@@ -145,3 +147,14 @@ def _delete(
             elif refusal is not None and not isinstance(refusal, UnknownTopicOrPartition):
                 raise refusal
     return missed
+
+
+def release(cluster: Cluster, files: RunFiles, waiting: Waiting) -> Lease:
+    """Remove the throttles of a run; what no broker confirms to be gone stays in its lease."""
+    record = files.record()
+    if not record.lease:
+        return record.lease
+    left = remove_throttles(cluster, record.lease, record.own, waiting)
+    if left != record.lease:
+        files.write(lines.released(left))
+    return left

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,9 @@ from kedge.cli.connection import (
     echo_json,
     echo_lines,
 )
-from kedge.cli.options import EXIT_FAILED, Output, OutputOption, note, say
+from kedge.cli.events import EventsOption
+from kedge.cli.option_group import with_option_group
+from kedge.cli.options import EXIT_FAILED, Output, OutputOption, say
 from kedge.cli.run_options import (
     IgnoreHealthOption,
     IntervalOption,
@@ -31,6 +34,7 @@ from kedge.cli.run_options import (
     options_to_continue,
     run_options,
 )
+from kedge.cli.steering_options import SteeringOptions
 
 if TYPE_CHECKING:
     from kedge.apply import Proposal, Runs
@@ -45,7 +49,9 @@ def register(app: typer.Typer) -> None:
     app.command("rollback")(rollback_command)
 
 
+@with_option_group(SteeringOptions)
 def apply_command(
+    options: SteeringOptions,
     plan: PlanArgument,
     throttle: ThrottleOption = "",
     no_throttle: NoThrottleOption = False,
@@ -55,6 +61,7 @@ def apply_command(
     dry_run: DryRunOption = False,
     yes: YesOption = False,
     interval: IntervalOption = 1.0,
+    events: EventsOption = "",
     state: StateOption = None,
     bootstrap_server: BootstrapOption = "",
     command_config: CommandConfigOption = None,
@@ -65,23 +72,27 @@ def apply_command(
     Example: kedge apply plan.json --bootstrap-server localhost:9092 --throttle 50MB
     """
     from kedge.apply import propose_apply
-    from kedge.apply.plan_file import read_plan
+    from kedge.apply.plan_file import known_growth, read_plan
 
-    options = run_options(throttle, no_throttle, moves_per_broker, skip_drifted, ignore_health)
+    exceptions = skip_drifted, ignore_health
+    chosen = run_options(throttle, no_throttle, moves_per_broker, *exceptions, options)
     acting = acting_on_runs(bootstrap_server, command_config, state, dry_run=dry_run)
     with acting as (cluster, runs):
         wanted = read_plan(plan, cluster)
-        proposal = propose_apply(cluster, runs, wanted, options, str(plan))
+        chosen = replace(chosen, growth=known_growth(plan, wanted))
+        proposal = propose_apply(cluster, runs, wanted, chosen, str(plan))
         if dry_run:
             _show(proposal)
             _show_prediction(cluster, proposal, interval, state)
             return 0
         if not _agreed(proposal, "Apply this plan?", dry_run=dry_run, yes=yes):
             return 0
-        return _carried_out(cluster, runs, proposal, interval, output)
+        return _carried_out(cluster, runs, proposal, interval, events, output)
 
 
+@with_option_group(SteeringOptions)
 def resume_command(
+    options: SteeringOptions,
     run: RunOption = None,
     throttle: ThrottleOption = "",
     no_throttle: NoThrottleOption = False,
@@ -89,6 +100,7 @@ def resume_command(
     ignore_health: IgnoreHealthOption = False,
     yes: YesOption = False,
     interval: IntervalOption = 1.0,
+    events: EventsOption = "",
     state: StateOption = None,
     bootstrap_server: BootstrapOption = "",
     command_config: CommandConfigOption = None,
@@ -101,10 +113,11 @@ def resume_command(
     from kedge.apply import propose_resume
 
     with acting_on_runs(bootstrap_server, command_config, state) as (cluster, runs):
-        options = options_to_continue(runs, run, throttle, no_throttle, skip_drifted, ignore_health)
-        proposal = propose_resume(cluster, runs, run, options)
+        exceptions = skip_drifted, ignore_health
+        chosen = options_to_continue(runs, run, throttle, no_throttle, *exceptions, options)
+        proposal = propose_resume(cluster, runs, run, chosen)
         _show(proposal)
-        return _carried_out(cluster, runs, proposal, interval, output)
+        return _carried_out(cluster, runs, proposal, interval, events, output)
 
 
 def cancel_command(
@@ -139,7 +152,9 @@ def cancel_command(
     return EXIT_FAILED if done.reverting else 0
 
 
+@with_option_group(SteeringOptions)
 def rollback_command(
+    options: SteeringOptions,
     run: RunOption = None,
     throttle: ThrottleOption = "",
     no_throttle: NoThrottleOption = False,
@@ -149,6 +164,7 @@ def rollback_command(
     dry_run: DryRunOption = False,
     yes: YesOption = False,
     interval: IntervalOption = 1.0,
+    events: EventsOption = "",
     state: StateOption = None,
     bootstrap_server: BootstrapOption = "",
     command_config: CommandConfigOption = None,
@@ -158,26 +174,21 @@ def rollback_command(
 
     Example: kedge rollback --bootstrap-server localhost:9092 --throttle 50MB
     """
-    from kedge.apply import Cancelled, Waiting, close, propose_rollback
+    from kedge.apply import propose_rollback
+    from kedge.cli.carry_out import end_run
     from kedge.execution import Action
-    from kedge.report.runs import cancelled_lines, cancelled_row
 
-    options = run_options(throttle, no_throttle, moves_per_broker, skip_drifted, ignore_health)
+    exceptions = skip_drifted, ignore_health
+    chosen = run_options(throttle, no_throttle, moves_per_broker, *exceptions, options)
     acting = acting_on_runs(bootstrap_server, command_config, state, dry_run=dry_run)
     with acting as (cluster, runs):
-        proposal = propose_rollback(cluster, runs, run, options)
+        proposal = propose_rollback(cluster, runs, run, chosen)
         if not _agreed(proposal, "Roll back?", dry_run=dry_run, yes=yes):
             return 0
         if proposal.action is not Action.CLOSE:
-            return _carried_out(cluster, runs, proposal, interval, output)
+            return _carried_out(cluster, runs, proposal, interval, events, output)
         assert proposal.run is not None
-        name = proposal.run.name
-        done = Cancelled(unreleased=close(cluster, proposal.run, Waiting()))
-    if output is Output.JSON:
-        echo_json({**cancelled_row(done, name), "complete": True})
-    else:
-        echo_lines(cancelled_lines(done, name))
-    return 0
+        return end_run(cluster, proposal.run, output)
 
 
 # ---- shared --------------------------------------------------------------------------------------
@@ -220,19 +231,16 @@ def _agreed(proposal: Proposal, question: str, *, dry_run: bool, yes: bool) -> b
 
 
 def _carried_out(
-    cluster: Cluster, runs: Runs, proposal: Proposal, interval_s: float, output: Output
+    cluster: Cluster,
+    runs: Runs,
+    proposal: Proposal,
+    interval_s: float,
+    events: str,
+    output: Output,
 ) -> int:
     """Run to the end, with progress; an interrupt stops the run cleanly."""
-    from kedge.apply import Pacing, carry_out
-    from kedge.cli.interrupts import stop_requests
-    from kedge.cli.live_progress import run_progress
-    from kedge.report.runs import outcome_lines, outcome_row
+    from kedge.cli.carry_out import Watching, carried_out, show_outcome
 
-    with stop_requests() as stopping, run_progress() as show:
-        pacing = Pacing(interval_s=interval_s, stopping=stopping, on_progress=show, on_note=note)
-        run, outcome = carry_out(cluster, runs, proposal, pacing)
-    if output is Output.JSON:
-        echo_json(outcome_row(outcome, run.name))
-    else:
-        echo_lines(outcome_lines(outcome, run.name))
-    return 0 if outcome.complete else EXIT_FAILED
+    ran = carried_out(cluster, runs, proposal, Watching(interval_s, events, output))
+    show_outcome(ran, output)
+    return 0 if ran.outcome.complete else EXIT_FAILED

@@ -11,11 +11,12 @@ import typer
 
 from kedge.cli.connection import connected
 from kedge.cli.options import note
-from kedge.cli.parse_amounts import parse_rate
+from kedge.cli.steering_options import SteeringOptions, parse_throttle, steering_of
 
 if TYPE_CHECKING:
     from kedge.apply import RunOptions, Runs
     from kedge.cluster.port import Cluster
+    from kedge.execution import Steering
 
 StateOption = Annotated[
     Path | None,
@@ -25,7 +26,11 @@ RunOption = Annotated[
     str | None, typer.Option("--run", help="Id of a run (kedge runs lists them), if not the latest")
 ]
 ThrottleOption = Annotated[
-    str, typer.Option("--throttle", help="Bytes per second in and out of each broker, like 50MB")
+    str,
+    typer.Option(
+        "--throttle",
+        help="Bytes per second in and out of each broker: 50MB; auto:10MB-100MB adapts",
+    ),
 ]
 NoThrottleOption = Annotated[bool, typer.Option("--no-throttle", help="As fast as the brokers can")]
 SlotsOption = Annotated[
@@ -50,9 +55,10 @@ PlanArgument = Annotated[
 
 
 @contextmanager
-def _open_runs(
+def open_runs(
     bootstrap: str, command_config: Path | None, state: Path | None
 ) -> Generator[tuple[Cluster, Runs]]:
+    """The runs of a cluster, as they are."""
     from kedge.apply import Runs, default_state
 
     with connected(bootstrap, command_config) as cluster:
@@ -64,7 +70,7 @@ def acting_on_runs(
     bootstrap: str, command_config: Path | None, state: Path | None, *, dry_run: bool = False
 ) -> Generator[tuple[Cluster, Runs]]:
     """The runs of a cluster, locked; what processes that died have left is cleaned up first."""
-    with _open_runs(bootstrap, command_config, state) as (cluster, runs), runs.held():
+    with open_runs(bootstrap, command_config, state) as (cluster, runs), runs.held():
         if not dry_run:
             _settle(cluster, runs, finish_cancels=False)
         yield cluster, runs
@@ -77,7 +83,7 @@ def reading_runs(
     """The runs of a cluster; leftovers are cleaned up unless another process works on them."""
     from kedge.errors import ReassignmentInProgress
 
-    with _open_runs(bootstrap, command_config, state) as (cluster, runs):
+    with open_runs(bootstrap, command_config, state) as (cluster, runs):
         if runs.all():
             try:
                 with runs.held():
@@ -94,9 +100,19 @@ def _settle(cluster: Cluster, runs: Runs, *, finish_cancels: bool) -> None:
 
 
 def run_options(
-    throttle: str, no_throttle: bool, each_way: int, skip_drifted: bool, ignore_health: bool
+    throttle: str,
+    no_throttle: bool,
+    each_way: int,
+    skip_drifted: bool,
+    ignore_health: bool,
+    steering: SteeringOptions | None = None,
+    *,
+    base: Steering | None = None,
 ) -> RunOptions:
-    """The limits and exceptions of a run, from the options as typed."""
+    """The limits and exceptions of a run, from the options as typed.
+
+    `base` is how a run that continues was steered before.
+    """
     from kedge.apply import RunOptions
     from kedge.errors import InvalidRequest
     from kedge.execution import Limits
@@ -104,8 +120,9 @@ def run_options(
     if bool(throttle) == no_throttle:
         what = "Both --throttle and --no-throttle are given" if throttle else "No throttle given"
         raise InvalidRequest(what, hint="use --throttle 50MB (per second) or --no-throttle")
-    rate = parse_rate(throttle, "--throttle") if throttle else None
-    return RunOptions(Limits(rate, each_way), skip_drifted, ignore_health)
+    rate, adaptive = parse_throttle(throttle, "--throttle") if throttle else (None, None)
+    steered = steering_of(steering, adaptive, base)
+    return RunOptions(Limits(rate, each_way), skip_drifted, ignore_health, steered)
 
 
 def options_to_continue(
@@ -115,13 +132,18 @@ def options_to_continue(
     no_throttle: bool,
     skip_drifted: bool,
     ignore_health: bool,
+    steering: SteeringOptions | None = None,
 ) -> RunOptions:
-    """The limits of the run that continues, unless a throttle is given."""
+    """The limits of the run that continues, and how it was steered, unless others are given."""
     from kedge.apply import RunOptions
     from kedge.execution import Limits
 
     run = runs.chosen(run_id)
     record = (runs.rollback_of(run) or run).record()
     if throttle or no_throttle:
-        return run_options(throttle, no_throttle, record.each_way, skip_drifted, ignore_health)
-    return RunOptions(Limits(record.rate, record.each_way), skip_drifted, ignore_health)
+        each_way, base = record.each_way, record.steering
+        exceptions = skip_drifted, ignore_health
+        return run_options(throttle, no_throttle, each_way, *exceptions, steering, base=base)
+    steered = steering_of(steering, record.steering.adaptive, record.steering)
+    limits = Limits(record.rate, record.each_way)
+    return RunOptions(limits, skip_drifted, ignore_health, steered)

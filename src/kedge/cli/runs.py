@@ -1,15 +1,27 @@
-"""`kedge status`, `runs` and `throttle`: the runs of a cluster and the throttles they have set."""
+"""`kedge status`, `runs`, `throttle`, `pause` and `continue`: show runs, and steer them."""
 
 from __future__ import annotations
 
 import time
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kedge.cli.connection import BootstrapOption, CommandConfigOption, echo_json, echo_lines
-from kedge.cli.options import Output, OutputOption, note
-from kedge.cli.run_options import RunOption, StateOption, reading_runs
+from kedge.cli.options import EXIT_FAILED, Output, OutputOption, note
+from kedge.cli.parse_amounts import parse_rate
+from kedge.cli.run_options import (
+    IntervalOption,
+    RunOption,
+    StateOption,
+    open_runs,
+    reading_runs,
+)
+from kedge.cli.steering_options import parse_throttle
+
+if TYPE_CHECKING:
+    from kedge.execution import Request
 
 
 def register(app: typer.Typer) -> None:
@@ -17,10 +29,16 @@ def register(app: typer.Typer) -> None:
     app.command("status")(status_command)
     app.command("throttle")(throttle_command)
     app.command("runs")(runs_command)
+    app.command("pause")(pause_command)
+    app.command("continue")(continue_command)
 
 
 def status_command(
     run: RunOption = None,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Show it again and again until the run is at rest")
+    ] = False,
+    interval: IntervalOption = 1.0,
     state: StateOption = None,
     bootstrap_server: BootstrapOption = "",
     command_config: CommandConfigOption = None,
@@ -30,10 +48,17 @@ def status_command(
 
     Example: kedge status --bootstrap-server localhost:9092
     """
+    from kedge.apply.run_status import run_status
+    from kedge.cli.watch import watch_run
     from kedge.report.runs import status_lines, status_row
 
     with reading_runs(bootstrap_server, command_config, state) as (cluster, runs):
-        row = status_row(cluster, runs, runs.chosen(run), time.time())
+        chosen = runs.chosen(run)
+        if watch:
+            watched = (runs.rollback_of(chosen) if run is None else None) or chosen
+            watch_run(lambda: run_status(cluster, runs, watched), interval, output)
+            return
+        row = status_row(run_status(cluster, runs, chosen), time.time())
     if output is Output.JSON:
         echo_json(row)
     else:
@@ -50,10 +75,21 @@ def runs_command(
 
     Example: kedge runs --bootstrap-server localhost:9092
     """
-    from kedge.report.runs import run_lines, run_rows
+    from kedge.apply.run_status import moved_partitions
+    from kedge.report.runs import run_lines, run_row
 
     with reading_runs(bootstrap_server, command_config, state) as (cluster, runs):
-        rows = run_rows(cluster, runs, time.time())
+        rows = [
+            run_row(
+                each.name,
+                each.record(),
+                runs.state_of(each),
+                moved=moved_partitions(cluster, runs, each),
+                partitions=len(each.plan().partitions),
+                now=time.time(),
+            )
+            for each in runs.all()
+        ]
     if output is Output.JSON:
         echo_json({"runs": rows})
     else:
@@ -64,16 +100,29 @@ def throttle_command(
     clear: Annotated[
         bool, typer.Option("--clear", help="Remove them, even while moves are under way")
     ] = False,
+    rate: Annotated[
+        str,
+        typer.Option(
+            "--rate", help="Change the throttle of a run, at work or not: 80MB, or auto:LOW-HIGH"
+        ),
+    ] = "",
+    log_dir_rate: Annotated[
+        str,
+        typer.Option("--log-dir-rate", help="The same for copies between log directories"),
+    ] = "",
     run: RunOption = None,
     state: StateOption = None,
     bootstrap_server: BootstrapOption = "",
     command_config: CommandConfigOption = None,
     output: OutputOption = Output.TABLE,
-) -> None:
-    """Show the throttles that runs from here have set; remove them with --clear
+) -> int:
+    """Show, change or remove the throttles of runs from here
 
     Example: kedge throttle --clear --bootstrap-server localhost:9092
     """
+    if rate or log_dir_rate:
+        request = _rate_request(rate, log_dir_rate, clear=clear)
+        return _requested(request, run, state, bootstrap_server, command_config, output)
     from kedge.apply import Waiting, is_under_way, release
     from kedge.report.runs import lease_rows
 
@@ -89,8 +138,83 @@ def throttle_command(
         after = [row for each in chosen for row in lease_rows(each.name, each.record().lease)]
     if output is Output.JSON:
         echo_json({"throttles": after if clear else before, "cleared": len(before) - len(after)})
-        return
+        return 0
     lines = [f"{row['run']}  {row['of']}  {row['config']} = {row['value']}" for row in after]
     echo_lines(lines or ["No throttles of kedge runs are set"])
     if clear and before:
         echo_lines([f"{len(before) - len(after)} throttle settings removed"])
+    return 0
+
+
+def pause_command(
+    run: RunOption = None,
+    state: StateOption = None,
+    bootstrap_server: BootstrapOption = "",
+    command_config: CommandConfigOption = None,
+    output: OutputOption = Output.TABLE,
+) -> int:
+    """Start no more moves of a run that is at work, until kedge continue
+
+    Example: kedge pause --bootstrap-server localhost:9092
+    """
+    from kedge.apply import new_request
+    from kedge.execution import RequestKind
+
+    request = new_request(RequestKind.PAUSE)
+    return _requested(request, run, state, bootstrap_server, command_config, output)
+
+
+def continue_command(
+    run: RunOption = None,
+    state: StateOption = None,
+    bootstrap_server: BootstrapOption = "",
+    command_config: CommandConfigOption = None,
+    output: OutputOption = Output.TABLE,
+) -> int:
+    """Go on with a run that was paused
+
+    Example: kedge continue --bootstrap-server localhost:9092
+    """
+    from kedge.apply import new_request
+    from kedge.execution import RequestKind
+
+    request = new_request(RequestKind.CONTINUE)
+    return _requested(request, run, state, bootstrap_server, command_config, output)
+
+
+# ---- requests -----------------------------------------------------------------------------------
+
+
+def _rate_request(rate: str, log_dir_rate: str, *, clear: bool) -> Request:
+    from kedge.apply import new_request
+    from kedge.errors import InvalidRequest
+    from kedge.execution import RequestKind
+
+    if clear:
+        raise InvalidRequest(
+            "Both --clear and a rate are given", hint="change the throttle, or remove it"
+        )
+    new, adaptive = parse_throttle(rate, "--rate") if rate else (None, None)
+    within = parse_rate(log_dir_rate, "--log-dir-rate") if log_dir_rate else None
+    return new_request(RequestKind.RATE, rate=new, log_dir_rate=within, adaptive=adaptive)
+
+
+def _requested(
+    request: Request,
+    run: str | None,
+    state: Path | None,
+    bootstrap: str,
+    command_config: Path | None,
+    output: Output,
+) -> int:
+    """Send a request to a run, wait for it, and show what came of it."""
+    from kedge.apply import Waiting, send
+    from kedge.report.steering import requested_lines, requested_row
+
+    with open_runs(bootstrap, command_config, state) as (cluster, runs):
+        done = send(cluster, runs, run, request, Waiting())
+    if output is Output.JSON:
+        echo_json(requested_row(done))
+    else:
+        echo_lines(requested_lines(done))
+    return EXIT_FAILED if done.reply.refused or done.reply.unconfirmed else 0

@@ -8,6 +8,7 @@ certificate is raised at once.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
@@ -18,6 +19,7 @@ from kedge.cluster.error_mapping import NOT_CONTROLLER, THROTTLING_QUOTA_EXCEEDE
 from kedge.cluster.tls import tls_context
 from kedge.errors import (
     ClusterUnavailable,
+    KedgeError,
     MalformedInput,
     NotController,
     QuotaExceeded,
@@ -119,6 +121,21 @@ class Session:
                 return self._send_once(request, kind, deadline, node)
             except Unavailable as fault:
                 backoff.wait_or_raise(fault, change=change)
+
+    def round_trip(self, node: BrokerId, timeout_ms: int) -> float | KedgeError:
+        """The seconds that a broker takes to answer; a fault is not retried.
+
+        An open connection is used where there is one: connecting is not what is measured.
+        """
+        request = MetadataRequest(topics=[], allow_auto_topic_creation=False)
+        deadline = Deadline(timeout_ms)
+        try:
+            self._connection_to(node, deadline)
+            began = time.monotonic()
+            self._send_once(request, MetadataResponse, deadline, node)
+        except (Unavailable, UnknownBroker) as fault:
+            return fault
+        return time.monotonic() - began
 
     def send_to_controller(
         self,

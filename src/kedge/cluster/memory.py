@@ -43,9 +43,11 @@ from kedge.errors import (
     InvalidTopic,
     KedgeError,
     ReplicaNotAvailable,
+    RequestTimedOut,
     TopicExists,
     UnknownBroker,
     UnknownTopicOrPartition,
+    UnsupportedByCluster,
 )
 from kedge.model import Broker, BrokerId, ReplicaAssignment, TopicPartition
 
@@ -70,6 +72,8 @@ class MemoryCluster:
             self._brokers[controller_node] = Broker(controller_node)
         self.alive = set(self._brokers)
         self.hold_moves = False
+        self.kraft = True
+        self.latency_s: dict[BrokerId, float] = {}  # what `round_trips` reports, if a test sets it
         self._topics: dict[str, dict[int, MemoryPartition]] = {}
         self._ids: dict[str, str] = {}
         self._configs = MemoryConfigs()
@@ -104,6 +108,18 @@ class MemoryCluster:
         alive = sorted(self.alive)
         controller = self._controller_node or (alive[0] if alive else None)
         return ClusterDescription("memory", controller, tuple(self._brokers[b] for b in alive))
+
+    def round_trips(
+        self, brokers: Sequence[BrokerId], timeout_ms: int
+    ) -> dict[BrokerId, float | KedgeError]:
+        return {broker: self._round_trip(broker, timeout_ms) for broker in brokers}
+
+    def _round_trip(self, broker: BrokerId, timeout_ms: int) -> float | KedgeError:
+        if broker not in self.alive:
+            return UnknownBroker(f"Broker {broker} is down")
+        if self.latency_s.get(broker, 0.0) * 1000 > timeout_ms:
+            return RequestTimedOut(f"broker {broker}: no answer within {timeout_ms} ms")
+        return self.latency_s.get(broker, 0.0)
 
     def topic_names(self) -> dict[str, bool]:
         return {name: name in INTERNAL for name in sorted(self._topics)}
@@ -333,6 +349,19 @@ class MemoryCluster:
         everything = [TopicPartition(name, p) for name in self._topics for p in self._topics[name]]
         answers = self.elect_leaders(election, sorted(everything))
         return {tp: e for tp, e in answers.items() if not isinstance(e, ElectionNotNeeded)}
+
+    # ---- registrations --------------------------------------------------------------------------
+
+    def keeps_registrations(self) -> bool:
+        return self.kraft
+
+    def unregister_broker(self, broker: BrokerId) -> KedgeError | None:
+        if not self.kraft:
+            raise UnsupportedByCluster("The brokers do not support UnregisterBroker")
+        if self._brokers.pop(broker, None) is None:
+            return UnknownBroker(f"broker {broker}: no broker with this id is registered")
+        self.alive.discard(broker)
+        return DONE
 
     def close(self) -> None:
         """Nothing to close: the state stays with the object."""

@@ -250,6 +250,12 @@ class Cluster(Protocol):
         """The brokers and the controller."""
         ...
 
+    def round_trips(
+        self, brokers: Sequence[BrokerId], timeout_ms: int
+    ) -> dict[BrokerId, float | KedgeError]:
+        """The seconds that each broker takes to answer a cheap request, sent once to each."""
+        ...
+
     def topic_names(self) -> dict[str, bool]:
         """Every topic, sorted, and whether it is internal."""
         ...
@@ -334,6 +340,14 @@ class Cluster(Protocol):
         self, election: Election, partitions: Sequence[TopicPartition] | None = None
     ) -> Answers[TopicPartition]:
         """Elect leaders; of all partitions (None), those without an election are left out."""
+        ...
+
+    def keeps_registrations(self) -> bool:
+        """Whether a broker that has stopped stays registered until it is unregistered (KRaft)."""
+        ...
+
+    def unregister_broker(self, broker: BrokerId) -> Outcome:
+        """Remove the registration of a broker. The cluster does not refuse one that is alive."""
         ...
 
     def close(self) -> None:

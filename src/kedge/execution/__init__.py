@@ -30,6 +30,8 @@ from kedge.execution.health import Health, PartitionHealth, health_of
 from kedge.execution.journal import Lease, RunKind, RunRecord, Setting, read_journal
 from kedge.execution.leases import (
     lease_for,
+    missing_from,
+    other_rates,
     refuse_foreign,
     removable,
     still_leased,
@@ -58,11 +60,15 @@ from kedge.execution.progress import (
     Work,
     work_of,
 )
-from kedge.execution.run_states import ENDED, TABLE, Action, Cell, RunState, Verb
+from kedge.execution.requests import Reply, Request, RequestKind, read_requests, request_line
+from kedge.execution.run_record import RateChange
+from kedge.execution.run_states import AT_WORK, ENDED, TABLE, Action, Cell, RunState, Verb
 from kedge.execution.slots import brokers_waited_for, in_order, next_moves
+from kedge.execution.steering import RateRange, Steering, hold_reason
 
 __all__ = [
     "ANYWHERE",
+    "AT_WORK",
     "DIVERGED",
     "ENDED",
     "SETTLED",
@@ -78,12 +84,18 @@ __all__ = [
     "Pace",
     "PartitionHealth",
     "Progress",
+    "RateChange",
+    "RateRange",
+    "Reply",
+    "Request",
+    "RequestKind",
     "RunKind",
     "RunRecord",
     "RunState",
     "Setting",
     "Sizes",
     "Statuses",
+    "Steering",
     "Target",
     "Verb",
     "Work",
@@ -91,14 +103,19 @@ __all__ = [
     "check_preconditions",
     "counted",
     "health_of",
+    "hold_reason",
     "in_order",
     "lease_for",
     "log_dir_requests",
+    "missing_from",
     "named",
     "next_moves",
+    "other_rates",
     "read_journal",
+    "read_requests",
     "refuse_foreign",
     "removable",
+    "request_line",
     "status_of",
     "statuses_of",
     "still_leased",

@@ -14,6 +14,12 @@ and the log directories that their replicas were in.
     {"event":"released","brokers":{},"topics":{}}
     {"event":"state","at":1e9,"state":"done","moved":1,"partitions":1}
 
+    {"event":"request","at":1e9,"request":{"id":"9f3c","kind":"rate","rate":80000000}}
+    {"event":"rates","brokers":{"1":{"leader.replication.throttled.rate":"80000000"}}}
+    {"event":"answered","id":"9f3c","unconfirmed":[],"refused":""}
+    {"event":"rate","at":1e9,"rate":40000000,"why":"broker 3 responds in 2.0 s"}
+    {"event":"aside","at":1e9,"partitions":[["orders",0]],"why":"no bytes for 15 min"}
+
 `released` names what is left: throttles on a broker that did not confirm their removal. A last line
 that was cut short by a crash is left out: its action was not taken yet.
 """
@@ -21,98 +27,21 @@ that was cut short by a crash is left out: its action was not taken yet.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from enum import StrEnum
-from typing import Any, NamedTuple, cast
+from dataclasses import replace
+from typing import Any
 
 import orjson
 
-from kedge.errors import JournalDamaged
+from kedge.errors import JournalDamaged, KedgeError
+from kedge.execution import json_fields as fields
+from kedge.execution.requests import Reply, Request, RequestKind, request_from
+from kedge.execution.run_record import Lease, RateChange, RunKind, RunRecord, Setting, Settings
 from kedge.execution.run_states import RunState
+from kedge.execution.steering import Steering, steering_from
 from kedge.model import BrokerId, TopicPartition
 from kedge.plan import PartitionReplica
 
-Settings = Mapping[str, Mapping[str, str]]  # name of a broker or topic → config → value
-
-
-class RunKind(StrEnum):
-    """Whether a run carries a plan out or undoes another run."""
-
-    APPLY = "apply"
-    ROLLBACK = "rollback"
-
-
-class Setting(NamedTuple):
-    """One config value of a lease; `scope` is `broker` or `topic`."""
-
-    scope: str
-    name: str
-    config: str
-    value: str
-
-
-@dataclass(frozen=True, slots=True)
-class Lease:
-    """Throttles that a run has set: only these values are ever removed."""
-
-    brokers: Settings = field(default_factory=dict[str, dict[str, str]])
-    topics: Settings = field(default_factory=dict[str, dict[str, str]])
-
-    def __bool__(self) -> bool:
-        return bool(self.brokers or self.topics)
-
-    @classmethod
-    def of(cls, settings: Iterable[Setting]) -> Lease:
-        """A lease of single values."""
-        found: dict[str, dict[str, dict[str, str]]] = {"broker": {}, "topic": {}}
-        for scope, name, config, value in settings:
-            found[scope].setdefault(name, {})[config] = value
-        return cls(found["broker"], found["topic"])
-
-    def updated(self, more: Lease) -> Lease:
-        """Both; where both have a config, the value of `more`."""
-        return Lease(_merged(self.brokers, more.brokers), _merged(self.topics, more.topics))
-
-    def settings(self) -> list[Setting]:
-        """Every config value."""
-        return [
-            Setting(scope, name, config, value)
-            for scope, settings in (("broker", self.brokers), ("topic", self.topics))
-            for name, configs in settings.items()
-            for config, value in configs.items()
-        ]
-
-
-def _merged(first: Settings, second: Settings) -> dict[str, dict[str, str]]:
-    names = dict.fromkeys((*first, *second))
-    return {name: {**first.get(name, {}), **second.get(name, {})} for name in names}
-
-
-@dataclass(frozen=True, slots=True)
-class RunRecord:
-    """The run that a journal describes.
-
-    `lease` are the throttles that are set, or about to be; `own` is every value that the run may
-    have set since it last had none, so that a crash between journal and broker leaves no value that
-    looks like a foreign one.
-    """
-
-    cluster_id: str
-    kind: RunKind = RunKind.APPLY
-    undoes: str | None = None
-    plan_file: str = ""
-    rate: int | None = None
-    each_way: int = 2
-    state: RunState = RunState.PLANNED
-    begun_at: float = 0.0
-    changed_at: float = 0.0
-    moved: int | None = None
-    lease: Lease = field(default_factory=Lease)
-    own: frozenset[Setting] = frozenset()
-    started: frozenset[TopicPartition] = frozenset()
-    skipped: frozenset[TopicPartition] = frozenset()
-    log_dirs: Mapping[PartitionReplica, str] = field(default_factory=dict[PartitionReplica, str])
-
+__all__ = ["Lease", "RunKind", "RunRecord", "Setting", "Settings", "read_journal"]
 
 # ---- writing ------------------------------------------------------------------------------------
 
@@ -128,17 +57,45 @@ def begun(record: RunRecord) -> bytes:
         plan_file=record.plan_file,
         rate=record.rate,
         each_way=record.each_way,
+        steering=record.steering.to_json(),
     )
 
 
-def entered(state: RunState, *, at: float, moved: int | None = None) -> bytes:
+def entered(state: RunState, *, at: float, moved: int | None = None, why: str = "") -> bytes:
     """The run is about to enter a state; an end has the number of partitions moved."""
-    return _line("state", at=at, state=state.value, moved=moved)
+    return _line("state", at=at, state=state.value, moved=moved, why=why)
 
 
-def rate_changed(rate: int | None, each_way: int) -> bytes:
-    """The run continues with another throttle or other slots."""
-    return _line("settings", rate=rate, each_way=each_way)
+def settings_changed(rate: int | None, each_way: int, steering: Steering) -> bytes:
+    """The run continues with another throttle, other slots, or steered otherwise."""
+    return _line("settings", rate=rate, each_way=each_way, steering=steering.to_json())
+
+
+def request_taken(request: Request, *, at: float) -> bytes:
+    """A request is about to be carried out."""
+    return _line("request", at=at, request=request.to_json())
+
+
+def request_answered(request_id: str, reply: Reply) -> bytes:
+    """A request was carried out, or refused."""
+    return _line(
+        "answered", id=request_id, unconfirmed=list(reply.unconfirmed), refused=reply.refused
+    )
+
+
+def rate_adapted(rate: int, why: str, *, at: float) -> bytes:
+    """The throttle adapts: the new rate is about to be set."""
+    return _line("rate", at=at, rate=rate, why=why)
+
+
+def rates_leased(brokers: Settings) -> bytes:
+    """Other rates are about to be set on brokers; the rest of the lease stays."""
+    return _line("rates", brokers=brokers)
+
+
+def set_aside(partitions: Iterable[TopicPartition], why: str, *, at: float) -> bytes:
+    """Moves that the run leaves alone, with the reason."""
+    return _line("aside", at=at, partitions=[list(each) for each in partitions], why=why)
 
 
 def placed(log_dirs: Mapping[PartitionReplica, str]) -> bytes:
@@ -182,13 +139,13 @@ def read_journal(data: bytes) -> RunRecord:
     named: dict[str, set[TopicPartition]] = {"started": set(), "skipped": set()}
     for number, line in enumerate(whole, start=1):
         try:
-            fields = _fields(line)
-            event = fields["event"]
-            if record is not None and event in named:
-                named[event] |= _partitions(fields)
+            event = fields.object_of(line)
+            name = event["event"]
+            if record is not None and name in named:
+                named[name] |= _partitions(event)
             else:
-                record = _first(fields) if record is None else _after(record, fields)
-        except (ValueError, TypeError, KeyError, AttributeError) as fault:
+                record = _first(event) if record is None else _after(record, event)
+        except (ValueError, TypeError, KeyError, AttributeError, KedgeError) as fault:
             raise JournalDamaged(
                 f"Line {number} of the journal of this run cannot be read",
                 hint="restore it from a backup, or move the run's directory away and check with "
@@ -198,97 +155,115 @@ def read_journal(data: bytes) -> RunRecord:
     return replace(record, started=frozenset(named["started"]), skipped=frozenset(named["skipped"]))
 
 
-def _fields(line: bytes) -> dict[str, Any]:
-    value = orjson.loads(line)
-    if not isinstance(value, dict):
-        raise TypeError("not an object")
-    return cast("dict[str, Any]", value)
-
-
-def _first(fields: Mapping[str, Any]) -> RunRecord:
-    if fields["event"] != "begun":
+def _first(event: Mapping[str, Any]) -> RunRecord:
+    if event["event"] != "begun":
         raise ValueError("the first line does not begin a run")
-    at = _seconds(fields.get("at", 0.0))
+    at = fields.seconds(event.get("at", 0.0))
     return RunRecord(
-        cluster_id=_text(fields["cluster_id"]),
-        kind=RunKind(fields.get("kind", RunKind.APPLY)),
-        undoes=None if fields.get("undoes") is None else _text(fields["undoes"]),
-        plan_file=_text(fields.get("plan_file", "")),
-        rate=None if fields["rate"] is None else _whole(fields["rate"]),
-        each_way=_whole(fields["each_way"]),
+        cluster_id=fields.text(event["cluster_id"]),
+        kind=RunKind(event.get("kind", RunKind.APPLY)),
+        undoes=None if event.get("undoes") is None else fields.text(event["undoes"]),
+        plan_file=fields.text(event.get("plan_file", "")),
+        rate=fields.whole_or_none(event["rate"]),
+        each_way=fields.whole(event["each_way"]),
         begun_at=at,
         changed_at=at,
+        steering=steering_from(event.get("steering", {})),
     )
 
 
-def _after(record: RunRecord, fields: Mapping[str, Any]) -> RunRecord:
-    match fields["event"]:
+def _after(record: RunRecord, event: Mapping[str, Any]) -> RunRecord:
+    match event["event"]:
         case "state":
-            moved = fields.get("moved")
             return replace(
                 record,
-                state=RunState(fields["state"]),
-                changed_at=_seconds(fields["at"]),
-                moved=None if moved is None else _whole(moved),
+                state=RunState(event["state"]),
+                changed_at=fields.seconds(event["at"]),
+                moved=fields.whole_or_none(event.get("moved")),
+                why=fields.text(event.get("why", "")),
             )
         case "settings":
-            rate = None if fields["rate"] is None else _whole(fields["rate"])
-            return replace(record, rate=rate, each_way=_whole(fields["each_way"]))
+            return replace(
+                record,
+                rate=fields.whole_or_none(event["rate"]),
+                each_way=fields.whole(event["each_way"]),
+                steering=steering_from(event.get("steering", {})),
+            )
         case "leased":
-            lease = _lease(fields)
+            lease = _lease(event)
             return replace(record, lease=lease, own=record.own | set(lease.settings()))
+        case "rates":
+            rates = Lease(_settings(event["brokers"]))
+            lease = record.lease.updated(rates)
+            return replace(record, lease=lease, own=record.own | set(rates.settings()))
         case "released":
-            left = _lease(fields)
+            left = _lease(event)
             return replace(record, lease=left, own=record.own if left else frozenset())
         case "directories":
-            return replace(record, log_dirs=dict(map(_log_dir, _items(fields["replicas"]))))
+            log_dirs = dict(map(_log_dir, fields.items(event["replicas"])))
+            return replace(record, log_dirs=log_dirs)
+        case _:
+            return _steered(record, event)
+
+
+def _steered(record: RunRecord, event: Mapping[str, Any]) -> RunRecord:
+    """What has changed since the run began: requests, rates that adapt, moves set aside."""
+    match event["event"]:
+        case "request":
+            return _requested(record, request_from(event["request"]), fields.seconds(event["at"]))
+        case "answered":
+            unconfirmed = tuple(map(fields.text, fields.items(event["unconfirmed"])))
+            reply = Reply(unconfirmed, fields.text(event["refused"]))
+            return replace(record, replies={**record.replies, fields.text(event["id"]): reply})
+        case "rate":
+            rate = fields.whole(event["rate"])
+            change = RateChange(fields.seconds(event["at"]), rate, fields.text(event["why"]))
+            return replace(record, rate=rate, rate_changes=(*record.rate_changes, change))
+        case "aside":
+            aside = dict.fromkeys(_partitions(event), fields.text(event["why"]))
+            return replace(record, set_aside={**record.set_aside, **aside})
         case _:
             return record  # written by a later version; nothing that this one must know
 
 
-def _lease(fields: Mapping[str, Any]) -> Lease:
-    return Lease(_settings(fields["brokers"]), _settings(fields["topics"]))
+def _requested(record: RunRecord, request: Request, at: float) -> RunRecord:
+    record = replace(record, replies={**record.replies, request.id: None})
+    if request.kind is not RequestKind.RATE:
+        return record
+    steering = record.steering
+    if request.log_dir_rate is not None:
+        steering = replace(steering, log_dir_rate=request.log_dir_rate)
+    if request.rate is None:
+        return replace(record, steering=steering)
+    change = RateChange(at, request.rate, "kedge throttle")
+    return replace(
+        record,
+        rate=request.rate,
+        steering=replace(steering, adaptive=request.adaptive),
+        rate_changes=(*record.rate_changes, change),
+    )
+
+
+def _lease(event: Mapping[str, Any]) -> Lease:
+    return Lease(_settings(event["brokers"]), _settings(event["topics"]))
 
 
 def _settings(value: Any) -> dict[str, dict[str, str]]:
     return {
-        _text(name): {_text(config): _text(each) for config, each in configs.items()}
+        fields.text(name): {fields.text(c): fields.text(each) for c, each in configs.items()}
         for name, configs in value.items()
     }
 
 
-def _partitions(fields: Mapping[str, Any]) -> set[TopicPartition]:
+def _partitions(event: Mapping[str, Any]) -> set[TopicPartition]:
     return {
-        TopicPartition(_text(topic), _whole(partition))
-        for topic, partition in _items(fields["partitions"])
+        TopicPartition(fields.text(topic), fields.whole(partition))
+        for topic, partition in fields.items(event["partitions"])
     }
 
 
 def _log_dir(item: Any) -> tuple[PartitionReplica, str]:
-    topic, partition, broker, path = _items(item)
-    return PartitionReplica(_text(topic), _whole(partition), BrokerId(_whole(broker))), _text(path)
-
-
-def _items(value: Any) -> list[Any]:
-    if not isinstance(value, list):
-        raise TypeError("not a list")
-    return cast("list[Any]", value)
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError("not a text")
-    return value
-
-
-def _whole(value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise TypeError("not a whole number")
-    return value
-
-
-def _seconds(value: Any) -> float:
-    """Seconds since 1970 that are a date: no report can show others."""
-    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < 2e11:
-        raise TypeError("not a time")
-    return float(value)
+    topic, partition, broker, path = fields.items(item)
+    broker_id = BrokerId(fields.whole(broker))
+    replica = PartitionReplica(fields.text(topic), fields.whole(partition), broker_id)
+    return replica, fields.text(path)

@@ -28,16 +28,22 @@ from kedge.plan import (
     move_map,
     throttles_of,
 )
+from kedge.plan.throttles import LOG_DIR_RATE
 
 
 def lease_for(
     changes: Iterable[Change],
     statuses: Statuses,
     seen: Observation,
-    rate: int,
+    rate: int | None,
     target: Target = ANYWHERE,
+    *,
+    log_dir_rate: int | None = None,
 ) -> Lease:
-    """The throttles for all that is still to be moved, at so many bytes per second and broker."""
+    """The throttles for all that is still to be moved, at so many bytes per second and broker.
+
+    Copies between log directories have the same rate, unless they are given one of their own.
+    """
     open_changes = [change for change in changes if statuses[change.tp] not in SETTLED]
     wanted = {change.tp: change.after for change in open_changes}
     own = {tp: move for tp, move in seen.moving.items() if tp in wanted}
@@ -47,13 +53,42 @@ def lease_for(
         for topic, leaders in throttles.leader.items()
         if throttles.follower[topic]
     }
-    copying = bool(topics)
-    brokers: dict[str, dict[str, str]] = {
-        str(b): dict(broker_rates(rate)) for b in throttles.brokers if copying and b in seen.alive
-    }
-    for broker in log_dir_brokers(log_dir_requests(open_changes, seen, target)):
-        brokers.setdefault(str(broker), {}).update(log_dir_rates(rate))
+    brokers: dict[str, dict[str, str]] = {}
+    if rate is None:
+        topics = {}
+    elif topics:
+        alive = (broker for broker in throttles.brokers if broker in seen.alive)
+        brokers = {str(broker): dict(broker_rates(rate)) for broker in alive}
+    within = log_dir_rate or rate
+    if within is not None:
+        for broker in log_dir_brokers(log_dir_requests(open_changes, seen, target)):
+            brokers.setdefault(str(broker), {}).update(log_dir_rates(within))
     return Lease(brokers, topics)
+
+
+def other_rates(
+    lease: Lease, rate: int | None, log_dir_rate: int | None
+) -> dict[str, dict[str, str]]:
+    """The rates of a lease's brokers after a change: only those that differ from the lease's."""
+
+    def wanted(config: str) -> int | None:
+        return (log_dir_rate or rate) if config == LOG_DIR_RATE else rate
+
+    found = {
+        name: {
+            config: str(new)
+            for config, value in rates.items()
+            if (new := wanted(config)) is not None and str(new) != value
+        }
+        for name, rates in lease.brokers.items()
+    }
+    return {name: rates for name, rates in found.items() if rates}
+
+
+def missing_from(lease: Lease, wanted: Lease) -> Lease:
+    """The settings of `wanted` that a lease has no value for."""
+    known = {each[:3] for each in lease.settings()}
+    return Lease.of(each for each in wanted.settings() if each[:3] not in known)
 
 
 def refuse_foreign(present: Lease, own: Collection[Setting]) -> None:

@@ -5,8 +5,12 @@ The state is read from the run's journal. A state in the middle of the work (`th
 process which carried the run out is gone: the run was interrupted there.
 
     planned → throttling → moving → electing → releasing → done
-                  │           │         │
-                  └───────────┴─────────┴──→ stopped (interrupt) or failed (error)
+                  │  ↑       │  │       │
+                  │  └paused←┘  │       │      a pause, or the end of a window
+                  └─────────────┴───────┴──→ stopped (interrupt) or failed (error)
+
+While a process is at work, other commands refuse (`AT_WORK`), except those that only show, and
+those that are requests to the run (`requests`).
 
 A rollback is a run of its own that undoes another. While it is not finished the run that it undoes
 is `rolling back`, after that `rolled back`; these two states are derived, not written.
@@ -28,6 +32,7 @@ class RunState(StrEnum):
     PLANNED = "planned"
     THROTTLING = "throttling"
     MOVING = "moving"
+    PAUSED = "paused"
     STOPPED = "stopped"
     ELECTING = "electing"
     RELEASING = "releasing"
@@ -61,6 +66,9 @@ class Verb(StrEnum):
     ROLLBACK = "rollback"
     STATUS = "status"
     THROTTLE = "throttle"
+    RATE = "throttle --rate"
+    PAUSE = "pause"
+    CONTINUE = "continue"
 
 
 class Action(StrEnum):
@@ -74,6 +82,9 @@ class Action(StrEnum):
     ROLL_BACK = "starts a rollback"
     CLOSE = "removes its throttles; nothing has moved"
     SHOW = "shows it"
+    CHANGE_RATE = "changes its rate"
+    CHANGE_RATE_OF_ROLLBACK = "changes the rate of its rollback"
+    REQUEST = "sends the run a request"
     REFUSE = "refuses"
 
 
@@ -110,6 +121,16 @@ _CANCELLED = Cell(
     "Run {run} was cancelled",
     "to try its plan again, use kedge apply; to undo what it moved, kedge rollback",
 )
+_NOT_AT_WORK = Cell(
+    Action.REFUSE,
+    "Run {run} is not at work: no process carries it out",
+    "continue it with kedge resume",
+)
+_WORKED_ON = Cell(
+    Action.REFUSE,
+    "Another kedge process on this machine is working on a run of this cluster",
+    "kedge status shows how far it is",
+)
 
 
 def _row(**cells: Action | Cell) -> dict[RunState, Cell]:
@@ -121,11 +142,24 @@ def _row(**cells: Action | Cell) -> dict[RunState, Cell]:
     return row
 
 
+def _at_work_only() -> dict[RunState, Cell]:
+    """The row of a command that only a process at work can carry out."""
+    ended = {
+        RunState.RELEASING: _DONE,
+        RunState.DONE: _DONE,
+        RunState.CANCELLING: _CANCELLING,
+        RunState.CANCELLED: _CANCELLED,
+        RunState.ROLLED_BACK: _ROLLED_BACK,
+    }
+    return {state: ended.get(state, _NOT_AT_WORK) for state in RunState}
+
+
 TABLE: Mapping[Verb, Mapping[RunState, Cell]] = {
     Verb.APPLY: _row(
         planned=Action.START,
         throttling=Action.START,
         moving=_UNFINISHED,
+        paused=Action.START,
         stopped=Action.START,
         electing=_UNFINISHED,
         releasing=Action.START,
@@ -140,6 +174,7 @@ TABLE: Mapping[Verb, Mapping[RunState, Cell]] = {
         planned=Action.CONTINUE,
         throttling=Action.CONTINUE,
         moving=Action.CONTINUE,
+        paused=Action.CONTINUE,
         stopped=Action.CONTINUE,
         electing=Action.CONTINUE,
         releasing=Action.START,
@@ -154,6 +189,7 @@ TABLE: Mapping[Verb, Mapping[RunState, Cell]] = {
         planned=Action.CONTINUE,
         throttling=Action.CONTINUE,
         moving=Action.CONTINUE,
+        paused=Action.CONTINUE,
         stopped=Action.CONTINUE,
         electing=Action.CONTINUE,
         releasing=_DONE,
@@ -168,6 +204,7 @@ TABLE: Mapping[Verb, Mapping[RunState, Cell]] = {
         planned=Action.CLOSE,
         throttling=Action.CLOSE,
         moving=Action.CANCEL,
+        paused=Action.CANCEL,
         stopped=Action.CANCEL,
         electing=Action.CANCEL,
         releasing=_DONE,
@@ -182,6 +219,7 @@ TABLE: Mapping[Verb, Mapping[RunState, Cell]] = {
         planned=Action.CLOSE,
         throttling=Action.CLOSE,
         moving=Action.ROLL_BACK,
+        paused=Action.ROLL_BACK,
         stopped=Action.ROLL_BACK,
         electing=Action.ROLL_BACK,
         releasing=Action.ROLL_BACK,
@@ -194,11 +232,34 @@ TABLE: Mapping[Verb, Mapping[RunState, Cell]] = {
     ),
     Verb.STATUS: {state: Cell(Action.SHOW) for state in RunState},
     Verb.THROTTLE: {state: Cell(Action.SHOW) for state in RunState},
+    Verb.RATE: _row(
+        planned=Action.CHANGE_RATE,
+        throttling=Action.CHANGE_RATE,
+        moving=Action.CHANGE_RATE,
+        paused=Action.CHANGE_RATE,
+        stopped=Action.CHANGE_RATE,
+        electing=Action.CHANGE_RATE,
+        releasing=_DONE,
+        done=_DONE,
+        cancelling=_CANCELLING,
+        cancelled=_CANCELLED,
+        rolling_back=Action.CHANGE_RATE_OF_ROLLBACK,
+        rolled_back=_ROLLED_BACK,
+        failed=Action.CHANGE_RATE,
+    ),
+    Verb.PAUSE: _at_work_only(),
+    Verb.CONTINUE: _at_work_only(),
+}
+
+AT_WORK: Mapping[Verb, Cell] = {
+    **dict.fromkeys(Verb, _WORKED_ON),
+    **dict.fromkeys((Verb.STATUS, Verb.THROTTLE), Cell(Action.SHOW)),
+    **dict.fromkeys((Verb.RATE, Verb.PAUSE, Verb.CONTINUE), Cell(Action.REQUEST)),
 }
 
 
 def table_lines() -> list[str]:
-    """The table as Markdown, states down and commands across."""
+    """The table as Markdown, states down and commands across; last, a process at work."""
     verbs = list(Verb)
     return [
         f"| state | {' | '.join(f'`{verb}`' for verb in verbs)} |",
@@ -207,18 +268,21 @@ def table_lines() -> list[str]:
             f"| {state} | {' | '.join(_shown(TABLE[verb][state]) for verb in verbs)} |"
             for state in RunState
         ),
+        f"| any, at work | {' | '.join(_shown(AT_WORK[verb]) for verb in verbs)} |",
     ]
 
 
 def refusal_lines() -> list[str]:
     """Every sentence that refuses, as a Markdown list."""
-    cells = [cell for row in TABLE.values() for cell in row.values() if cell.what]
+    cells = [cell for row in (*TABLE.values(), AT_WORK) for cell in row.values() if cell.what]
     return [f"- `{cell.what}; {cell.hint}`" for cell in dict.fromkeys(cells)]
 
 
 def _shown(cell: Cell) -> str:
-    return (
-        f"refuses: {cell.what.replace('{run} ', '').replace(' by run {rollback}', '').lower()}"
-        if cell.action is Action.REFUSE
-        else str(cell.action)
-    )
+    return f"refuses: {_short(cell.what)}" if cell.action is Action.REFUSE else str(cell.action)
+
+
+def _short(what: str) -> str:
+    """A refusal without the names of runs and without its reason."""
+    phrase = what.partition(":")[0].replace("{run} ", "").replace(" by run {rollback}", "")
+    return phrase.lower()

@@ -6,24 +6,27 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from kedge.apply import Cancelled, Outcome, Preview, Proposal, RunFiles, Runs, target_of
-from kedge.apply.observe import observe, work_in
-from kedge.cluster.port import Cluster
+from kedge.apply import Cancelled, Outcome, Preview, Proposal
+from kedge.apply.run_status import AT_REST, RunStatus
 from kedge.execution import (
-    ENDED,
     Action,
     Lease,
-    Limits,
     MoveStatus,
     Progress,
     RunRecord,
     RunState,
     counted,
-    in_order,
     named,
-    statuses_of,
 )
 from kedge.report.amounts import bytes_text, duration_text
+from kedge.report.steering import (
+    adaptive_line,
+    rate_change_lines,
+    rate_change_rows,
+    steering_fields,
+    steering_lines,
+    window_lines,
+)
 from kedge.report.text_table import table_lines
 
 # ---- before -------------------------------------------------------------------------------------
@@ -70,11 +73,15 @@ def preview_lines(judged: Preview) -> list[str]:
             f"{counted(judged.skipped, 'partition')} changed since the plan was made and "
             f"{'is' if len(judged.skipped) == 1 else 'are'} skipped ({named(judged.skipped)})"
         )
+    steering = judged.options.steering
     if rate is not None and left:
         lines.append(
             f"throttle {bytes_text(rate)}/s in and out of each broker: "
             f"at least {duration_text(judged.bound_seconds or 0.0)}"
+            if steering.adaptive is None
+            else adaptive_line(rate, steering.adaptive)
         )
+    lines += window_lines(steering)
     return lines + [f"warning: {each}" for each in judged.warnings]
 
 
@@ -111,7 +118,7 @@ def outcome_lines(outcome: Outcome, run: str) -> list[str]:
         more = ", …" if len(outcome.skipped) > 1 else ""
         parts.append(f"{len(outcome.skipped)} skipped ({first}{more}: moved by someone else)")
     if outcome.refused:
-        parts.append(f"{len(outcome.refused)} refused")
+        parts.append(f"{len(outcome.refused)} set aside")
     waiting = len(outcome.left) - len(outcome.refused.keys() & outcome.left.keys())
     if waiting:
         parts.append(f"{waiting} not started")
@@ -120,6 +127,7 @@ def outcome_lines(outcome: Outcome, run: str) -> list[str]:
     lines = [f"{', '.join(parts)}; run {run} is {state}"]
     lines += [f"  {tp}: {refusal}" for tp, refusal in sorted(outcome.refused.items())]
     lines += unreleased_lines(outcome.unreleased)
+    lines += rate_change_lines(outcome.rate_changes)
     if outcome.left or outcome.refused:
         lines.append("Continue with kedge resume, or undo it with kedge rollback")
     return lines
@@ -147,6 +155,7 @@ def outcome_row(outcome: Outcome, run: str) -> dict[str, object]:
         "skipped": [tp._asdict() | {"why": s.value} for tp, s in sorted(outcome.skipped.items())],
         "refused": [tp._asdict() | {"why": str(e)} for tp, e in sorted(outcome.refused.items())],
         "throttles_left": lease_rows(run, outcome.unreleased),
+        "rate_changes": rate_change_rows(outcome.rate_changes),
     }
 
 
@@ -185,37 +194,32 @@ def lease_rows(run: str, lease: Lease) -> list[dict[str, str]]:
 # ---- from any terminal --------------------------------------------------------------------------
 
 
-def status_row(cluster: Cluster, runs: Runs, run: RunFiles, now: float) -> dict[str, Any]:
-    """How far a run is, read from its journal and from the cluster."""
-    record, plan = run.record(), run.plan()
-    changes, target = in_order(plan), target_of(plan, record.kind)
-    found = observe(cluster, changes, target)
-    seen, statuses = found.seen, statuses_of(changes, found.seen, target)
-    work = work_in(found, changes, statuses, target, record.log_dirs)
-    figures = work.progress(Limits(record.rate, record.each_way))
+def status_row(status: RunStatus, now: float) -> dict[str, Any]:
+    """How far a run is."""
+    record, statuses = status.record, status.statuses
+    figures = status.work.progress(status.limits)
     counts = {each.value: 0 for each in MoveStatus}
-    for status in statuses.values():
-        counts[status.value] += 1
-    involved = {broker for change in changes for broker in (*change.before, *change.after)}
+    for each in statuses.values():
+        counts[each.value] += 1
+    involved = {broker for change in status.changes for broker in (*change.before, *change.after)}
     return {
-        **_run_fields(runs, run, record, now),
+        **_run_fields(status.name, record, status.state, now),
         "partitions": counts,
         "moving": [tp._asdict() for tp, s in sorted(statuses.items()) if s is MoveStatus.MOVING],
-        "brokers_down": sorted(involved - seen.alive),
+        "brokers_down": sorted(involved - status.seen.alive),
         "bytes_total": figures.bytes_total,
         "bytes_done": figures.bytes_done,
         "seconds_left": figures.seconds_left,
         "throttled": bool(record.lease),
         "rate": record.rate,
+        **steering_fields(record),
     }
 
 
-def _run_fields(runs: Runs, run: RunFiles, record: RunRecord, now: float) -> dict[str, Any]:
-    state = runs.state_of(run)
-    at_rest = record.state in (*ENDED, RunState.STOPPED, RunState.FAILED)
-    until = record.changed_at if at_rest else now
+def _run_fields(run: str, record: RunRecord, state: RunState, now: float) -> dict[str, Any]:
+    until = record.changed_at if record.state in AT_REST else now
     return {
-        "run": run.name,
+        "run": run,
         "kind": record.kind.value,
         "undoes": record.undoes,
         "plan": record.plan_file,
@@ -247,24 +251,17 @@ def status_lines(row: Mapping[str, Any]) -> list[str]:
         lines.append(f"down: broker {', '.join(map(str, row['brokers_down']))}")
     if row["throttled"]:
         lines.append(f"throttled to {bytes_text(row['rate'] or 0)}/s in and out of each broker")
-    return lines
+    return lines + steering_lines(row)
 
 
-def run_rows(cluster: Cluster, runs: Runs, now: float) -> list[dict[str, Any]]:
-    """Every run of a cluster, oldest first."""
-    return [_run_row(cluster, runs, run, now) for run in runs.all()]
-
-
-def _run_row(cluster: Cluster, runs: Runs, run: RunFiles, now: float) -> dict[str, Any]:
-    record = run.record()
-    total = len(run.plan().partitions)
-    moved = record.moved
-    if moved is None:
-        moved = status_row(cluster, runs, run, now)["partitions"][MoveStatus.DONE.value]
+def run_row(
+    run: str, record: RunRecord, state: RunState, *, moved: int, partitions: int, now: float
+) -> dict[str, Any]:
+    """One run of a list; `moved` are its partitions in place."""
     return {
-        **_run_fields(runs, run, record, now),
+        **_run_fields(run, record, state, now),
         "done": moved,
-        "partitions": total,
+        "partitions": partitions,
         "throttle_settings": len(record.lease.settings()),
     }
 

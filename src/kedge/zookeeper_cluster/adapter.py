@@ -198,6 +198,12 @@ class ZooKeeperCluster:
     def authorize_reassignments(self) -> Outcome:
         return DONE  # ZooKeeper checks the permission at each write
 
+    def round_trips(
+        self, brokers: Sequence[BrokerId], timeout_ms: int
+    ) -> dict[BrokerId, float | KedgeError]:
+        refusal = UnsupportedByCluster("brokers are not asked through ZooKeeper")
+        return dict.fromkeys(brokers, refusal)
+
     def alter_reassignments(
         self, targets: Mapping[TopicPartition, Sequence[BrokerId] | None]
     ) -> Answers[TopicPartition]:
@@ -222,6 +228,12 @@ class ZooKeeperCluster:
         if isinstance(answer, NodeExists):
             refusal = ReassignmentInProgress("A reassignment is already in progress")
         return answers | dict.fromkeys(accepted, refusal)
+
+    def keeps_registrations(self) -> bool:
+        return False
+
+    def unregister_broker(self, broker: BrokerId) -> Outcome:
+        _unsupported("no broker is unregistered")
 
     def elect_leaders(
         self, election: Election, partitions: Sequence[TopicPartition] | None = None

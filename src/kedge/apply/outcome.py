@@ -1,0 +1,77 @@
+"""How a run waits and reports, and how it ended."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from kedge.apply.run_store import RunFiles
+from kedge.apply.throttles import Waiting
+from kedge.errors import KedgeError
+from kedge.execution import Lease, MoveStatus, Progress, RateChange, Statuses, Work
+from kedge.model import TopicPartition
+
+
+def _nothing(*_: object) -> None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Pacing:
+    """How a run waits and reports."""
+
+    interval_s: float = 1.0
+    patience_s: float = 300.0
+    sleep: Callable[[float], None] = time.sleep
+    clock: Callable[[], float] = time.monotonic
+    now: Callable[[], float] = time.time
+    stopping: Callable[[], bool] = lambda: False
+    on_run: Callable[[RunFiles], None] = _nothing  # once it has begun or is found, before it acts
+    on_work: Callable[[Work], None] = _nothing  # at each observation, before `on_progress`
+    on_progress: Callable[[Progress], None] = _nothing
+    on_note: Callable[[str], None] = _nothing
+
+    @property
+    def waiting(self) -> Waiting:
+        """How to wait for brokers."""
+        return Waiting(self.sleep, self.clock)
+
+
+@dataclass(slots=True)
+class Notes:
+    """What a run tells its operator."""
+
+    tell: Callable[[str], None]
+    _noted: set[str] = field(default_factory=set[str])
+
+    def once(self, text: str) -> None:
+        """Tell something that was not told before."""
+        if text not in self._noted:
+            self._noted.add(text)
+            self.tell(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a run ended.
+
+    `left` are the partitions that still have to be moved, `skipped` those that others have moved,
+    `refused` those that were set aside with the reason, `unreleased` the throttles that no broker
+    has confirmed to be gone, `rate_changes` what became of the throttle on the way.
+    """
+
+    moved: int
+    left: Statuses
+    skipped: Statuses = field(default_factory=dict[TopicPartition, MoveStatus])
+    refused: Mapping[TopicPartition, KedgeError] = field(
+        default_factory=dict[TopicPartition, KedgeError]
+    )
+    stopped: bool = False
+    unreleased: Lease = field(default_factory=Lease)
+    rate_changes: tuple[RateChange, ...] = ()
+
+    @property
+    def complete(self) -> bool:
+        """Whether every partition is where the plan puts it."""
+        return not self.left and not self.skipped and not self.refused

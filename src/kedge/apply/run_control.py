@@ -1,0 +1,214 @@
+"""Steers a run while it is at work: requests, windows, a throttle that adapts, stuck moves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kedge.apply.adaptive_control import AdaptiveControl
+from kedge.apply.cancel_rollback import send_back
+from kedge.apply.health_guard import HealthGuard
+from kedge.apply.move_bytes import under_way
+from kedge.apply.observe import Found
+from kedge.apply.outcome import Notes, Pacing
+from kedge.apply.preview import Preview
+from kedge.apply.run_requests import RequestQueue
+from kedge.apply.run_store import RunFiles
+from kedge.apply.stuck_watch import StuckWatch
+from kedge.apply.throttle_control import ThrottleControl
+from kedge.cluster.port import Cluster
+from kedge.errors import KedgeError, MoveSetAside, RefusedCommand, Unavailable
+from kedge.execution import (
+    MoveStatus,
+    Observation,
+    Reply,
+    Request,
+    RequestKind,
+    RunState,
+    Statuses,
+    hold_reason,
+)
+from kedge.execution import journal as lines
+from kedge.execution.windows import is_open
+from kedge.model import TopicPartition
+from kedge.plan import Change
+
+
+class RunControl:
+    """Decides at each poll what may go on, and changes it.
+
+    `refused` are the moves that were set aside for good, with the reason; `sent_back` those that
+    this run has cancelled and that are on their way back.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        files: RunFiles,
+        judged: Preview,
+        pacing: Pacing,
+        notes: Notes,
+        throttles: ThrottleControl,
+        health: HealthGuard,
+    ) -> None:
+        self._cluster, self._files, self._pacing, self._notes = cluster, files, pacing, notes
+        self._changes, self._target = judged.changes, judged.target
+        self._throttles = throttles
+        self._steering = files.record().steering
+        self._paused = False
+        self._requests = RequestQueue(files)
+        self.adaptive = AdaptiveControl(cluster, files, health, throttles, pacing)
+        stuck_after_s = self._steering.stuck_after_s
+        self._watch = StuckWatch(cluster, self._changes, stuck_after_s, pacing.clock)
+        self.refused: dict[TopicPartition, KedgeError] = {}
+        self.sent_back: set[TopicPartition] = set()
+        self._in_vain: dict[TopicPartition, str] = {}
+        self._cancelled: set[TopicPartition] = set()
+
+    # ---- requests -------------------------------------------------------------------------------
+
+    def take_requests(self, statuses: Statuses, found: Found) -> None:
+        """Carry out what other processes have requested since the last poll."""
+        for interrupted in self._requests.interrupted():
+            self._requests.answer(interrupted, Reply())
+        for request in self._requests.pending():
+            self._requests.take(request)
+            self._requests.answer(request.id, self._carried_out(request, statuses, found))
+
+    def _carried_out(self, request: Request, statuses: Statuses, found: Found) -> Reply:
+        match request.kind:
+            case RequestKind.PAUSE:
+                already, self._paused = self._paused, True
+                return Reply(refused="is paused already" if already else "")
+            case RequestKind.CONTINUE:
+                already, self._paused = not self._paused, False
+                return Reply(refused="is not paused" if already else "")
+            case RequestKind.RATE:
+                return self._change_rate(statuses, found)
+
+    def _change_rate(self, statuses: Statuses, found: Found) -> Reply:
+        record = self._files.record()  # it has the request: the journal is written first
+        before, self._steering = self._steering, record.steering
+        rate_before, rates = self._throttles.rate, (record.rate, record.steering.log_dir_rate)
+        try:
+            silent = self._throttles.change(*rates, statuses, found.seen)
+        except RefusedCommand as refusal:
+            self._steering = before
+            self._throttles.rate, self._throttles.log_dir_rate = rate_before, before.log_dir_rate
+            self._files.write(lines.settings_changed(rate_before, record.each_way, before))
+            return Reply(refused=f"keeps its throttle: {refusal}")
+        except Unavailable:  # it is in the journal, and some brokers may have it
+            silent = tuple(record.lease.brokers)
+        self.rate_changed(found)
+        self._notes.tell("the throttle was changed with kedge throttle")
+        if silent:
+            self._notes.tell(f"broker {', '.join(silent)} did not report its new throttle")
+        return Reply(silent)
+
+    def rate_changed(self, found: Found) -> None:
+        """Throttles were set: what is seen from now on is evidence of how the cluster copes."""
+        self.adaptive.changed(self._changes, found)
+
+    # ---- when moves may start -------------------------------------------------------------------
+
+    def stopping(self) -> bool:
+        """Whether the run shall end: an interrupt, or its time is over."""
+        return self._pacing.stopping() or self._is_late()
+
+    def _is_late(self) -> bool:
+        until = self._steering.until
+        return until is not None and self._pacing.now() >= until
+
+    def held_back(self) -> str:
+        """Why no move may start now: a pause, or the time; empty where one may."""
+        return hold_reason(self._steering, self._paused, self._pacing.now())
+
+    def pause(self, reason: str) -> RunState:
+        """No move is under way: nothing that the run has set stands while nothing moves."""
+        self._throttles.release()
+        self._files.write(lines.entered(RunState.PAUSED, at=self._pacing.now(), why=reason))
+        self._notes.tell(f"no moves for now: {reason}")
+        return RunState.PAUSED
+
+    # ---- moves under way ------------------------------------------------------------------------
+
+    def steer(self, statuses: Statuses, found: Found) -> None:
+        """Adapt the throttle, find stuck moves, and cancel those that may not go on."""
+        try:
+            self._steer(statuses, found)
+        except Unavailable as fault:
+            self._notes.once(f"no response from the cluster ({fault.what}); retrying")
+
+    def _steer(self, statuses: Statuses, found: Found) -> None:
+        self._throttles.set_on_started_brokers(statuses, found.seen)
+        moving = under_way(self._changes, statuses)
+        self._find_stuck(statuses, found)
+        self._check_rate(statuses, found, moving)
+        out_of_time = not is_open(self._steering.windows, self._pacing.now()) or self._is_late()
+        hard = self._steering.hard_window and out_of_time
+        self._send_back([c for c in moving if hard or c.tp in self._cancelled], found)
+
+    def _find_stuck(self, statuses: Statuses, found: Found) -> None:
+        stuck = self._watch.newly_stuck(statuses, found, self._throttles.rate)
+        for tp, why in stuck.items():
+            self._notes.once(f"{tp} is stuck: {why}")
+            if self._steering.cancel_stuck:
+                self._files.write(lines.set_aside([tp], why, at=self._pacing.now()))
+                self.refused[tp] = MoveSetAside(why)
+                self._cancelled.add(tp)
+
+    def _check_rate(self, statuses: Statuses, found: Found, moving: Sequence[Change]) -> None:
+        """A throttle that adapts, adapts; of another that no move can end at, the run tells."""
+        within, rate, (needed, broker) = (
+            self._steering.adaptive,
+            self._throttles.rate,
+            self._watch.needed,
+        )
+        if within is not None and moving:
+            self.adaptive.adapt(within, self._changes, statuses, found, needed)
+        ceiling = within.high if within is not None else rate
+        if ceiling is not None and needed > ceiling:
+            self._notes.once(
+                f"throttle too low: producers write to the partitions that move at more than "
+                f"{ceiling} bytes/s, through broker {broker}, which these moves cannot follow; "
+                "raise it with kedge throttle --rate"
+            )
+
+    def _send_back(self, changes: Sequence[Change], found: Found) -> None:
+        """Cancel moves that are under way; their partitions come back to where they were."""
+        new = [c for c in changes if c.tp not in self.sent_back or _is_ahead(c, found.seen)]
+        for change in new:
+            self._notes.tell(f"{change.tp} is sent back to where it was")
+        self.sent_back |= {change.tp for change in new}
+        if new:
+            send_back(self._cluster, new, found.seen, self._target)
+
+    def follow_sent_back(
+        self, seen: Observation, statuses: dict[TopicPartition, MoveStatus]
+    ) -> None:
+        """A move on its way back is still under way, and no reassignment of someone else."""
+        for change in self._changes:
+            if change.tp not in self.sent_back:
+                continue
+            move = seen.moving.get(change.tp)
+            if move is not None and frozenset(move.target) == frozenset(change.before):
+                statuses[change.tp] = MoveStatus.MOVING
+            elif statuses[change.tp] is not MoveStatus.MOVING:
+                self.sent_back.discard(change.tp)
+
+    def set_aside(self, statuses: Statuses, found: Found) -> dict[TopicPartition, KedgeError]:
+        """The moves that the run goes on without: for good, or while their broker is down."""
+        self._in_vain = self._watch.waiting_in_vain(statuses, found)
+        for tp, why in self._in_vain.items():
+            self._notes.once(f"{tp} is set aside: {why}")
+        return self.aside
+
+    @property
+    def aside(self) -> dict[TopicPartition, KedgeError]:
+        """The moves that are set aside, with the reason."""
+        return {tp: MoveSetAside(why) for tp, why in self._in_vain.items()} | self.refused
+
+
+def _is_ahead(change: Change, seen: Observation) -> bool:
+    """Whether a reassignment still goes where the plan does."""
+    move = seen.moving.get(change.tp)
+    return move is not None and move.target == change.after

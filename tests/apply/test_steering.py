@@ -1,0 +1,620 @@
+"""Runs that are steered while they run, with a clock that the test moves."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from kedge.apply import (
+    Outcome,
+    Pacing,
+    Requested,
+    RunFiles,
+    RunOptions,
+    Waiting,
+    new_request,
+    preview,
+    send,
+    settle,
+)
+from kedge.apply.executor import Executor
+from kedge.cluster.port import (
+    ConfigChange,
+    LogDirDescription,
+    StoredReplica,
+    TopicCreation,
+    broker_resource,
+)
+from kedge.errors import KedgeError, RefusedCommand, RequestTimedOut
+from kedge.execution import (
+    Limits,
+    RateRange,
+    Reply,
+    Request,
+    RequestKind,
+    RunState,
+    Steering,
+    request_line,
+)
+from kedge.execution import journal as lines
+from kedge.execution.windows import parse_window
+from kedge.model import BrokerId, ReplicaAssignment, TopicPartition
+from kedge.plan import Plan, Reassignment
+from tests.apply.bench import B1, B2, B3, B4, T0, T1, Bench, Killed, die
+
+NOON = 1_790_000_000 - 1_790_000_000 % 86_400 + 12 * 3600  # of some day, UTC
+
+
+class Clock:
+    """Time that passes when a run sleeps; what a test has planned happens then."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.events: list[tuple[float, Callable[[], object]]] = []
+
+    def at(self, seconds: float, event: Callable[[], object]) -> None:
+        self.events.append((seconds, event))
+        self.events.sort(key=lambda each: each[0])
+
+    def sleep(self, seconds: float) -> None:
+        end = self.seconds + max(seconds, 0.01)
+        while self.events and self.events[0][0] <= end:
+            self.seconds = max(self.seconds, self.events[0][0])
+            self.events.pop(0)[1]()
+        self.seconds = max(end, self.seconds)
+        assert self.seconds < 200_000, "the run never ends"
+
+
+class SteeredBench(Bench):
+    """A bench with a clock, and runs that are begun with a steering."""
+
+    def __init__(self, state: Path) -> None:
+        super().__init__(state)
+        self.clock = Clock()
+        self.seen: list[tuple[float, str, int, bool]] = []
+
+    def steered(self, steering: Steering, rate: int | None = 1000) -> RunFiles:
+        files = self.begin(rate=rate)
+        record = files.record()
+        journal = files.directory / "journal.jsonl"
+        journal.unlink()
+        files.write(lines.begun(replace(record, steering=steering)))
+        return files
+
+    def pacing_by_clock(self, interval_s: float = 1.0) -> Pacing:
+        return Pacing(
+            interval_s=interval_s,
+            sleep=self.clock.sleep,
+            clock=lambda: self.clock.seconds,
+            now=lambda: NOON + self.clock.seconds,
+            on_note=self.notes.append,
+        )
+
+    def carry_out(self, files: RunFiles, interval_s: float = 1.0) -> Outcome:
+        record = files.record()
+        options = RunOptions(
+            Limits(record.rate, record.each_way), ignore_health=False, steering=record.steering
+        )
+        judged = preview(self.cluster, files.plan(), options, own=self.runs.own_settings())
+        pacing = self.pacing_by_clock(interval_s)
+        return Executor(self.faulty.port, files, judged, pacing).carry_out()
+
+    def watch(self, files: RunFiles, *moments: float) -> None:
+        """Note state, moves and throttles at these moments."""
+        for moment in moments:
+            self.clock.at(moment, lambda m=moment: self.seen.append(self._now(files, m)))
+
+    def _now(self, files: RunFiles, moment: float) -> tuple[float, str, int, bool]:
+        moving = len(self.cluster.reassignments())
+        return moment, files.record().state.value, moving, bool(self.throttles())
+
+    def rates(self) -> set[str]:
+        return {v for configs in self.throttles().brokers.values() for v in configs.values()}
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> SteeredBench:
+    return SteeredBench(tmp_path)
+
+
+def sent(
+    files: RunFiles,
+    kind: RequestKind,
+    *,
+    rate: int | None = None,
+    log_dir_rate: int | None = None,
+) -> Request:
+    request = new_request(kind, rate=rate, log_dir_rate=log_dir_rate)
+    files.send_request(request_line(request))
+    return request
+
+
+# ---- requests -----------------------------------------------------------------------------------
+
+
+def test_a_rate_is_changed_while_moves_are_under_way(bench: SteeredBench) -> None:
+    files, seen = bench.begin(), list[set[str]]()
+    bench.clock.at(2, lambda: sent(files, RequestKind.RATE, rate=5000))
+    bench.clock.at(6, lambda: seen.append(bench.rates()))
+    bench.clock.at(7, bench.cluster.finish_moves)
+    bench.clock.at(9, bench.cluster.finish_moves)
+    assert bench.carry_out(files).complete
+    assert seen == [{"5000"}]
+    record = files.record()
+    assert list(record.replies.values()) == [Reply()]
+    assert (record.rate, [each.rate for each in record.rate_changes]) == (5000, [5000])
+    assert not bench.throttles()
+
+
+def test_the_sender_is_told_when_every_broker_has_confirmed(bench: SteeredBench) -> None:
+    """The run in this thread, the sender in another, as in two terminals."""
+    files, done = bench.begin(), list[Requested]()
+    asked, answered = threading.Event(), threading.Event()
+
+    def send_rate() -> None:
+        asked.set()
+        request = new_request(RequestKind.RATE, rate=5000)
+        done.append(send(bench.cluster, bench.runs, None, request, Waiting()))
+        answered.set()
+
+    sender = threading.Thread(target=send_rate)
+
+    def wait_for_request() -> None:
+        sender.start()
+        while not files.requests():
+            asked.wait(0.01)
+
+    bench.clock.at(2, wait_for_request)
+    bench.clock.at(5, lambda: answered.wait(10))
+    bench.clock.at(6, bench.cluster.finish_moves)
+    bench.clock.at(8, bench.cluster.finish_moves)
+    with bench.runs.held():
+        assert bench.carry_out(files).complete
+    sender.join()
+    assert done == [Requested(files, done[0].request, Reply(), at_work=True)]
+
+
+def test_a_broker_that_does_not_confirm_is_named(bench: SteeredBench) -> None:
+    files = bench.begin()
+    bench.clock.at(2, lambda: bench.cluster.stop_broker(B3))
+    bench.clock.at(2, lambda: sent(files, RequestKind.RATE, rate=5000))
+    bench.clock.at(6, lambda: bench.cluster.start_broker(B3))
+    bench.clock.at(7, bench.cluster.finish_moves)
+    bench.clock.at(20, bench.cluster.finish_moves)
+    bench.watch(files, 15)
+    assert bench.carry_out(files).complete
+    assert list(files.record().replies.values()) == [Reply(("3",))]
+    assert "broker 3 did not report its new throttle" in bench.notes
+    assert not bench.throttles()
+
+
+def test_a_broker_that_was_down_gets_the_new_rate_when_it_is_back(bench: SteeredBench) -> None:
+    files, seen = bench.begin(), list[set[str]]()
+    bench.clock.at(2, lambda: bench.cluster.stop_broker(B3))
+    bench.clock.at(2, lambda: sent(files, RequestKind.RATE, rate=5000))
+    bench.clock.at(6, lambda: bench.cluster.start_broker(B3))
+    bench.clock.at(7, bench.cluster.finish_moves)
+    bench.clock.at(18, lambda: seen.append(bench.rates()))
+    bench.clock.at(20, bench.cluster.finish_moves)
+    assert bench.carry_out(files).complete
+    assert seen == [{"5000"}]
+
+
+def test_requests_are_carried_out_once_and_also_those_sent_to_a_dead_run(
+    bench: SteeredBench,
+) -> None:
+    files = bench.begin()
+    first = sent(files, RequestKind.RATE, rate=5000)
+    bench.clock.at(3, die)
+    with pytest.raises(Killed):
+        bench.carry_out(files)
+    assert files.record().rate == 5000
+    second = sent(files, RequestKind.RATE, rate=7000)
+    settle(bench.cluster, bench.runs, Waiting(), bench.notes.append)
+    assert bench.rates() == {"7000"}  # of the move that goes on meanwhile
+    assert files.record().rate == 7000
+    bench.clock.at(10, bench.cluster.finish_moves)
+    bench.clock.at(12, bench.cluster.finish_moves)
+    assert bench.carry_out(files).complete
+    record = files.record()
+    assert record.replies == {first.id: Reply(), second.id: Reply()}
+    assert [each.rate for each in record.rate_changes] == [5000, 7000]
+
+
+def test_a_request_that_was_being_carried_out_is_not_begun_again(bench: SteeredBench) -> None:
+    files = bench.begin()
+    request = sent(files, RequestKind.RATE, rate=5000)
+    files.write(lines.request_taken(request, at=1.0))
+    files.write(lines.settings_changed(9000, 1, Steering()))  # resumed with another throttle
+    bench.clock.at(2, lambda: bench.seen.append((2, str(bench.rates()), 0, True)))
+    bench.clock.at(3, bench.cluster.finish_moves)
+    bench.clock.at(5, bench.cluster.finish_moves)
+    assert bench.carry_out(files).complete
+    assert bench.seen[0][1] == "{'9000'}"
+    assert files.record().replies == {request.id: Reply()}
+
+
+def test_log_directories_have_a_rate_of_their_own(bench: SteeredBench) -> None:
+    plan = Plan((Reassignment(T0, (B1, B2), ("/data/b", "any")),), {T0: (B1, B2)})
+    bench.plan = plan
+    files = bench.steered(Steering(log_dir_rate=300))
+    seen: list[set[str]] = []
+    bench.clock.at(2, lambda: seen.append(bench.rates()))
+    bench.clock.at(3, lambda: sent(files, RequestKind.RATE, log_dir_rate=400))
+    bench.clock.at(6, lambda: seen.append(bench.rates()))
+    bench.clock.at(7, bench.cluster.finish_moves)
+    assert bench.carry_out(files).complete
+    assert seen == [{"300"}, {"400"}]
+    assert files.record().rate == 1000  # the other throttle stays
+    assert not bench.throttles()
+
+
+def test_a_run_without_a_throttle_takes_over_no_foreign_one(bench: SteeredBench) -> None:
+    foreign = ConfigChange("leader.replication.throttled.rate", value="5")
+    bench.cluster.alter_configs({broker_resource(B4): [foreign]})
+    files = bench.begin(rate=None)
+    bench.clock.at(2, lambda: sent(files, RequestKind.RATE, rate=5000))
+    bench.clock.at(6, bench.cluster.finish_moves)
+    bench.clock.at(9, bench.cluster.finish_moves)
+    assert bench.carry_out(files).complete
+    (reply,) = files.record().replies.values()
+    assert reply is not None
+    assert "which this run did not set" in reply.refused
+    assert bench.throttles().brokers == {"4": {"leader.replication.throttled.rate": "5"}}
+
+
+def test_a_run_without_a_throttle_can_be_given_one(bench: SteeredBench) -> None:
+    files, seen = bench.begin(rate=None), list[set[str]]()
+    bench.clock.at(2, lambda: sent(files, RequestKind.RATE, rate=5000))
+    bench.clock.at(5, lambda: seen.append(bench.rates()))
+    bench.clock.at(6, bench.cluster.finish_moves)
+    bench.clock.at(9, bench.cluster.finish_moves)
+    assert bench.carry_out(files).complete
+    assert seen == [{"5000"}]
+    assert not bench.throttles()
+
+
+def test_requests_are_kept_from_other_users_and_cut_lines_left_out(bench: SteeredBench) -> None:
+    files = bench.begin()
+    sent(files, RequestKind.PAUSE)
+    path = files.directory / "requests.jsonl"
+    assert path.stat().st_mode & 0o777 == 0o600
+    with path.open("ab") as cut:
+        cut.write(b'\n{"id":"x","ki')
+    sent(files, RequestKind.CONTINUE)
+    assert len(files.requests()) == 3  # the cut one is a line now, and no request
+    bench.clock.at(2, bench.cluster.finish_moves)
+    bench.clock.at(4, bench.cluster.finish_moves)
+    assert bench.carry_out(files).complete
+    assert list(files.record().replies.values()) == [Reply(), Reply()]
+    assert os.listdir(files.directory).count("requests.jsonl") == 1
+
+
+# ---- pauses and windows -------------------------------------------------------------------------
+
+
+def test_a_pause_lets_moves_end_and_leaves_no_throttle(bench: SteeredBench) -> None:
+    files = bench.begin()
+    bench.clock.at(2, lambda: sent(files, RequestKind.PAUSE))
+    bench.watch(files, 5)
+    bench.clock.at(6, bench.cluster.finish_moves)
+    bench.watch(files, 10, 500)
+    bench.clock.at(501, lambda: sent(files, RequestKind.CONTINUE))
+    bench.watch(files, 505)
+    bench.clock.at(510, bench.cluster.finish_moves)
+    assert bench.carry_out(files).complete
+    assert bench.seen == [
+        (5, "moving", 1, True),
+        (10, "paused", 0, False),
+        (500, "paused", 0, False),
+        (505, "moving", 1, True),
+    ]
+    assert not bench.throttles()
+
+
+def test_pausing_twice_and_continuing_what_is_not_paused_is_refused(bench: SteeredBench) -> None:
+    files = bench.begin()
+    kinds = [RequestKind.CONTINUE, RequestKind.PAUSE, RequestKind.PAUSE, RequestKind.CONTINUE]
+    for kind in kinds:
+        sent(files, kind)
+    bench.clock.at(2, bench.cluster.finish_moves)
+    bench.clock.at(4, bench.cluster.finish_moves)
+    assert bench.carry_out(files).complete
+    replies = [reply and reply.refused for reply in files.record().replies.values()]
+    assert replies == ["is not paused", "", "is paused already", ""]
+
+
+HOUR = 3600.0
+
+
+def test_nothing_moves_and_nothing_is_throttled_outside_of_a_window(bench: SteeredBench) -> None:
+    files = bench.steered(Steering(windows=(parse_window("13:00-13:30"),)))
+    bench.watch(files, 0.5 * HOUR, 1.1 * HOUR)  # before it opens, and in it
+    bench.watch(files, 1.6 * HOUR)
+    bench.clock.at(2 * HOUR, bench.cluster.finish_moves)  # the first move ends after it
+    bench.watch(files, 2.2 * HOUR, 20 * HOUR, 25.1 * HOUR)
+    bench.clock.at(25.2 * HOUR, bench.cluster.finish_moves)  # the second on the next day
+    assert bench.carry_out(files, interval_s=120.0).complete
+    assert bench.seen == [
+        (0.5 * HOUR, "paused", 0, False),
+        (1.1 * HOUR, "moving", 1, True),
+        (1.6 * HOUR, "moving", 1, True),  # it may end, under its throttle
+        (2.2 * HOUR, "paused", 0, False),
+        (20 * HOUR, "paused", 0, False),
+        (25.1 * HOUR, "moving", 1, True),
+    ]
+    assert not bench.throttles()
+
+
+HARD = Steering(windows=(parse_window("11:00-12:30"),), hard_window=True)
+
+
+def test_a_hard_window_sends_back_what_is_under_way(bench: SteeredBench) -> None:
+    files = bench.steered(HARD)
+    bench.watch(files, 0.3 * HOUR)
+    bench.clock.at(0.4 * HOUR, lambda: setattr(bench.cluster, "hold_moves", False))
+    bench.watch(files, 0.7 * HOUR)
+    replicas: list[object] = []
+    bench.clock.at(0.8 * HOUR, lambda: replicas.append(bench.replicas()))
+    assert bench.carry_out(files, interval_s=120.0).complete  # on the next day
+    assert [each[1:] for each in bench.seen] == [("moving", 1, True), ("paused", 0, False)]
+    assert replicas == [{0: (B1, B2), 1: (B2, B3)}]
+    assert "t-0 is sent back to where it was" in bench.notes
+    assert not [note for note in bench.notes if "someone else" in note]
+
+
+def test_a_move_on_its_way_back_is_waited_for(bench: SteeredBench) -> None:
+    files = bench.steered(HARD)
+    way_back = ReplicaAssignment((B1, B2, B4), removing=(B4,))
+
+    def reverting(found: dict[TopicPartition, ReplicaAssignment]) -> object:
+        return found | ({T0: way_back} if 0.5 < bench.clock.seconds / HOUR < 0.8 else {})
+
+    bench.faulty.change_response("reassignments", reverting)
+    bench.watch(files, 0.7 * HOUR, 0.9 * HOUR)
+    bench.clock.at(23.2 * HOUR, bench.cluster.finish_moves)
+    bench.clock.at(23.4 * HOUR, bench.cluster.finish_moves)
+    assert bench.carry_out(files, interval_s=120.0).complete
+    assert [each[1:] for each in bench.seen] == [("moving", 0, True), ("paused", 0, False)]
+    assert not [note for note in bench.notes if "someone else" in note]
+    assert bench.replicas() == {0: (B4, B2), 1: (B3, B4)}
+
+
+def test_a_run_stops_when_its_time_is_over(bench: SteeredBench) -> None:
+    files = bench.steered(Steering(until=NOON + 60))
+    bench.clock.at(100, bench.cluster.finish_moves)
+    outcome = bench.carry_out(files)
+    assert (outcome.stopped, outcome.moved, list(outcome.left)) == (True, 1, [T1])
+    assert files.record().state is RunState.STOPPED
+    assert not bench.throttles()
+
+
+# ---- a throttle that adapts ---------------------------------------------------------------------
+
+
+def filling(bench: SteeredBench, bytes_per_second: int, growth: int = 0) -> None:
+    """Replicas on broker 4 fill at a rate; the others are large, and grow."""
+
+    def size_on(broker: BrokerId) -> int:
+        now = int(bench.clock.seconds)
+        return now * bytes_per_second if broker == B4 else 10**9 + now * growth
+
+    def sized(found: dict[BrokerId, tuple[LogDirDescription, ...]]) -> object:
+        moving = bench.cluster.reassignments()
+        return {
+            broker: tuple(
+                replace(
+                    each,
+                    replicas=tuple(
+                        StoredReplica(tp, size_on(broker), 0)
+                        for tp in (T0, T1)
+                        if any(stored.tp == tp for stored in each.replicas)
+                        or (broker == B4 and tp in moving and each.path == "/data/a")
+                    ),
+                )
+                for each in answer
+            )
+            for broker, answer in found.items()
+        }
+
+    bench.faulty.change_response("log_dirs", sized)
+
+
+ADAPTIVE = Steering(adaptive=RateRange(1000, 4000))
+
+
+def test_an_adaptive_throttle_rises_while_it_is_used_and_its_history_is_kept(
+    bench: SteeredBench,
+) -> None:
+    filling(bench, 4000)
+    files = bench.steered(ADAPTIVE)
+    for moment in (300, 302):
+        bench.clock.at(moment, bench.cluster.finish_moves)
+    seen: list[set[str]] = []
+    bench.clock.at(40, lambda: seen.append(bench.rates()))
+    bench.clock.at(290, lambda: seen.append(bench.rates()))
+    outcome = bench.carry_out(files)
+    assert outcome.complete
+    assert seen == [{"1500"}, {"4000"}]
+    rates = [change.rate for change in outcome.rate_changes]
+    assert rates == [1500, 2250, 3375, 4000]
+    times = [change.at - NOON for change in outcome.rate_changes]
+    assert all(later - earlier >= 30 for earlier, later in pairwise(times))
+    assert files.record().rate == 4000
+
+
+def test_an_adaptive_throttle_that_is_not_used_does_not_rise(bench: SteeredBench) -> None:
+    filling(bench, 10)
+    files = bench.steered(ADAPTIVE)
+    for moment in (300, 302):
+        bench.clock.at(moment, bench.cluster.finish_moves)
+    assert bench.carry_out(files).rate_changes == ()
+
+
+@pytest.mark.parametrize("latency_s", [0.4, 2.0])
+def test_a_broker_that_stands_still_for_two_seconds_is_noticed(
+    bench: SteeredBench, latency_s: float
+) -> None:
+    filling(bench, 4000)
+    files = bench.steered(ADAPTIVE)
+    stands_still = {B2: latency_s}
+    bench.clock.at(100, lambda: bench.cluster.latency_s.update(stands_still))
+    bench.clock.at(102, bench.cluster.latency_s.clear)
+    for moment in (110, 112):
+        bench.clock.at(moment, bench.cluster.finish_moves)
+    rates = [change.rate for change in bench.carry_out(files).rate_changes]
+    whys = [change.why for change in files.record().rate_changes]
+    if latency_s < 1:
+        assert rates == [1500, 2250, 3375]
+    else:
+        assert rates == [1500, 2250, 3375, 1687]
+        assert whys[-1].startswith("broker 2 responds in")
+
+
+def test_a_read_that_takes_seconds_longer_than_usual_is_noticed(bench: SteeredBench) -> None:
+    """The broker stood still while the poll itself waited for it, and answers the probe again."""
+    filling(bench, 4000)
+    files = bench.steered(ADAPTIVE)
+
+    def slow(found: object) -> object:
+        bench.clock.seconds += 2.0
+        return found
+
+    bench.clock.at(100, lambda: bench.faulty.change_response("reassignments", slow, times=1))
+    for moment in (110, 112):
+        bench.clock.at(moment, bench.cluster.finish_moves)
+    whys = [change.why for change in bench.carry_out(files).rate_changes]
+    assert whys[-1] == "reading the cluster took 2.0 s longer than before"
+
+
+def test_probes_that_time_out_count_as_slow(bench: SteeredBench) -> None:
+    filling(bench, 4000)
+    files = bench.steered(ADAPTIVE, rate=4000)
+    late: dict[BrokerId, float | KedgeError] = {B1: 0.1, B3: RequestTimedOut("no answer")}
+    bench.faulty.change_response("round_trips", lambda _: late)
+    bench.clock.at(12, bench.cluster.finish_moves)
+    bench.clock.at(14, bench.cluster.finish_moves)
+    (change,) = bench.carry_out(files).rate_changes
+    assert (change.rate, change.why) == (2000, "broker 3 responds in 1.5 s")
+
+
+def test_trouble_outside_of_the_plan_halves_the_rate(bench: SteeredBench) -> None:
+    bench.cluster.create_topics([TopicCreation("other", assignment={0: (B1, B3)})])
+    filling(bench, 4000)
+    files = bench.steered(ADAPTIVE, rate=4000)
+    bench.clock.at(20, lambda: bench.cluster.stop_broker(B3))
+    bench.clock.at(32, lambda: bench.cluster.start_broker(B3))
+    bench.clock.at(40, bench.cluster.finish_moves)
+    bench.clock.at(48, bench.cluster.finish_moves)
+    changes = bench.carry_out(files).rate_changes
+    assert (changes[0].rate, changes[0].why) == (2000, "broker 3 down")
+
+
+def test_producers_that_write_more_than_the_throttle_raise_it_or_are_told_of(
+    bench: SteeredBench,
+) -> None:
+    filling(bench, 900, growth=3000)
+    files = bench.steered(ADAPTIVE)
+    for moment in (100, 102):
+        bench.clock.at(moment, bench.cluster.finish_moves)
+    changes = bench.carry_out(files).rate_changes
+    assert "moves cannot end at less" in [change.why for change in changes]
+    assert changes[-1].rate > 3000
+
+
+def test_a_fixed_throttle_below_what_producers_write_is_told_with_the_broker(
+    bench: SteeredBench,
+) -> None:
+    filling(bench, 900, growth=3000)
+    files = bench.begin()
+    for moment in (100, 102):
+        bench.clock.at(moment, bench.cluster.finish_moves)
+    bench.carry_out(files)
+    (note,) = [each for each in bench.notes if each.startswith("throttle too low")]
+    assert "1000 bytes/s" in note
+    assert "broker 4" in note or "broker 1" in note
+
+
+def test_a_throttle_below_what_producers_are_known_to_write_is_refused(
+    bench: SteeredBench,
+) -> None:
+    growth = {T0: 5000.0, T1: 2000.0}
+    options = RunOptions(Limits(4000, 2), growth=growth)
+    with pytest.raises(RefusedCommand, match="broker 4 needs 7700 bytes/s"):
+        preview(bench.cluster, bench.plan, options)
+    one_at_a_time = replace(options, limits=Limits(5500, 1))
+    assert preview(bench.cluster, bench.plan, one_at_a_time).options == one_at_a_time
+    adapts = replace(options, steering=Steering(adaptive=RateRange(1000, 9000)))
+    assert preview(bench.cluster, bench.plan, adapts).options.limits.rate == 7700
+    too_low = replace(options, steering=ADAPTIVE)
+    with pytest.raises(RefusedCommand, match="too low"):
+        preview(bench.cluster, bench.plan, too_low)
+
+
+# ---- moves that do not get on -------------------------------------------------------------------
+
+
+def test_a_stuck_move_is_explained_and_waited_for(bench: SteeredBench) -> None:
+    files = bench.steered(Steering(stuck_after_s=120))
+    for moment in (300, 302):
+        bench.clock.at(moment, bench.cluster.finish_moves)
+    assert bench.carry_out(files).complete
+    (note,) = [each for each in bench.notes if "is stuck" in each]
+    assert note.startswith(
+        "t-0 is stuck: no new bytes for 2 min: broker 4 has not created the replica"
+    )
+
+
+def test_a_stuck_move_is_cancelled_on_request_and_the_rest_goes_on(bench: SteeredBench) -> None:
+    files = bench.steered(Steering(stuck_after_s=120, cancel_stuck=True))
+
+    def finish_others() -> None:
+        """Only the way back of the first move, and the second move, ever end."""
+        moving = bench.cluster.reassignments()
+        if T0 not in moving or moving[T0].target == (B1, B2):
+            bench.cluster.finish_moves()
+
+    for moment in range(10, 400, 10):
+        bench.clock.at(moment, finish_others)
+    outcome = bench.carry_out(files)
+    assert (outcome.moved, list(outcome.refused)) == (1, [T0])
+    assert "no new bytes for 2 min" in str(outcome.refused[T0])
+    assert bench.replicas() == {0: (B1, B2), 1: (B3, B4)}
+    record = files.record()
+    assert record.state is RunState.FAILED
+    assert list(record.set_aside) == [T0]
+    assert not bench.throttles()
+
+
+def test_moves_for_a_broker_that_stays_down_are_set_aside(bench: SteeredBench) -> None:
+    third = Reassignment.anywhere(T1, (B3, B1))
+    bench.plan = Plan((bench.plan.partitions[0], third), {T0: (B1, B2), T1: (B2, B3)})
+    bench.cluster.hold_moves = False
+    files = bench.steered(Steering(stuck_after_s=120))
+    record = files.record()
+    options = RunOptions(Limits(record.rate, record.each_way), steering=record.steering)
+    judged = preview(bench.cluster, files.plan(), options)
+    bench.cluster.stop_broker(B4)
+    outcome = Executor(bench.faulty.port, files, judged, bench.pacing_by_clock()).carry_out()
+    assert (outcome.moved, list(outcome.refused)) == (1, [T0])
+    assert str(outcome.refused[T0]) == "broker 4 is down for 2 min"
+    assert files.record().state is RunState.FAILED
+    bench.cluster.start_broker(B4)
+    assert bench.carry_out(files).complete  # resumed
+
+
+def test_a_request_to_a_run_that_ended_is_refused(bench: SteeredBench) -> None:
+    files = bench.begin()
+    bench.clock.at(2, bench.cluster.finish_moves)
+    bench.clock.at(4, bench.cluster.finish_moves)
+    assert bench.carry_out(files).complete
+    for kind in RequestKind:
+        with pytest.raises(RefusedCommand, match="is done"):
+            send(bench.cluster, bench.runs, None, new_request(kind, rate=5000), Waiting())
+    assert files.requests() == []

@@ -1,0 +1,93 @@
+"""Runs that are steered while they run, on real brokers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from jvm import KAFKA_4_1
+from kedge.errors import RequestTimedOut
+from kedge.model import BrokerId, TopicPartition
+from tests.real import clusters
+from tests.real.four_brokers import KILLABLE
+from tests.real.kedge_cluster import until
+from tests.real.operator import Entry, Operator
+
+pytestmark = pytest.mark.real
+
+TOPIC = "steered"
+T0 = TopicPartition(TOPIC, 0)
+B3, B4 = BrokerId(3), BrokerId(KILLABLE)
+BYTES = 50_000_000
+MEASURED_S = 5.0
+
+
+@pytest.fixture
+def operator(pytestconfig: pytest.Config, tmp_path: Path) -> Generator[Operator]:
+    operator = Operator(clusters.four(pytestconfig, KAFKA_4_1), tmp_path)
+    yield operator
+    operator.close()
+
+
+def arrived(operator: Operator, broker: BrokerId) -> int:
+    """The bytes of the partition on a broker."""
+    answer = operator.admin.log_dirs([broker], [TOPIC])[broker]
+    assert isinstance(answer, tuple), answer
+    return sum(stored.size_bytes for each in answer for stored in each.replicas)
+
+
+def measured_rate(operator: Operator) -> float:
+    """Bytes per second that arrive on broker 3."""
+    before, began = arrived(operator, B3), time.monotonic()
+    time.sleep(MEASURED_S)
+    return (arrived(operator, B3) - before) / (time.monotonic() - began)
+
+
+def test_another_rate_is_measured_within_ten_seconds(operator: Operator) -> None:
+    operator.create(TOPIC, {0: (1, 2)})
+    process = None
+    try:
+        operator.fill(TOPIC, [0], BYTES)
+        plan = str(operator.plan_file({T0: Entry((3, 2))}))
+        process = operator.start("apply", plan, "--throttle", "1MB", "--interval", "0.2")
+        until(lambda: arrived(operator, B3) > 3_000_000, 60.0)
+        slow = measured_rate(operator)
+        changed_at = time.monotonic()
+        changed = operator.run("throttle", "--rate", "4MB")
+        assert (changed["at_work"], changed["unconfirmed"], changed["refused"]) == (True, [], "")
+        time.sleep(max(0.0, changed_at + 10.0 - MEASURED_S - time.monotonic()))
+        fast = measured_rate(operator)
+        assert fast >= 2 * slow, (slow, fast)
+        print(f"measured {slow:.0f} bytes/s at 1 MB/s, {fast:.0f} bytes/s at 4 MB/s")
+        out, err = process.communicate(timeout=60)
+        assert process.returncode == 0, err + out
+        assert operator.replicas([TOPIC]) == {T0: (3, 2)}
+        operator.assert_no_throttles()
+    finally:
+        if process is not None and process.returncode is None:
+            process.kill()
+            process.communicate()
+            operator.attempt("cancel")
+        operator.delete(TOPIC)
+
+
+def test_a_broker_that_stands_still_does_not_answer_the_probe(operator: Operator) -> None:
+    before = operator.admin.round_trips([B3, B4], 2000)
+    assert all(isinstance(each, float) and each < 2.0 for each in before.values()), before
+    process = operator.cluster.killable_pid
+    os.kill(process, signal.SIGSTOP)
+    try:
+        began = time.monotonic()
+        during = operator.admin.round_trips([B3, B4], 500)
+        took = time.monotonic() - began
+    finally:
+        os.kill(process, signal.SIGCONT)
+    assert isinstance(during[B3], float)
+    assert isinstance(during[B4], RequestTimedOut), during
+    assert took < 2.0
+    until(lambda: isinstance(operator.admin.round_trips([B4], 2000)[B4], float), 20.0)
