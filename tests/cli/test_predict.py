@@ -199,4 +199,4 @@ def test_a_file_of_kafkas_tool_is_predicted_on_a_live_cluster_and_by_a_dry_run(
     state = ("--state", str(tmp_path / "state"))
     dry = desk("apply", str(path), "--throttle", "1MB", "--dry-run", *state)
     assert (dry.code, dry.out) == (0, "")
-    assert "prediction: takes 9 s" in dry.err
+    assert "prediction: takes 8 s" in dry.err

@@ -10,17 +10,18 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
+from typing import TypeVar
 
 from kedge.execution import Limits, Observation, Sizes, next_moves, statuses_of
 from kedge.execution.prediction import Environment
 from kedge.model import BrokerId, ReplicaAssignment, TopicPartition
 from kedge.plan import Change, PartitionReplica
 
+Key = TypeVar("Key")
+Amounts = defaultdict[Key, float]
+
 FLOOR = 0.05
 TINY = 1e-7
-
-
-Bytes = defaultdict[TopicPartition, float]
 
 
 @dataclass
@@ -50,10 +51,10 @@ class Slow:
     start: dict[TopicPartition, float] = field(default_factory=dict)
     end: dict[TopicPartition, float] = field(default_factory=dict)
     peak: dict[BrokerId, float] = field(default_factory=dict)
-    sent: defaultdict[TopicPartition, float] = field(
+    sent: Amounts[TopicPartition] = field(
         default_factory=lambda: defaultdict(float)
     )  # bytes through the links
-    appended: defaultdict[TopicPartition, float] = field(
+    appended: Amounts[TopicPartition] = field(
         default_factory=lambda: defaultdict(float)
     )  # while copies ran
 
@@ -69,8 +70,8 @@ class Slow:
         first = self.leaders[change.tp]
         return change.after[0] if change.tp in self.end and first not in change.after else first
 
-    def loads(self, now: float) -> defaultdict[Hashable, float]:
-        found: defaultdict[Hashable, float] = defaultdict(float)
+    def loads(self, now: float) -> Amounts[Hashable]:
+        found: Amounts[Hashable] = defaultdict(float)
         for change in self.changes:
             growth = self.environment.appended.get(change.tp, 0.0)
             replicas, leader = self.in_sync(change, now), self.leader(change)
@@ -93,8 +94,8 @@ class Slow:
         limit = rates.disk if kind == "disk" else rates.network
         return max(limit - load, FLOOR * limit)
 
-    def used(self, now: float) -> defaultdict[BrokerId, float]:
-        found: defaultdict[BrokerId, float] = defaultdict(float)
+    def used(self, now: float) -> Amounts[BrokerId]:
+        found: Amounts[BrokerId] = defaultdict(float)
         for change in self.changes:
             size = self.sizes[change.tp]
             gone = now >= self.end.get(change.tp, inf) + self.environment.timing.delete_s - TINY

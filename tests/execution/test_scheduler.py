@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +10,7 @@ from kedge.execution import Observation, Sizes, next_moves, statuses_of
 from kedge.execution.scheduler import (
     CRITICAL,
     SlotMoves,
+    Slots,
     choose_moves,
     no_slots_taken,
     take_slots,
@@ -84,7 +83,9 @@ def test_the_moves_of_freed_ends_are_all_that_has_to_be_looked_at(
         slots.bytes_out[source] -= size
         slots.bytes_in[target] -= size
         near = [row for row in waiting if rows[row][0] == source or rows[row][1] == target]
-        copy = deepcopy(slots)
+        copy = Slots(
+            slots.sending.copy(), slots.taking.copy(), slots.bytes_out.copy(), slots.bytes_in.copy()
+        )
         some = choose_moves(moves, slots, np.array(near, np.int64), each_way, CRITICAL).tolist()
         full = choose_moves(moves, copy, np.array(waiting, np.int64), each_way, CRITICAL).tolist()
         assert some == full

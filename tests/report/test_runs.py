@@ -138,6 +138,11 @@ def test_a_status_names_moves_brokers_that_are_down_and_the_throttle() -> None:
             "brokers_down": [4],
             "throttled": True,
             "rate": 1000,
+            "why": "paused by kedge pause",
+            "adaptive": [1_000, 2_000],
+            "windows": ["01:00-05:00[Europe/Berlin]"],
+            "set_aside": [{"topic": "t", "partition": 2, "why": "refused"}],
+            "rate_changes": [],
         }
     )
     assert lines == [
@@ -148,4 +153,8 @@ def test_a_status_names_moves_brokers_that_are_down_and_the_throttle() -> None:
         "moving: t-1",
         "down: broker 4",
         "throttled to 1.0 kB/s in and out of each broker",
+        "paused by kedge pause",
+        "throttle adapts between 1.0 kB/s and 2.0 kB/s",
+        "moves start in 01:00-05:00[Europe/Berlin]",
+        "set aside: t-2: refused",
     ]

@@ -48,7 +48,7 @@ COMMANDS = {
     "balance": Listed("jobs", "Even out what brokers carry, at the least movement of data"),
     "undo": Listed("jobs", "Bring back what the latest run has moved"),
     "explain": Listed("explain", "Explain a plan, or what it does with one partition or broker"),
-    "predict": Listed("predict", "Predict how long a plan takes and how full disks get"),
+    "predict": Listed("predict", "Predict how long a plan takes, how full disks get"),
     "apply": Listed("apply", "Carry a plan out: throttled, a few moves at a time, with progress"),
     "status": Listed("runs", "Show how far a run is"),
     "resume": Listed("apply", "Continue a run that was stopped or killed"),

@@ -58,7 +58,7 @@ def predict(
     `sizes` has the bytes of one replica of each partition, `samples` are drawn by the caller.
     """
     model, names = build_model(changes, sizes, leaders, limits, environment, target)
-    found = replay(model)
+    found = replay(model, times=1 + len(samples))
     seconds = whole_seconds(model, found, environment, limits)
     drawn = [
         whole_seconds(model, replay(with_factors(model, names, each)), environment, limits)

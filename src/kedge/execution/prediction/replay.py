@@ -293,14 +293,17 @@ def run_replay(model: FlowModel, s: Sharing, p: Progress, slots: Slots) -> int:
     return handled
 
 
-def replay(model: FlowModel) -> Replayed:
-    """What happens when the moves of a model run."""
+def replay(model: FlowModel, *, times: int = 1) -> Replayed:
+    """What happens when the moves of a model run.
+
+    `times` is how often such a model will be replayed: often enough, and compiling pays.
+    """
     brokers = (len(model.end_rows_start) - 1) // 2
     capacity = np.maximum(model.limit - model.load, model.floor)
     sharing = fair_share.new_sharing(model.uses, capacity)
     progress, slots = new_progress(model), no_slots_taken(brokers)
     count_bytes_left(model, slots)
-    run = run_replay.for_size(len(model.size) * ELEMENTS_PER_COPY)
+    run = run_replay.for_size(len(model.size) * ELEMENTS_PER_COPY * times)
     events = run(model, sharing, progress, slots)
     return Replayed(
         progress.start,
