@@ -15,5 +15,6 @@ SECTIONS = {
     "rollup": "bench.pipeline.rollup",
     "real_controller": "bench.real_controller",
     "startup": "bench.startup",
+    "prediction": "bench.prediction",
     "endpoint_attacks": "bench.endpoint_attacks",
 }

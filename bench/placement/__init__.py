@@ -133,7 +133,7 @@ def _first_calls() -> tuple[str, ...]:
         f"{readable(took[0])} without racks, {readable(took[3])} with 3 racks "
         "(interpreted: the compiler starts only when the work asked for would have paid for it; "
         "the table's rows with racks are compiled).",
-        "For ten partitions both sides take no time that anybody would notice; the interpreter's "
+        "For ten partitions both sides take microseconds; the interpreter's "
         "fixed costs decide.",
     )
 

@@ -24,6 +24,7 @@ WORTH_COMPILING = 50_000
 WORTH_LOADING = 5_000
 
 FLAGS: dict[str, Any] = {"cache": True, "nogil": True, "boundscheck": False}
+WITHIN_KERNELS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 class Kernel(Generic[P, T]):
@@ -78,6 +79,7 @@ def _with_helpers(plain: Callable[..., Any], helpers: Sequence[Callable[..., Any
     import numba
 
     made: dict[str, Any] = {}
+    sources = tuple(sorted({each.__code__.co_filename for each in (*helpers, plain)}))
     for each in (*helpers, plain):
         function = cast("FunctionType", each)
         names = {**function.__globals__, **made}
@@ -85,7 +87,12 @@ def _with_helpers(plain: Callable[..., Any], helpers: Sequence[Callable[..., Any
             function.__code__, names, function.__name__, function.__defaults__, function.__closure__
         )
         own.__qualname__, own.__module__ = function.__qualname__, function.__module__
-        made[function.__name__] = numba.njit(**FLAGS)(own)
+        # Python never calls a helper: without the wrappers for it, compilation is faster
+        flags = WITHIN_KERNELS if each is not plain else {}
+        compiled: Any = numba.njit(**FLAGS, **flags)(own)
+        if len(sources) > 1:  # a kernel contains its helpers: a change of any file makes it anew
+            compiled._cache._cache_file._source_stamp = _stamp_of_files(sources)
+        made[function.__name__] = compiled
     return made[cast("FunctionType", plain).__name__]
 
 
@@ -105,7 +112,7 @@ def compiled(plain: Callable[P, T]) -> Callable[P, T]:
 
 def within_kernels(plain: Callable[P, T]) -> Callable[P, T]:
     """The same for a function that only compiled ones call: Python cannot call it."""
-    return _compiled(plain, no_cfunc_wrapper=True, no_cpython_wrapper=True)
+    return _compiled(plain, **WITHIN_KERNELS)
 
 
 def inlined(plain: Callable[P, T]) -> Callable[P, T]:
@@ -129,5 +136,11 @@ def _compiled(plain: Callable[P, T], **flags: Any) -> Callable[P, T]:
 @cache
 def _stamp_of_folder(folder: Path) -> tuple[tuple[str, int, int], ...]:
     """Name, time of change and size of each module in a folder."""
-    stats = [(path.name, path.stat()) for path in sorted(folder.glob("*.py"))]
+    return _stamp_of_files(tuple(map(str, sorted(folder.glob("*.py")))))
+
+
+@cache
+def _stamp_of_files(files: tuple[str, ...]) -> tuple[tuple[str, int, int], ...]:
+    """Name, time of change and size of each file."""
+    stats = [(path.name, path.stat()) for path in map(Path, files)]
     return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats)

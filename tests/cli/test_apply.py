@@ -58,6 +58,49 @@ def test_a_dry_run_changes_nothing(desk: Desk, moves: str, state: tuple[str, str
     assert not Path(state[1]).joinpath("memory", "journal.jsonl").exists()
 
 
+def test_events_are_json_lines_and_the_outcome_stays_the_last_line_of_stdout(
+    desk: Desk, moves: str, state: tuple[str, str], tmp_path: Path
+) -> None:
+    speed = ("--no-throttle", "--yes", *state)
+    lines = desk.lines("apply", moves, *speed, "--events", "-", "--output", "json")
+    events = [json.loads(line) for line in lines]
+    kinds = [each.get("event") for each in events]
+    assert kinds[0] == "started"
+    assert kinds[-2:] == ["finished", None]
+    assert set(kinds[1:-2]) == {"progress"}
+    outcome = events[-1]
+    assert events[-2].items() >= outcome.items()
+    assert events[0]["run"] == outcome["run"]
+    assert events[1]["brokers"] == [
+        {"broker": b, "bytes_in": 0, "total_in": 0, "bytes_out": 0, "total_out": 0} for b in (1, 4)
+    ]
+    path = tmp_path / "events.jsonl"
+    back = desk.lines("rollback", *speed, "--events", str(path))
+    assert back[0].startswith("1 moved; run ")
+    assert back[1].startswith("nothing copied, ")
+    assert json.loads(path.read_text().splitlines()[0])["kind"] == "rollback"
+
+
+def test_events_on_stdout_need_json(desk: Desk, moves: str, state: tuple[str, str]) -> None:
+    words = ("--no-throttle", "--yes", "--events", "-", *state)
+    outcome = desk("apply", moves, *words)
+    assert outcome.code == 2
+    assert outcome.err.splitlines()[-1] == (
+        "kedge: --events - writes JSON to stdout; add --output json"
+    )
+    assert "No run of this cluster found" in desk.refusal("status", *state)
+
+
+def test_a_watch_ends_with_the_run(desk: Desk, moves: str, state: tuple[str, str]) -> None:
+    desk.json("apply", moves, "--no-throttle", "--yes", *state)
+    assert desk.lines("status", "--watch", *state)[0].endswith(": done")
+    (row,) = desk.lines("status", "--watch", "--output", "json", *state)
+    assert json.loads(row)["state"] == "done"
+    desk.json("rollback", "--no-throttle", "--yes", *state)
+    (row,) = desk.lines("status", "--watch", "--output", "json", *state)
+    assert json.loads(row)["kind"] == "rollback"
+
+
 def test_a_speed_must_be_chosen(desk: Desk, moves: str, state: tuple[str, str]) -> None:
     assert "No throttle given" in desk.refusal("apply", moves, *state)
     both = desk.refusal("apply", moves, *state, "--throttle", "1MB", "--no-throttle")

@@ -8,6 +8,8 @@ import pytest
 
 from kedge.cli.live_progress import run_progress, status_line
 from kedge.execution import Progress
+from kedge.execution.flows import BrokerFlow, Flows
+from kedge.model import BrokerId
 
 
 class Terminal(StringIO):
@@ -50,3 +52,17 @@ def test_without_a_terminal_a_run_reports_each_tenth_once(
             show(at(done))
     lines = capsys.readouterr().err.splitlines()
     assert [line.partition(" ")[0] for line in lines] == ["0/10", "1/10", "5/10"]
+
+
+def test_a_run_on_a_terminal_is_a_view_that_is_gone_in_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    screen = Terminal()
+    with run_progress(screen) as show:
+        show(at(3), Flows((BrokerFlow(BrokerId(7), 5, 10),)))
+        show(at(4), Flows())
+    text = screen.getvalue()
+    assert "30.0 %" in text
+    assert "5 B of 10 B" in text
+    assert text.rindex("\x1b[2K") > text.rindex("40.0 %")

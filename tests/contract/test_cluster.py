@@ -503,3 +503,14 @@ def test_an_empty_batch_has_no_answers(cluster: Cluster, lacks: frozenset[str]) 
     assert cluster.elect_leaders(Election.PREFERRED, []) == {}
     if LOG_DIRS not in lacks:
         assert cluster.log_dirs([]) == {}
+
+
+# ---- registrations ------------------------------------------------------------------------------
+
+
+def test_only_a_cluster_that_keeps_registrations_removes_them(cluster: Cluster) -> None:
+    if cluster.keeps_registrations():
+        assert isinstance(cluster.unregister_broker(B9), UnknownBroker)
+    else:
+        with pytest.raises(UnsupportedByCluster):
+            cluster.unregister_broker(B9)

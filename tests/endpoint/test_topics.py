@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kedge.endpoint.handlers.shared import wire_id
+from kedge.endpoint.handlers.call import wire_id
 from kedge.errors import PolicyViolation
 from kedge.model import BrokerId, TopicPartition
 from kedge.model.broker_requests import StopReplica

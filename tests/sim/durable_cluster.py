@@ -18,8 +18,9 @@ from pathlib import Path
 from kedge.brokers.log import Record
 from kedge.errors import InvariantViolated
 from kedge.model import BrokerId, TopicPartition
-from kedge.sim.checked_cluster import CheckedCluster, ClusterShape
+from kedge.sim.checked_cluster import ClusterShape
 from kedge.sim.cluster_metadata import FileJournal
+from kedge.sim.cluster_under_test import ClusterUnderTest
 from kedge.sim.convergence import unmet_conditions
 from kedge.topics import CreateRequest
 
@@ -36,7 +37,7 @@ def main(arguments: list[str]) -> int:
     """Run until the move is done, however many processes that takes."""
     folder = Path(arguments[0])
     journal, logs = FileJournal(folder / "journal"), folder / "logs.json"
-    cluster = CheckedCluster(1, ClusterShape(brokers=6, controllers=1), journal)
+    cluster = ClusterUnderTest(1, ClusterShape(brokers=6, controllers=1), journal)
     is_first = MOVED.topic not in cluster.metadata.topics
     if not is_first:
         _load_logs(cluster, logs)
@@ -56,7 +57,7 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _begin(cluster: CheckedCluster) -> None:
+def _begin(cluster: ClusterUnderTest) -> None:
     cluster.run_until(2_000)
     cluster.workload.topics.create_topic(CreateRequest(MOVED.topic, assignments={0: ORIGIN}))
     cluster.run_until(4_000)
@@ -67,7 +68,7 @@ def _begin(cluster: CheckedCluster) -> None:
     cluster.run_until(cluster.clock.now_ms + 2_000)
 
 
-def _finish(cluster: CheckedCluster) -> None:
+def _finish(cluster: ClusterUnderTest) -> None:
     for _ in range(SECONDS_MAX):
         if not unmet_conditions(cluster):
             _say("done")
@@ -77,7 +78,7 @@ def _finish(cluster: CheckedCluster) -> None:
     raise InvariantViolated(f"not settled: {unmet_conditions(cluster)}")
 
 
-def _run_until_settled(cluster: CheckedCluster) -> None:
+def _run_until_settled(cluster: ClusterUnderTest) -> None:
     for _ in range(SECONDS_MAX):
         cluster.run_until(cluster.clock.now_ms + 1_000)
         if not unmet_conditions(cluster):
@@ -85,7 +86,7 @@ def _run_until_settled(cluster: CheckedCluster) -> None:
     raise InvariantViolated(f"not settled: {unmet_conditions(cluster)}")
 
 
-def _save_logs(cluster: CheckedCluster, path: Path) -> None:
+def _save_logs(cluster: ClusterUnderTest, path: Path) -> None:
     """All or nothing: a file that is there is whole."""
     content = [
         [broker, directory, tp.topic, tp.partition, log.topic_id, log.records]
@@ -98,7 +99,7 @@ def _save_logs(cluster: CheckedCluster, path: Path) -> None:
     os.replace(fresh, path)
 
 
-def _load_logs(cluster: CheckedCluster, path: Path) -> None:
+def _load_logs(cluster: ClusterUnderTest, path: Path) -> None:
     if not path.exists():
         return
     for broker, directory, topic, partition, topic_id, records in json.loads(path.read_text()):

@@ -4,7 +4,8 @@ from kedge.brokers.environment import FetchRequest, FetchResponse
 from kedge.brokers.log import Record
 from kedge.model import BrokerId, TopicPartition
 from kedge.plan.throttles import FOLLOWER_RATE, FOLLOWER_REPLICAS
-from kedge.sim.checked_cluster import CheckedCluster, ClusterShape
+from kedge.sim.checked_cluster import ClusterShape
+from kedge.sim.cluster_under_test import ClusterUnderTest
 from kedge.topics import CreateRequest
 
 TP = TopicPartition("t", 0)
@@ -12,9 +13,9 @@ LEADER, FOLLOWER = BrokerId(1), BrokerId(2)
 MB = 10**6
 
 
-def copying_cluster() -> tuple[CheckedCluster, list[int]]:
+def copying_cluster() -> tuple[ClusterUnderTest, list[int]]:
     """A cluster that copies 1000 MB to broker 2, and the list that gets the time of arrival."""
-    cluster = CheckedCluster(1, ClusterShape())
+    cluster = ClusterUnderTest(1, ClusterShape())
     cluster.start()
     cluster.run_until(2_000)
     cluster.workload.topics.create_topic(CreateRequest("t", assignments={0: (LEADER, FOLLOWER)}))

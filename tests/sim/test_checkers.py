@@ -5,7 +5,8 @@ import pytest
 from kedge.errors import InvariantViolated
 from kedge.model import BrokerId, Leadership, ReplicaAssignment, TopicPartition
 from kedge.model.broker_requests import Sender, UpdateMetadata
-from kedge.sim.checked_cluster import CheckedCluster, ClusterShape
+from kedge.sim.checked_cluster import ClusterShape
+from kedge.sim.cluster_under_test import ClusterUnderTest
 from kedge.sim.controller_machine import controller_node
 from kedge.store.port import ANY_VERSION, Create, Delete, Multi, SetData
 from kedge.store.znodes import (
@@ -35,7 +36,7 @@ class Scene:
     """A cluster in which nothing runs, and one partition on brokers 1, 2 and 3."""
 
     def __init__(self) -> None:
-        self.cluster = CheckedCluster(1, ClusterShape(brokers=4, controllers=2))
+        self.cluster = ClusterUnderTest(1, ClusterShape(brokers=4, controllers=2))
         self.store = self.cluster.new_session()
         self.write(Create(topic_path("t"), self.topic(ReplicaAssignment(ids(1, 2, 3)))))
         self.write(Create(partitions_path("t")))

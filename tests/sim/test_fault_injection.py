@@ -1,16 +1,17 @@
 """Faults have no side effects, and none happens after faults have stopped."""
 
 from kedge.model import BrokerId
-from kedge.sim.checked_cluster import CheckedCluster, ClusterShape
+from kedge.sim.checked_cluster import ClusterShape
+from kedge.sim.cluster_under_test import ClusterUnderTest
 from kedge.sim.fault_injection import FaultInjector, FaultSettings
 from kedge.sim.rng import SeededRng
 from kedge.store.port import GetData
 from kedge.store.znodes import CONTROLLER
 
 
-def crashed_broker() -> tuple[CheckedCluster, BrokerId]:
+def crashed_broker() -> tuple[ClusterUnderTest, BrokerId]:
     """A cluster in which a broker has crashed and is due to start again within 40 seconds."""
-    cluster = CheckedCluster(1, ClusterShape(brokers=4))
+    cluster = ClusterUnderTest(1, ClusterShape(brokers=4))
     cluster.start()
     cluster.run_until(2_000)
     FaultInjector(
@@ -38,7 +39,7 @@ def test_a_running_broker_keeps_its_failed_directory_when_an_earlier_restart_com
 
 
 def test_no_armed_fault_happens_after_faults_have_stopped() -> None:
-    cluster = CheckedCluster(1, ClusterShape())
+    cluster = ClusterUnderTest(1, ClusterShape())
     cluster.start()
     cluster.run_until(2_000)
     kinds = ("controller paused and replaced", "store reply lost", "controller crash at a yield")

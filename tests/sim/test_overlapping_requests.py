@@ -1,7 +1,8 @@
 """Requests that overlap in time: the last one that the controller processes decides."""
 
 from kedge.model import BrokerId, TopicPartition
-from kedge.sim.checked_cluster import CheckedCluster, ClusterShape
+from kedge.sim.checked_cluster import ClusterShape
+from kedge.sim.cluster_under_test import ClusterUnderTest
 from kedge.sim.controller_machine import controller_node
 from kedge.sim.convergence import unmet_conditions
 from kedge.sim.operator import OPERATOR
@@ -19,7 +20,7 @@ class Scene:
     """A cluster without faults, and one partition on brokers 1 and 2."""
 
     def __init__(self) -> None:
-        self.cluster = cluster = CheckedCluster(1, ClusterShape(brokers=4, controllers=2))
+        self.cluster = cluster = ClusterUnderTest(1, ClusterShape(brokers=4, controllers=2))
         cluster.start()
         cluster.run_until(2_000)
         cluster.workload.topics.create_topic(CreateRequest("t", assignments={0: ids(1, 2)}))

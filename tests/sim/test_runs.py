@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kedge.sim.__main__ import main
+from kedge.sim.__main__ import EXIT_BROKEN_PIPE, main
 from kedge.sim.fault_injection import NO_FAULTS
 from kedge.sim.report import replay_command
 from kedge.sim.run import RunSettings, run_seed
@@ -47,6 +47,17 @@ def trace_of(seed: int, hash_seed: str) -> str:
         command, env=environment, capture_output=True, text=True, check=False, timeout=120
     )
     return done.stdout
+
+
+def test_a_trace_whose_reader_ends_early_ends_without_a_message() -> None:
+    command = [sys.executable, "-m", "kedge.sim", "--seed", "3", "--trace"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
+        assert run.stdout is not None
+        assert run.stderr is not None
+        assert run.stdout.readline() == b"seed 3\n"
+        run.stdout.close()
+        assert run.stderr.read() == b""
+        assert run.wait(timeout=120) == EXIT_BROKEN_PIPE
 
 
 def test_a_seed_is_the_whole_input() -> None:

@@ -149,6 +149,7 @@ def carry_out(
     judged = proposal.judged
     assert judged is not None, "this action carries nothing out"
     run = _run_for(cluster, runs, proposal, judged, pacing)
+    pacing.on_run(run)
     if judged.skipped:
         run.write(lines.skipped(judged.skipped))
     outcome = Executor(cluster, run, judged, pacing).carry_out()

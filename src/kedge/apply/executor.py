@@ -49,6 +49,7 @@ from kedge.execution import (
     Progress,
     RunState,
     Statuses,
+    Work,
     brokers_waited_for,
     lease_for,
     log_dir_requests,
@@ -76,6 +77,8 @@ class Pacing:
     sleep: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.monotonic
     stopping: Callable[[], bool] = lambda: False
+    on_run: Callable[[RunFiles], None] = _nothing  # once it has begun or is found, before it acts
+    on_work: Callable[[Work], None] = _nothing  # at each observation, before `on_progress`
     on_progress: Callable[[Progress], None] = _nothing
     on_note: Callable[[str], None] = _nothing
 
@@ -230,17 +233,19 @@ class Executor:
             under_way = any(status is MoveStatus.MOVING for status in statuses.values())
             if not under_way and (stopping or not open_changes):
                 return statuses
-            chosen = [] if stopping else self._startable(open_changes, statuses, seen)
+            chosen = [] if stopping else self._startable(open_changes, statuses, found)
             for first in range(0, len(chosen), BATCH):
                 self._start(chosen[first : first + BATCH], seen)
             if not chosen or under_way:
                 self._pacing.sleep(self._pacing.interval_s)
 
     def _startable(
-        self, changes: Sequence[Change], statuses: Statuses, seen: Observation
+        self, changes: Sequence[Change], statuses: Statuses, found: Found
     ) -> list[Change]:
-        each_way = self._limits.each_way
-        chosen = next_moves(changes, statuses, seen, each_way=each_way, target=self._target)
+        each_way, seen, sizes = self._limits.each_way, found.seen, found.sizes
+        chosen = next_moves(
+            changes, statuses, seen, each_way=each_way, target=self._target, sizes=sizes
+        )
         if not chosen or not self._healthy():
             return []
         self._throttle_started_brokers(statuses, seen)
@@ -339,6 +344,7 @@ class Executor:
 
     def _report(self, statuses: Statuses, found: Found) -> None:
         work = work_in(found, self._changes, statuses, self._target, self._log_dirs_before)
+        self._pacing.on_work(work)
         self._pacing.on_progress(work.progress(self._limits, self._pace, self._pacing.clock()))
         for broker in brokers_waited_for(self._changes, statuses, found.seen):
             self._note(f"moves wait for broker {broker}, which is down")

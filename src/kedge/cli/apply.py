@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -15,7 +16,8 @@ from kedge.cli.connection import (
     echo_json,
     echo_lines,
 )
-from kedge.cli.options import EXIT_FAILED, Output, OutputOption, note, say
+from kedge.cli.events import EventsOption
+from kedge.cli.options import EXIT_FAILED, Output, OutputOption, say
 from kedge.cli.run_options import (
     IgnoreHealthOption,
     IntervalOption,
@@ -54,6 +56,7 @@ def apply_command(
     dry_run: DryRunOption = False,
     yes: YesOption = False,
     interval: IntervalOption = 1.0,
+    events: EventsOption = "",
     state: StateOption = None,
     bootstrap_server: BootstrapOption = "",
     command_config: CommandConfigOption = None,
@@ -71,9 +74,13 @@ def apply_command(
     with acting as (cluster, runs):
         wanted = read_plan(plan, cluster)
         proposal = propose_apply(cluster, runs, wanted, options, str(plan))
+        if dry_run:
+            _show(proposal)
+            _show_prediction(cluster, proposal, interval, state)
+            return 0
         if not _agreed(proposal, "Apply this plan?", dry_run=dry_run, yes=yes):
             return 0
-        return _carried_out(cluster, runs, proposal, interval, output)
+        return _carried_out(cluster, runs, proposal, interval, events, output)
 
 
 def resume_command(
@@ -84,6 +91,7 @@ def resume_command(
     ignore_health: IgnoreHealthOption = False,
     yes: YesOption = False,
     interval: IntervalOption = 1.0,
+    events: EventsOption = "",
     state: StateOption = None,
     bootstrap_server: BootstrapOption = "",
     command_config: CommandConfigOption = None,
@@ -99,7 +107,7 @@ def resume_command(
         options = options_to_continue(runs, run, throttle, no_throttle, skip_drifted, ignore_health)
         proposal = propose_resume(cluster, runs, run, options)
         _show(proposal)
-        return _carried_out(cluster, runs, proposal, interval, output)
+        return _carried_out(cluster, runs, proposal, interval, events, output)
 
 
 def cancel_command(
@@ -144,6 +152,7 @@ def rollback_command(
     dry_run: DryRunOption = False,
     yes: YesOption = False,
     interval: IntervalOption = 1.0,
+    events: EventsOption = "",
     state: StateOption = None,
     bootstrap_server: BootstrapOption = "",
     command_config: CommandConfigOption = None,
@@ -153,9 +162,9 @@ def rollback_command(
 
     Example: kedge rollback --bootstrap-server localhost:9092 --throttle 50MB
     """
-    from kedge.apply import Cancelled, Waiting, close, propose_rollback
+    from kedge.apply import propose_rollback
+    from kedge.cli.carry_out import end_run
     from kedge.execution import Action
-    from kedge.report.runs import cancelled_lines, cancelled_row
 
     options = run_options(throttle, no_throttle, moves_per_broker, skip_drifted, ignore_health)
     acting = acting_on_runs(bootstrap_server, command_config, state, dry_run=dry_run)
@@ -164,15 +173,9 @@ def rollback_command(
         if not _agreed(proposal, "Roll back?", dry_run=dry_run, yes=yes):
             return 0
         if proposal.action is not Action.CLOSE:
-            return _carried_out(cluster, runs, proposal, interval, output)
+            return _carried_out(cluster, runs, proposal, interval, events, output)
         assert proposal.run is not None
-        name = proposal.run.name
-        done = Cancelled(unreleased=close(cluster, proposal.run, Waiting()))
-    if output is Output.JSON:
-        echo_json({**cancelled_row(done, name), "complete": True})
-    else:
-        echo_lines(cancelled_lines(done, name))
-    return 0
+        return end_run(cluster, proposal.run, output)
 
 
 # ---- shared --------------------------------------------------------------------------------------
@@ -185,6 +188,26 @@ def _show(proposal: Proposal) -> None:
         say(line)
 
 
+def _show_prediction(
+    cluster: Cluster, proposal: Proposal, interval_s: float, state: Path | None
+) -> None:
+    """How long the run would take, on the cluster as it is now."""
+    from datetime import UTC, datetime
+
+    from kedge.cli.predict import predicted
+    from kedge.cluster.snapshot_taker import take_snapshot
+    from kedge.report.prediction import eta_line
+
+    judged = proposal.judged
+    if judged is None:
+        return
+    now = take_snapshot(cluster, taken_at=datetime.now(UTC).replace(microsecond=0))
+    found = predicted(judged.plan, now, judged.options.limits, poll_s=interval_s, state=state)
+    say(eta_line(found))
+    for problem in found.problems:
+        say(f"warning: {problem.what}; {problem.hint}")
+
+
 def _agreed(proposal: Proposal, question: str, *, dry_run: bool, yes: bool) -> bool:
     """Show, then ask; False for a dry run."""
     _show(proposal)
@@ -195,19 +218,16 @@ def _agreed(proposal: Proposal, question: str, *, dry_run: bool, yes: bool) -> b
 
 
 def _carried_out(
-    cluster: Cluster, runs: Runs, proposal: Proposal, interval_s: float, output: Output
+    cluster: Cluster,
+    runs: Runs,
+    proposal: Proposal,
+    interval_s: float,
+    events: str,
+    output: Output,
 ) -> int:
     """Run to the end, with progress; an interrupt stops the run cleanly."""
-    from kedge.apply import Pacing, carry_out
-    from kedge.cli.interrupts import stop_requests
-    from kedge.cli.live_progress import run_progress
-    from kedge.report.runs import outcome_lines, outcome_row
+    from kedge.cli.carry_out import Watching, carried_out, show_outcome
 
-    with stop_requests() as stopping, run_progress() as show:
-        pacing = Pacing(interval_s=interval_s, stopping=stopping, on_progress=show, on_note=note)
-        run, outcome = carry_out(cluster, runs, proposal, pacing)
-    if output is Output.JSON:
-        echo_json(outcome_row(outcome, run.name))
-    else:
-        echo_lines(outcome_lines(outcome, run.name))
-    return 0 if outcome.complete else EXIT_FAILED
+    ran = carried_out(cluster, runs, proposal, Watching(interval_s, events, output))
+    show_outcome(ran, output)
+    return 0 if ran.outcome.complete else EXIT_FAILED

@@ -1,17 +1,18 @@
-"""Progress on stderr: a status line or a bar on a terminal, single lines elsewhere."""
+"""Progress on stderr: a status line or a live view on a terminal, single lines elsewhere."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Protocol, TextIO
 
 from kedge.cli.options import console, say
 from kedge.model.printable import printable
 
 if TYPE_CHECKING:
     from kedge.execution import Progress
+    from kedge.execution.flows import Flows
 
 Show = Callable[[str], None]
 
@@ -29,18 +30,27 @@ def status_line(stream: TextIO | None = None) -> Generator[Show]:
         yield lambda text: live.update(Text(printable(text)), refresh=True)
 
 
+class ShowRun(Protocol):
+    """Shows how far a run is."""
+
+    def __call__(self, progress: Progress, flows: Flows = ...) -> None:
+        """Replace what was shown before."""
+        ...
+
+
 @contextmanager
-def run_progress() -> Generator[Callable[[Progress], None]]:
-    """A bar of a run on a terminal; elsewhere a line whenever another tenth is done."""
+def run_progress(stream: TextIO | None = None) -> Generator[ShowRun]:
+    """A view of a run on a terminal (stderr); elsewhere a line whenever another tenth is done."""
+    from kedge.execution.flows import NO_FLOWS
     from kedge.report.runs import progress_line
 
-    if sys.stderr.isatty():
-        with _bar() as show:
+    if (stream or sys.stderr).isatty():
+        with _live_view(stream) as show:
             yield show
         return
     shown = -1
 
-    def show_tenth(progress: Progress) -> None:
+    def show_tenth(progress: Progress, flows: Flows = NO_FLOWS) -> None:
         nonlocal shown
         tenth = int(progress.share * 10)
         if tenth > shown:
@@ -51,21 +61,17 @@ def run_progress() -> Generator[Callable[[Progress], None]]:
 
 
 @contextmanager
-def _bar() -> Generator[Callable[[Progress], None]]:
-    from rich.progress import BarColumn, TextColumn
-    from rich.progress import Progress as Bar
+def _live_view(stream: TextIO | None) -> Generator[ShowRun]:
+    from rich.live import Live
+    from rich.text import Text
 
-    from kedge.report.runs import progress_line
+    from kedge.execution.flows import NO_FLOWS
+    from kedge.report.run_view import view_lines
 
-    columns = (
-        BarColumn(),
-        TextColumn("{task.percentage:>5.1f} %"),
-        TextColumn("{task.description}", markup=False),
-    )
-    with Bar(*columns, console=console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=1.0)
+    with Live(console=console(stderr=True, stream=stream), transient=True) as live:
 
-        def show(progress: Progress) -> None:
-            bar.update(task, completed=progress.share, description=progress_line(progress))
+        def show(progress: Progress, flows: Flows = NO_FLOWS) -> None:
+            text = "\n".join(map(printable, view_lines(progress, flows)))
+            live.update(Text(text), refresh=True)
 
         yield show

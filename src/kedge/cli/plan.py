@@ -52,40 +52,27 @@ def root(
 
 
 def _make(options: GoalOptions, out: Path | None, output: Output) -> int:
-    from concurrent.futures import ThreadPoolExecutor
-    from dataclasses import replace
-    from datetime import UTC, datetime
-    from time import monotonic
-
-    from kedge.balance import plan_of
-    from kedge.balance.preload import preload
     from kedge.cli.live_progress import status_line
     from kedge.cli.stop_signal import StopSignal
     from kedge.files import write_atomically
     from kedge.files.plan_files import write_plan_snapshot
-    from kedge.model import sha256_of_snapshot
     from kedge.plan import plan_to_json
+    from kedge.plan_maker import PlanMaker
     from kedge.report.plan_summary import plan_lines, progress_text
     from kedge.report.plans import summary_row
 
     goals = options.goals()
-    # compiled code runs without Python's lock: imports and the digest use the second core meanwhile
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(preload)
+    with PlanMaker() as maker:
         cluster = options.cluster()
-        digest = pool.submit(sha256_of_snapshot, cluster)
         with status_line() as show, StopSignal(options.time_limit) as stop:
-            plan = plan_of(
+            plan = maker.plan_of(
                 cluster,
                 goals,
                 options.seed,
-                clock=monotonic,
                 progress=lambda at: show(progress_text(at)),
                 out_of_time=stop.is_set,
                 use_all_time=options.time_limit is not None,
             )
-    now = datetime.now(UTC).replace(microsecond=0).isoformat().replace("+00:00", "Z")
-    plan = replace(plan, snapshot_sha256=digest.result(), created_at=now)
     if out is not None:
         write_atomically(out, plan_to_json(plan))
         if options.snapshot is None:

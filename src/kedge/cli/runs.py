@@ -9,7 +9,7 @@ import typer
 
 from kedge.cli.connection import BootstrapOption, CommandConfigOption, echo_json, echo_lines
 from kedge.cli.options import Output, OutputOption, note
-from kedge.cli.run_options import RunOption, StateOption, reading_runs
+from kedge.cli.run_options import IntervalOption, RunOption, StateOption, reading_runs
 
 
 def register(app: typer.Typer) -> None:
@@ -21,6 +21,10 @@ def register(app: typer.Typer) -> None:
 
 def status_command(
     run: RunOption = None,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Show it again and again until the run is at rest")
+    ] = False,
+    interval: IntervalOption = 1.0,
     state: StateOption = None,
     bootstrap_server: BootstrapOption = "",
     command_config: CommandConfigOption = None,
@@ -30,10 +34,17 @@ def status_command(
 
     Example: kedge status --bootstrap-server localhost:9092
     """
+    from kedge.apply.run_status import run_status
+    from kedge.cli.watch import watch_run
     from kedge.report.runs import status_lines, status_row
 
     with reading_runs(bootstrap_server, command_config, state) as (cluster, runs):
-        row = status_row(cluster, runs, runs.chosen(run), time.time())
+        chosen = runs.chosen(run)
+        if watch:
+            watched = (runs.rollback_of(chosen) if run is None else None) or chosen
+            watch_run(lambda: run_status(cluster, runs, watched), interval, output)
+            return
+        row = status_row(run_status(cluster, runs, chosen), time.time())
     if output is Output.JSON:
         echo_json(row)
     else:
@@ -50,10 +61,21 @@ def runs_command(
 
     Example: kedge runs --bootstrap-server localhost:9092
     """
-    from kedge.report.runs import run_lines, run_rows
+    from kedge.apply.run_status import moved_partitions
+    from kedge.report.runs import run_lines, run_row
 
     with reading_runs(bootstrap_server, command_config, state) as (cluster, runs):
-        rows = run_rows(cluster, runs, time.time())
+        rows = [
+            run_row(
+                each.name,
+                each.record(),
+                runs.state_of(each),
+                moved=moved_partitions(cluster, runs, each),
+                partitions=len(each.plan().partitions),
+                now=time.time(),
+            )
+            for each in runs.all()
+        ]
     if output is Output.JSON:
         echo_json({"runs": rows})
     else:

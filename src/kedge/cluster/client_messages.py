@@ -20,6 +20,14 @@ with warnings.catch_warnings():
         ListConfigResourcesRequest,
         ListConfigResourcesResponse,
     )
+    from kafka.protocol.api_message import ApiMessage
+
+    class UnregisterBrokerRequest(ApiMessage, load_json="kedge.cluster.schemas"):
+        """Remove the registration of a broker (KIP-631)."""
+
+    class UnregisterBrokerResponse(ApiMessage, load_json="kedge.cluster.schemas"):
+        """The outcome of it."""
+
 
 __all__ = [
     "AlterClientQuotasRequest",
@@ -28,6 +36,8 @@ __all__ = [
     "DescribeClientQuotasResponse",
     "ListConfigResourcesRequest",
     "ListConfigResourcesResponse",
+    "UnregisterBrokerRequest",
+    "UnregisterBrokerResponse",
     "sasl_mechanism",
 ]
 

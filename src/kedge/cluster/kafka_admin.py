@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from kedge.cluster import kafka_configs, kafka_moves, kafka_topics
+from kedge.cluster import kafka_brokers, kafka_configs, kafka_moves, kafka_topics
 from kedge.cluster.access import PLAIN_ACCESS, Access
 from kedge.cluster.admin_session import Session, parse_bootstrap
 from kedge.cluster.port import (
@@ -101,6 +101,12 @@ class KafkaAdmin:
         self, election: Election, partitions: Sequence[TopicPartition] | None = None
     ) -> Answers[TopicPartition]:
         return kafka_moves.elect_leaders(self._session, election, partitions)
+
+    def keeps_registrations(self) -> bool:
+        return kafka_brokers.keeps_registrations(self._session)
+
+    def unregister_broker(self, broker: BrokerId) -> KedgeError | None:
+        return kafka_brokers.unregister_broker(self._session, broker)
 
     def close(self) -> None:
         self._session.close()

@@ -46,6 +46,7 @@ from kedge.errors import (
     TopicExists,
     UnknownBroker,
     UnknownTopicOrPartition,
+    UnsupportedByCluster,
 )
 from kedge.model import Broker, BrokerId, ReplicaAssignment, TopicPartition
 
@@ -70,6 +71,7 @@ class MemoryCluster:
             self._brokers[controller_node] = Broker(controller_node)
         self.alive = set(self._brokers)
         self.hold_moves = False
+        self.kraft = True
         self._topics: dict[str, dict[int, MemoryPartition]] = {}
         self._ids: dict[str, str] = {}
         self._configs = MemoryConfigs()
@@ -333,6 +335,19 @@ class MemoryCluster:
         everything = [TopicPartition(name, p) for name in self._topics for p in self._topics[name]]
         answers = self.elect_leaders(election, sorted(everything))
         return {tp: e for tp, e in answers.items() if not isinstance(e, ElectionNotNeeded)}
+
+    # ---- registrations --------------------------------------------------------------------------
+
+    def keeps_registrations(self) -> bool:
+        return self.kraft
+
+    def unregister_broker(self, broker: BrokerId) -> KedgeError | None:
+        if not self.kraft:
+            raise UnsupportedByCluster("The brokers do not support UnregisterBroker")
+        if self._brokers.pop(broker, None) is None:
+            return UnknownBroker(f"broker {broker}: no broker with this id is registered")
+        self.alive.discard(broker)
+        return DONE
 
     def close(self) -> None:
         """Nothing to close: the state stays with the object."""

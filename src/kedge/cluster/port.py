@@ -336,6 +336,14 @@ class Cluster(Protocol):
         """Elect leaders; of all partitions (None), those without an election are left out."""
         ...
 
+    def keeps_registrations(self) -> bool:
+        """Whether a broker that has stopped stays registered until it is unregistered (KRaft)."""
+        ...
+
+    def unregister_broker(self, broker: BrokerId) -> Outcome:
+        """Remove the registration of a broker. The cluster does not refuse one that is alive."""
+        ...
+
     def close(self) -> None:
         """Close all connections. Closing twice is fine."""
         ...

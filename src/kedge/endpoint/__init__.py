@@ -21,11 +21,11 @@ Rules.
   whatever the timeout is.
 - The items of a request are independent: refusals stand beside successes, item by item.
 - With users, a client authenticates before anything else is answered (`authentication`).
-- Handlers are functions from a request, through the backend, to a response. Only `server`,
-  `connection` and `relay` use sockets. The store is used by `topic_requests`, `config_requests` and
-  `cluster_views`, on one thread (`threads`).
-- A controller of real brokers has a node of its own (`controller_node`): it answers requests to the
-  controller and passes all others to a broker, byte for byte (`relay`).
+- Handlers are functions from a request, through the backend, to a response. Only `server` and
+  `connection` use sockets. The store is used by `topic_requests`, `config_requests` and
+  `cluster_access`, on one thread (`threads`).
+- A controller of real brokers has a node of its own, which answers requests to the controller and
+  passes all others to a broker (`kedge.service.controller_node`).
 - Hostile clients cost little: frames, connections, bytes in flight and idle time have limits
   (`limits`), and a frame that is no request ends its connection and nothing else. A request that
   is costly to decode or to answer runs on a second event loop, so that it delays no cheap one; its
@@ -48,9 +48,8 @@ Worked example: `kafka-topics --create --topic t --partitions 2 --replication-fa
 """
 
 from kedge.endpoint.backend import ControllerBackend
-from kedge.endpoint.cluster_access import BackendDeps, Rng
-from kedge.endpoint.cluster_views import ClusterSettings
-from kedge.endpoint.config_values import ConfigEntry, Resource, ResourceType
+from kedge.endpoint.cluster_access import BackendDeps, ClusterSettings, Rng
+from kedge.endpoint.config_entries import ConfigEntry, Resource, ResourceType
 from kedge.endpoint.limits import Limits, QuotaSettings
 from kedge.endpoint.log_dirs import FakeLogDirs, LogDirs, LogDirState, ReplicaInDir
 from kedge.endpoint.metadata_caches import MetadataCache, MetadataCaches

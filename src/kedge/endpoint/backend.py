@@ -14,8 +14,7 @@ is unavailable, this node is not the controller) is raised.
 
 from __future__ import annotations
 
-from kedge.endpoint.cluster_access import BackendDeps, ClusterAccess, Rng
-from kedge.endpoint.cluster_views import ClusterSettings
+from kedge.endpoint.cluster_access import BackendDeps, ClusterAccess, ClusterSettings, Rng
 from kedge.endpoint.config_requests import ConfigRequests
 from kedge.endpoint.move_requests import MoveRequests
 from kedge.endpoint.topic_requests import TopicRequests

@@ -6,19 +6,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 from kedge.controller.events import UncleanElectionEnabled
-from kedge.endpoint.broker_configs import (
-    as_release,
-    describe_all_brokers,
-    describe_broker,
-    validate_broker_configs,
-)
 from kedge.endpoint.cluster_access import ClusterAccess
-from kedge.endpoint.config_values import (
+from kedge.endpoint.config_entries import (
     ConfigEntry,
     ConfigKind,
     ConfigSetting,
     Resource,
     ResourceType,
+    as_release,
+    describe_all_brokers,
+    describe_broker,
+    validate_broker_configs,
 )
 from kedge.endpoint.metadata_caches import MetadataCache
 from kedge.endpoint.threads import chunks

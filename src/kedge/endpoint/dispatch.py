@@ -9,8 +9,8 @@ from typing import Any, Protocol
 
 from kedge.endpoint.backend import ControllerBackend
 from kedge.endpoint.handlers import HANDLERS, Call
+from kedge.endpoint.handlers.call import text_id
 from kedge.endpoint.handlers.cluster import supported
-from kedge.endpoint.handlers.shared import text_id
 from kedge.endpoint.limits import MutationQuota
 from kedge.endpoint.metadata_caches import MetadataCache
 from kedge.endpoint.threads import WorkerLoop

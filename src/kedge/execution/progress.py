@@ -150,6 +150,9 @@ class Work:
     statuses: Statuses
     copies: Sequence[Copies]
     transfers: Sequence[Transfer]
+    leaders: Mapping[TopicPartition, BrokerId | None] = field(
+        default_factory=dict[TopicPartition, "BrokerId | None"]
+    )
 
     def progress(self, limits: Limits, pace: Pace | None = None, now: float = 0.0) -> Progress:
         """The figures of the run; without a `pace` nothing is known of its rate."""
@@ -182,7 +185,7 @@ def work_of(
     """What the changes of a run copy: in total, and what is left for the schedule."""
     before = log_dirs_before or {}
     copies = [copies_of(c, statuses[c.tp], sizes, target, before) for c in changes]
-    return Work(statuses, copies, transfers_of(copies, statuses, leaders))
+    return Work(statuses, copies, transfers_of(copies, statuses, leaders), leaders)
 
 
 def _seconds_left(

@@ -11,17 +11,23 @@ broker takes a slot into that broker.
     orders-2 → 6    starts
 
 Changes that copy nothing (another order, fewer replicas) take no slot. A move waits while a broker
-that it needs is down.
+that it needs is down. Which of the waiting moves start is decided by `scheduler`, for runs and for
+predictions alike.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from kedge.execution.move_status import ANYWHERE, MoveStatus, Observation, Statuses, Target
+from kedge.execution.progress import Sizes
+from kedge.execution.scheduler import CHOOSE_MOVES, CRITICAL, SlotMoves, no_slots_taken
 from kedge.model import BrokerId
+from kedge.model.columns import Int32s, ragged_of_lists
 from kedge.plan import Change, Plan
 
 
@@ -34,22 +40,59 @@ def in_order(plan: Plan) -> list[Change]:
 
 
 @dataclass(slots=True)
-class _Slots:
-    """Copies into and out of each broker."""
+class _Rows:
+    """Waiting moves as rows for the scheduler, and what is under way, with brokers as indexes."""
 
-    each_way: int
-    incoming: Counter[BrokerId] = field(default_factory=Counter[BrokerId])
-    outgoing: Counter[BrokerId] = field(default_factory=Counter[BrokerId])
+    broker: dict[BrokerId, int] = field(default_factory=dict[BrokerId, int])
+    changes: list[Change] = field(default_factory=list[Change])
+    source: list[int] = field(default_factory=list[int])
+    target: list[list[int]] = field(default_factory=list[list[int]])
+    sending: Counter[int] = field(default_factory=Counter[int])
+    taking: Counter[int] = field(default_factory=Counter[int])
+    bytes_out: Counter[int] = field(default_factory=Counter[int])
+    bytes_in: Counter[int] = field(default_factory=Counter[int])
 
-    def take(self, copies: Sequence[BrokerId], leader: BrokerId | None) -> None:
-        self.incoming.update(copies)
-        if leader is not None and copies:
-            self.outgoing[leader] += 1
+    def index(self, broker: BrokerId | None) -> int:
+        return -1 if broker is None else self.broker.setdefault(broker, len(self.broker))
 
-    def free_for(self, copies: Sequence[BrokerId], leader: BrokerId | None) -> bool:
-        if any(self.incoming[broker] >= self.each_way for broker in copies):
-            return False
-        return leader is None or self.outgoing[leader] < self.each_way
+    def take(self, copies: Iterable[BrokerId], leader: BrokerId | None) -> None:
+        """A move is under way."""
+        targets = [self.index(broker) for broker in copies]
+        self.taking.update(targets)
+        if leader is not None and targets:
+            self.sending[self.index(leader)] += 1
+
+    def wait(self, change: Change, copies: Sequence[BrokerId], leader: BrokerId | None) -> None:
+        """A move may start."""
+        self.changes.append(change)
+        self.source.append(self.index(leader))
+        self.target.append([self.index(broker) for broker in copies])
+
+    def count_bytes(self, change: Change, leader: BrokerId | None, size: int) -> None:
+        """A move has not ended: all its bytes are left, at both ends."""
+        added = change.added
+        if leader is not None:
+            self.bytes_out[self.index(leader)] += size * len(added)
+        self.bytes_in.update(dict.fromkeys(map(self.index, added), size))
+
+    def chosen(self, each_way: int) -> list[Change]:
+        """Ask the scheduler."""
+        moves = SlotMoves(np.array(self.source, np.int32), _padded(self.target))
+        count = len(self.broker)
+        slots = no_slots_taken(count)
+        for column, counted in zip(
+            slots, (self.sending, self.taking, self.bytes_out, self.bytes_in), strict=True
+        ):
+            for broker, amount in counted.items():
+                column[broker] = amount
+        choose = CHOOSE_MOVES.for_size(len(self.changes))
+        rows = choose(moves, slots, np.arange(len(self.changes)), each_way, CRITICAL)
+        return [self.changes[row] for row in rows.tolist()]
+
+
+def _padded(lists: list[list[int]]) -> Int32s:
+    matrix = ragged_of_lists(lists).padded()
+    return matrix if matrix.shape[1] else np.full((len(lists), 1), -1, np.int32)
 
 
 def next_moves(
@@ -59,25 +102,23 @@ def next_moves(
     *,
     each_way: int,
     target: Target = ANYWHERE,
+    sizes: Sizes | None = None,
 ) -> list[Change]:
-    """What may start now, given what is under way."""
-    slots = _Slots(each_way)
+    """What may start now, given what is under way; with `sizes`, the busiest brokers first."""
+    rows = _Rows()
     for tp, move in seen.moving.items():
-        slots.take(move.adding, seen.leaders.get(tp))
-    slots.incoming.update(
-        replica.broker for replica, each in seen.directories.items() if each.future is not None
-    )
-    chosen: list[Change] = []
+        rows.take(move.adding, seen.leaders.get(tp))
+    rows.take((r.broker for r, each in seen.directories.items() if each.future is not None), None)
     for change in changes:
+        leader = seen.leaders.get(change.tp)
+        if sizes is not None and change.added:
+            rows.count_bytes(change, leader, sizes.of_partition(change))
         if statuses[change.tp] is not MoveStatus.WAITING or not seen.alive.issuperset(change.after):
             continue
         copies = [broker for broker in change.after if broker not in seen.replicas[change.tp]]
         within = _copies_within(change, seen, target)
-        leader = seen.leaders.get(change.tp) if copies else None
-        if not copies + within or slots.free_for(copies + within, leader):
-            slots.take(copies + within, leader)
-            chosen.append(change)
-    return chosen
+        rows.wait(change, copies + within, leader if copies else None)
+    return rows.chosen(each_way) if rows.changes else []
 
 
 def _copies_within(change: Change, seen: Observation, target: Target) -> list[BrokerId]:

@@ -6,22 +6,17 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from kedge.apply import Cancelled, Outcome, Preview, Proposal, RunFiles, Runs, target_of
-from kedge.apply.observe import observe, work_in
-from kedge.cluster.port import Cluster
+from kedge.apply import Cancelled, Outcome, Preview, Proposal
+from kedge.apply.run_status import AT_REST, RunStatus
 from kedge.execution import (
-    ENDED,
     Action,
     Lease,
-    Limits,
     MoveStatus,
     Progress,
     RunRecord,
     RunState,
     counted,
-    in_order,
     named,
-    statuses_of,
 )
 from kedge.report.amounts import bytes_text, duration_text
 from kedge.report.text_table import table_lines
@@ -185,23 +180,19 @@ def lease_rows(run: str, lease: Lease) -> list[dict[str, str]]:
 # ---- from any terminal --------------------------------------------------------------------------
 
 
-def status_row(cluster: Cluster, runs: Runs, run: RunFiles, now: float) -> dict[str, Any]:
-    """How far a run is, read from its journal and from the cluster."""
-    record, plan = run.record(), run.plan()
-    changes, target = in_order(plan), target_of(plan, record.kind)
-    found = observe(cluster, changes, target)
-    seen, statuses = found.seen, statuses_of(changes, found.seen, target)
-    work = work_in(found, changes, statuses, target, record.log_dirs)
-    figures = work.progress(Limits(record.rate, record.each_way))
+def status_row(status: RunStatus, now: float) -> dict[str, Any]:
+    """How far a run is."""
+    record, statuses = status.record, status.statuses
+    figures = status.work.progress(status.limits)
     counts = {each.value: 0 for each in MoveStatus}
-    for status in statuses.values():
-        counts[status.value] += 1
-    involved = {broker for change in changes for broker in (*change.before, *change.after)}
+    for each in statuses.values():
+        counts[each.value] += 1
+    involved = {broker for change in status.changes for broker in (*change.before, *change.after)}
     return {
-        **_run_fields(runs, run, record, now),
+        **_run_fields(status.name, record, status.state, now),
         "partitions": counts,
         "moving": [tp._asdict() for tp, s in sorted(statuses.items()) if s is MoveStatus.MOVING],
-        "brokers_down": sorted(involved - seen.alive),
+        "brokers_down": sorted(involved - status.seen.alive),
         "bytes_total": figures.bytes_total,
         "bytes_done": figures.bytes_done,
         "seconds_left": figures.seconds_left,
@@ -210,12 +201,10 @@ def status_row(cluster: Cluster, runs: Runs, run: RunFiles, now: float) -> dict[
     }
 
 
-def _run_fields(runs: Runs, run: RunFiles, record: RunRecord, now: float) -> dict[str, Any]:
-    state = runs.state_of(run)
-    at_rest = record.state in (*ENDED, RunState.STOPPED, RunState.FAILED)
-    until = record.changed_at if at_rest else now
+def _run_fields(run: str, record: RunRecord, state: RunState, now: float) -> dict[str, Any]:
+    until = record.changed_at if record.state in AT_REST else now
     return {
-        "run": run.name,
+        "run": run,
         "kind": record.kind.value,
         "undoes": record.undoes,
         "plan": record.plan_file,
@@ -250,21 +239,14 @@ def status_lines(row: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def run_rows(cluster: Cluster, runs: Runs, now: float) -> list[dict[str, Any]]:
-    """Every run of a cluster, oldest first."""
-    return [_run_row(cluster, runs, run, now) for run in runs.all()]
-
-
-def _run_row(cluster: Cluster, runs: Runs, run: RunFiles, now: float) -> dict[str, Any]:
-    record = run.record()
-    total = len(run.plan().partitions)
-    moved = record.moved
-    if moved is None:
-        moved = status_row(cluster, runs, run, now)["partitions"][MoveStatus.DONE.value]
+def run_row(
+    run: str, record: RunRecord, state: RunState, *, moved: int, partitions: int, now: float
+) -> dict[str, Any]:
+    """One run of a list; `moved` are its partitions in place."""
     return {
-        **_run_fields(runs, run, record, now),
+        **_run_fields(run, record, state, now),
         "done": moved,
-        "partitions": total,
+        "partitions": partitions,
         "throttle_settings": len(record.lease.settings()),
     }
 

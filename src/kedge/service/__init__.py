@@ -15,8 +15,8 @@ Rules.
 
 - The controller's node is listed among the live brokers in UpdateMetadata, so that brokers and
   clients find it. It is in no other table, and no replica is ever placed on it.
-- Clients may send this node any request that a broker answers: what the controller does not answer
-  is passed on to a broker.
+- Clients may send this node any request that a broker answers (`controller_node`): what the
+  controller does not answer is passed on to a broker, byte for byte (`relay`).
 - The settings that operators gave the brokers are read from a broker (`broker_settings`).
 - A change is answered when every connected broker has it (`node_cache`).
 - The loop's thread alone uses the controller's tables; all others read the view that it publishes.

@@ -21,13 +21,13 @@ from kedge.endpoint import (
     MetadataCaches,
     QuotaSettings,
 )
-from kedge.endpoint.controller_stub import NoLogDirs
 from kedge.endpoint.dispatch import Answer, Dispatcher
 from kedge.endpoint.limits import MutationQuota
 from kedge.endpoint.threads import WorkerLoop
 from kedge.model import BrokerId
 from kedge.protocol import APIS
 from kedge.runtime import Loop
+from kedge.service.controller_stub import NoLogDirs
 from kedge.store.port import GetData, Node, Store
 from kedge.store.znodes import CLUSTER_ID, decode_cluster_id
 

@@ -11,19 +11,19 @@ from kedge.brokers.wire import WireBrokers
 from kedge.brokers.wire_forms import Address, address_of
 from kedge.controller.settings import Settings
 from kedge.endpoint import Endpoint, EndpointThread
-from kedge.endpoint.broker_requests import BrokerRequests
-from kedge.endpoint.controller_node import ControllerNode
 from kedge.endpoint.dispatch import Dispatcher, Node
-from kedge.endpoint.relay import Relay
 from kedge.endpoint.server import Traffic
 from kedge.model import BrokerId
 from kedge.runtime import LogEntry, Loop, LoopThread, Sink, create_persistent_nodes
 from kedge.service.broker_settings import BrokerSettings
 from kedge.service.clients import Clients
+from kedge.service.controller_node import ControllerNode
 from kedge.service.housekeeping import Housekeeping, ask_any_broker
 from kedge.service.metrics import MetricsServer
 from kedge.service.node_cache import NodeMetadataCaches
 from kedge.service.options import Options, supported_protocol
+from kedge.service.relay import Relay
+from kedge.service.requests_from_brokers import BrokerRequests
 from kedge.store.port import Store
 from kedge.store.zookeeper import ZooKeeperStore
 

@@ -6,10 +6,12 @@ operators are simulated.
 
     clock, rng, network      virtual time, random numbers, calls between nodes
     bandwidth, transfers, fair_rates    disks, links and throttles as shared resources
-    broker_machine, broker_links        brokers, and the controllers' links to them
+    broker_machine, broker_environment  a broker across restarts, and what its process calls
+    broker_links             the controllers' links to brokers
     cluster_metadata         the content of the store as values
     simulated_cluster        all of these together; also the base of the lab
-    checked_cluster          the same with controllers, checkers and a workload
+    checked_cluster          the same with checkers, counts and a trace
+    cluster_under_test       the same with controllers and a workload
     controller_machine       a controller process that is killed or paused at any yield
     operator, topic_operations, move_operations, workload    operations on the cluster
     fault_injection          random faults, and their repair
@@ -40,8 +42,9 @@ Worked example:
      146.683  converged after 2000 ms
 """
 
-from kedge.sim.checked_cluster import CheckedCluster, ClusterShape
+from kedge.sim.checked_cluster import ClusterShape
 from kedge.sim.clock import Clock
+from kedge.sim.cluster_under_test import ClusterUnderTest
 from kedge.sim.crash_sweep import SCENARIOS, CrashRun, Scenario, sweep
 from kedge.sim.fair_rates import fair_rates
 from kedge.sim.fault_injection import NO_FAULTS, FaultSettings
@@ -51,9 +54,9 @@ from kedge.sim.transfers import Transfers
 __all__ = [
     "NO_FAULTS",
     "SCENARIOS",
-    "CheckedCluster",
     "Clock",
     "ClusterShape",
+    "ClusterUnderTest",
     "CrashRun",
     "FaultSettings",
     "Outcome",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import secrets
 import sys
 import time
@@ -15,11 +16,26 @@ from kedge.sim.report import Tally
 from kedge.sim.run import RunSettings, run_seed
 
 RANDOM_SEEDS_MAX = 1_000_000_000
+EXIT_BROKEN_PIPE = 141  # what shells report for a command that SIGPIPE has ended
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command; returns 1 if there was a violation, else 0."""
+    """The command; returns 1 if there was a violation, else 0.
+
+    Ends without a message when the reader of its output has ended (`… | head`).
+    """
     options = _parser().parse_args(arguments)
+    try:
+        code = _run(options)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # what is still buffered goes nowhere, so that closing the stream at exit cannot fail
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_BROKEN_PIPE
+    return code
+
+
+def _run(options: argparse.Namespace) -> int:
     settings = RunSettings(mutation=options.broken, steps=options.steps)
     if options.seed is not None:
         return _run_one(options.seed, settings, trace=options.trace)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING
 
 from kedge.brokers.port import Answered
 from kedge.model import Broker, BrokerId
 from kedge.model.broker_requests import BrokerAnswer, BrokerRequest
 from kedge.sim.broker_machine import broker_node
 from kedge.sim.network import Reply
-
-if TYPE_CHECKING:
-    from kedge.sim.simulated_cluster import SimulatedCluster
+from kedge.sim.simulated_cluster import SimulatedCluster
 
 RETRY_MS = 100
 

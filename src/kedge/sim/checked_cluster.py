@@ -1,6 +1,7 @@
-"""The cluster of the simulator: a simulated cluster with controllers, checkers and a workload.
+"""A simulated cluster whose every write, request and acknowledged record is checked.
 
-All components run on one virtual clock. `run` decides which faults and operations happen when.
+It counts and traces what happens, and runs timers with the checks of what they have changed.
+`cluster_under_test` adds the controllers and the workload.
 """
 
 from __future__ import annotations
@@ -14,19 +15,15 @@ from kedge.controller.settings import Ibp, Settings
 from kedge.model import Broker, BrokerId, Endpoint, TopicPartition
 from kedge.model.broker_requests import BrokerRequest
 from kedge.sim.bandwidth import Hardware
-from kedge.sim.broker_machine import BrokerMachine
 from kedge.sim.checkers import Checkers
 from kedge.sim.cluster_metadata import FileJournal, MetadataObserver, VolatileJournal
-from kedge.sim.controller_machine import ControllerMachine, controller_node
 from kedge.sim.coverage import Coverage
 from kedge.sim.network import Conditions
-from kedge.sim.operator import OPERATOR
 from kedge.sim.rng import SeededRng
-from kedge.sim.simulated_cluster import ControllerAddress, SimulatedCluster
-from kedge.sim.workload import Workload
+from kedge.sim.simulated_cluster import SimulatedCluster
 from kedge.store.memory import Delivery
-from kedge.store.port import Create, Delete
-from kedge.store.znodes import BROKER_IDS, CONTROLLER, persistent_paths
+from kedge.store.port import Create
+from kedge.store.znodes import BROKER_IDS, persistent_paths
 
 MIN_COPY_BYTES = 1 << 20  # smaller responses arrive at once
 NOTICE_DELAY_MS_MAX = 15
@@ -58,7 +55,7 @@ class ClusterShape:
 
 
 class CheckedCluster(SimulatedCluster):
-    """A simulated cluster whose every write and acknowledgement is checked."""
+    """A simulated cluster with checkers, counts and a trace."""
 
     def __init__(
         self,
@@ -70,9 +67,8 @@ class CheckedCluster(SimulatedCluster):
         self.shape = shape
         self.coverage = Coverage()
         self.trace: Callable[[str], None] | None = None
-        self.checkers = Checkers(self)
-        self.controllers: dict[BrokerId, ControllerMachine] = {}
-        self.controller_ids: dict[str, BrokerId] = {}
+        self.controller_ids: dict[str, BrokerId] = {}  # by name on the network
+        self.checkers = Checkers(self, self.controller_ids)
         self._notice_rng = SeededRng(seed, "notices")
         self._delivered_ms: dict[object, int] = {}  # by session
         super().__init__(
@@ -83,28 +79,14 @@ class CheckedCluster(SimulatedCluster):
             conditions=Conditions(),
             hardware=Hardware(),
         )
-        self._build(shape)
-        self.workload = Workload(self, SeededRng(seed, "operator"))
-        self.network.up(OPERATOR)
+        self._add_brokers(shape)
 
-    def _build(self, shape: ClusterShape) -> None:
+    def _add_brokers(self, shape: ClusterShape) -> None:
         self.batch("setup", self.new_session(), [Create(path) for path in persistent_paths()])
         for number in range(1, shape.brokers + 1):
             rack = f"r{number % 2}" if shape.brokers > 3 else None
             endpoint = Endpoint("PLAINTEXT", f"host{number}", 9092)
             self.add_broker(Broker(BrokerId(number), rack, endpoints=(endpoint,)), DIRECTORIES)
-        for number in range(shape.controllers):
-            controller = BrokerId(1001 + number)
-            machine = ControllerMachine(self, controller)
-            self.controllers[controller] = machine
-            self.controller_ids[machine.node] = controller
-
-    def start(self) -> None:
-        """Start all brokers and controllers."""
-        for broker in sorted(self.machines):
-            self.machines[broker].start()
-        for controller in sorted(self.controllers):
-            self.controllers[controller].start()
 
     # ---- trace and counts ----
 
@@ -136,13 +118,6 @@ class CheckedCluster(SimulatedCluster):
         self._delivered_ms[store] = due_ms
         self.clock.at(due_ms, delivery)
 
-    def controller_address(self, controller: BrokerId) -> ControllerAddress | None:
-        """The address of a controller process, running or not."""
-        machine = self.controllers.get(controller)
-        return (
-            None if machine is None else ControllerAddress(controller_node(machine.id), machine.put)
-        )
-
     def arrives_at_once(self, response: FetchResponse, *, was_waiting: bool) -> bool:
         """Small responses arrive at once."""
         del was_waiting
@@ -154,10 +129,6 @@ class CheckedCluster(SimulatedCluster):
 
     # ---- store ----
 
-    def delete_controller_node(self) -> None:
-        """Delete `/controller` as an operator does, so that another controller is elected."""
-        self.batch("manual deletion", self.workload.operator.store, [Delete(CONTROLLER)])
-
     def exists(self, path: str) -> bool:
         """Whether a node exists in the store."""
         return path in self.ensemble.tree.nodes
@@ -167,11 +138,7 @@ class CheckedCluster(SimulatedCluster):
         names = self.ensemble.tree.nodes[BROKER_IDS].children or ()
         return sorted(BrokerId(int(name)) for name in names)
 
-    # ---- state ----
-
-    def machine_of(self, node: str) -> BrokerMachine | None:
-        """The broker with that name on the network; None if it is no broker."""
-        return next((m for m in self.machines.values() if m.node == node), None)
+    # ---- logs ----
 
     def log_bytes(self, tp: TopicPartition) -> int:
         """The size of a partition's largest log."""
@@ -189,12 +156,6 @@ class CheckedCluster(SimulatedCluster):
                         hosted = machine.process.hosted.pop(tp, None)
                         if hosted is not None:
                             hosted.drop()
-
-    def active(self) -> ControllerMachine | None:
-        """The controller named in the store, if its process is running."""
-        holder = self.metadata.controller
-        machine = None if holder is None else self.controllers.get(holder)
-        return machine if machine is not None and machine.is_up else None
 
     # ---- running ----
 

@@ -23,8 +23,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
+from kedge.brokers.disks import Disks
 from kedge.brokers.log import ReplicaLog
 from kedge.errors import InvariantViolated
 from kedge.model import BrokerId, Leadership, ReplicaAssignment, TopicPartition
@@ -32,12 +32,9 @@ from kedge.model.broker_requests import BrokerRequest
 from kedge.model.partition import NO_LEADER
 from kedge.sim.cluster_metadata import MetadataObserver
 from kedge.sim.expectations import Expectations
+from kedge.sim.simulated_cluster import SimulatedCluster
 from kedge.store.tree import Kind, Transaction
 from kedge.store.znodes import CONTROLLER, CONTROLLER_EPOCH, TopicAssignment
-
-if TYPE_CHECKING:
-    from kedge.brokers.disks import Disks
-    from kedge.sim.checked_cluster import CheckedCluster
 
 
 class AckedRecords:
@@ -95,10 +92,14 @@ class AckedRecords:
 
 
 class Checkers(MetadataObserver):
-    """Raises InvariantViolated at the first violation of an invariant."""
+    """Raises InvariantViolated at the first violation of an invariant.
 
-    def __init__(self, cluster: CheckedCluster) -> None:
+    `controller_ids` are the controllers by their names on the network.
+    """
+
+    def __init__(self, cluster: SimulatedCluster, controller_ids: Mapping[str, BrokerId]) -> None:
         self.cluster = cluster
+        self.controller_ids = controller_ids
         self.expectations = Expectations()
         self.acked: dict[TopicPartition, AckedRecords] = {}
         self.exempt: set[str] = set()  # topics that may lose records
@@ -248,7 +249,7 @@ class Checkers(MetadataObserver):
     # ---- controllers ----
 
     def committed(self, writer: str, transaction: Transaction) -> None:
-        controller = self.cluster.controller_ids.get(writer)
+        controller = self.controller_ids.get(writer)
         if controller is None:
             return
         self.checks["only the current controller writes"] += 1

@@ -7,8 +7,8 @@ any yield, before or after the effect is executed; a new process starts some tim
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from kedge.controller import effects as f
 from kedge.controller import events as e
@@ -18,14 +18,12 @@ from kedge.runtime.event_queue import QueuedEvent
 from kedge.runtime.loop import Loop, Replied
 from kedge.sim.broker_links import SimulatedLinks
 from kedge.sim.broker_machine import reconnect
+from kedge.sim.checked_cluster import CheckedCluster
 from kedge.sim.mutations import MUTATIONS
 from kedge.sim.rng import SeededRng
 from kedge.sim.simulated_cluster import ObservedReply
 from kedge.store.memory import MemoryStore
 from kedge.store.port import Answer, Listener, Request, Session, SessionChanged, StoreEvent
-
-if TYPE_CHECKING:
-    from kedge.sim.checked_cluster import CheckedCluster
 
 POLL_MS = 500  # interval at which a process checks its timers and its connection to the store
 EFFECT_MS_MAX = 6
@@ -64,9 +62,17 @@ class AttributedStore:
 
 
 class ControllerMachine:
-    """One controller candidate, across restarts of its process."""
+    """One controller candidate, across restarts of its process.
 
-    def __init__(self, cluster: CheckedCluster, controller: BrokerId) -> None:
+    `delete_controller_node` is called when it pauses, so that another controller is elected.
+    """
+
+    def __init__(
+        self,
+        cluster: CheckedCluster,
+        controller: BrokerId,
+        delete_controller_node: Callable[[], None],
+    ) -> None:
         self.cluster = cluster
         self.id = controller
         self.node = controller_node(controller)
@@ -83,6 +89,7 @@ class ControllerMachine:
         # one generator for all restarts: no topic id is created twice
         self.ids = SeededRng(cluster.seed, f"ids of {self.node}")
         self._rng = SeededRng(cluster.seed, self.node)
+        self._delete_controller_node = delete_controller_node
         self._is_busy = False
         self._is_scheduled = False
 
@@ -117,7 +124,7 @@ class ControllerMachine:
     def _poll_later(self, loop: SimulatedLoop) -> None:
         def poll() -> None:
             if self.loop is loop:
-                reconnect(self)
+                reconnect(self, self.cluster.clock.now_ms)
                 self.schedule()
                 self._poll_later(loop)
 
@@ -185,7 +192,7 @@ class ControllerMachine:
         self.yields_until_pause -= 1
         if self.yields_until_pause == 0:
             self.yields_until_pause = None
-            self.cluster.delete_controller_node()
+            self._delete_controller_node()
             self.cluster.run_until(self.cluster.clock.now_ms + self._rng.between(200, PAUSE_MS_MAX))
 
     def _crash_here(self, loop: SimulatedLoop) -> None:

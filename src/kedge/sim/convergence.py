@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from kedge.model import TopicPartition
 from kedge.plan.throttles import BROKER_THROTTLES, TOPIC_THROTTLES
+from kedge.sim.cluster_under_test import ClusterUnderTest
 from kedge.store.znodes import (
     ISR_CHANGES,
     LOG_DIR_EVENTS,
@@ -16,11 +16,8 @@ from kedge.store.znodes import (
     topic_path,
 )
 
-if TYPE_CHECKING:
-    from kedge.sim.checked_cluster import CheckedCluster
 
-
-def unmet_conditions(cluster: CheckedCluster) -> list[str]:
+def unmet_conditions(cluster: ClusterUnderTest) -> list[str]:
     """The conditions of a converged cluster that do not hold yet, as sentences."""
     return [
         *_membership(cluster),
@@ -32,7 +29,7 @@ def unmet_conditions(cluster: CheckedCluster) -> list[str]:
     ]
 
 
-def _membership(cluster: CheckedCluster) -> Iterator[str]:
+def _membership(cluster: ClusterUnderTest) -> Iterator[str]:
     if cluster.active() is None:
         yield f"no controller is running (the store names {cluster.metadata.controller})"
     missing = sorted(cluster.machines.keys() - set(cluster.registered()))
@@ -40,7 +37,7 @@ def _membership(cluster: CheckedCluster) -> Iterator[str]:
         yield f"brokers {missing} are not registered"
 
 
-def _leftover_nodes(cluster: CheckedCluster) -> Iterator[str]:
+def _leftover_nodes(cluster: ClusterUnderTest) -> Iterator[str]:
     for path in (REASSIGN_PARTITIONS, PREFERRED_ELECTION):
         if cluster.exists(path):
             yield f"{path} still exists"
@@ -49,7 +46,7 @@ def _leftover_nodes(cluster: CheckedCluster) -> Iterator[str]:
             yield f"{path} still has notifications"
 
 
-def _deletions(cluster: CheckedCluster) -> Iterator[str]:
+def _deletions(cluster: ClusterUnderTest) -> Iterator[str]:
     for topic in sorted(cluster.metadata.deletions):
         yield f"topic {topic} is still to be deleted"
     for topic in sorted(cluster.checkers.expectations.deleted):
@@ -58,7 +55,7 @@ def _deletions(cluster: CheckedCluster) -> Iterator[str]:
                 yield f"{path} of a deleted topic still exists"
 
 
-def _partition(cluster: CheckedCluster, tp: TopicPartition) -> Iterator[str]:
+def _partition(cluster: ClusterUnderTest, tp: TopicPartition) -> Iterator[str]:
     now, state = cluster.metadata.assignment(tp), cluster.metadata.states.get(tp)
     assert now is not None
     if now.in_progress:
@@ -84,20 +81,20 @@ def _partition(cluster: CheckedCluster, tp: TopicPartition) -> Iterator[str]:
             yield f"{tp}: broker {broker} has not all records of leader {state.leader}"
 
 
-def _missing_partitions(cluster: CheckedCluster) -> Iterator[str]:
+def _missing_partitions(cluster: ClusterUnderTest) -> Iterator[str]:
     for tp in sorted(cluster.checkers.expectations.ends):
         if cluster.metadata.assignment(tp) is None:
             yield f"{tp} was created and does not exist"
 
 
-def _throttles(cluster: CheckedCluster) -> Iterator[str]:
+def _throttles(cluster: ClusterUnderTest) -> Iterator[str]:
     for path, settings in sorted(cluster.metadata.configs.items()):
         left = [name for name in (*BROKER_THROTTLES, *TOPIC_THROTTLES) if name in settings]
         if left:
             yield f"{path} still has {', '.join(left)}"
 
 
-def damaged_logs(cluster: CheckedCluster) -> list[str]:
+def damaged_logs(cluster: ClusterUnderTest) -> list[str]:
     """Records with a wrong checksum, as sentences."""
     return [
         f"{tp} on broker {broker} at {log.damaged_offsets()[:3]}"

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from kedge.controller.events import ElectionRequested, ElectionType
 from kedge.errors import InvariantViolated
 from kedge.model import NO_LEADER, BrokerId, TopicPartition
-from kedge.sim.checked_cluster import CheckedCluster, ClusterShape
+from kedge.sim.checked_cluster import ClusterShape
+from kedge.sim.cluster_under_test import ClusterUnderTest
 from kedge.sim.convergence import unmet_conditions
 from kedge.sim.coverage import Coverage
 from kedge.sim.fault_injection import NO_FAULTS, FaultInjector
@@ -23,7 +24,7 @@ from kedge.sim.operator import OPERATOR
 from kedge.sim.rng import SeededRng
 from kedge.topics import CreateRequest
 
-Act = Callable[[CheckedCluster], None]
+Act = Callable[[ClusterUnderTest], None]
 
 MOVING = TopicPartition("t0", 0)
 SEED = 1
@@ -74,7 +75,7 @@ def sweep(scenario: Scenario) -> Iterator[CrashRun]:
 
 def crash_at_yield(scenario: Scenario, number: int, *, after_effect: bool) -> CrashRun:
     """Kill the controller at one yield."""
-    cluster = CheckedCluster(
+    cluster = ClusterUnderTest(
         SEED, ClusterShape(brokers=4, controllers=2, topics_max=9, ibp=scenario.ibp)
     )
     violation = ""
@@ -92,7 +93,7 @@ def crash_at_yield(scenario: Scenario, number: int, *, after_effect: bool) -> Cr
     return CrashRun(scenario.name, number, after_effect, place, violation, cluster.coverage)
 
 
-def _prepare(cluster: CheckedCluster, scenario: Scenario) -> None:
+def _prepare(cluster: ClusterUnderTest, scenario: Scenario) -> None:
     cluster.start()
     cluster.run_until(1_000)
     for name in ("t0", "t1"):
@@ -105,7 +106,7 @@ def _prepare(cluster: CheckedCluster, scenario: Scenario) -> None:
         scenario.before(cluster)
 
 
-def _converge(cluster: CheckedCluster, within_ms: int) -> None:
+def _converge(cluster: ClusterUnderTest, within_ms: int) -> None:
     end_ms = cluster.clock.now_ms + within_ms
     unmet = ["no time has passed yet"]
     while unmet and cluster.clock.now_ms < end_ms:
@@ -118,7 +119,7 @@ def _converge(cluster: CheckedCluster, within_ms: int) -> None:
         raise InvariantViolated(f"not converged within {within_ms // 1000} s: {'; '.join(unmet)}")
 
 
-def _arm(cluster: CheckedCluster, event: str, number: int, *, after_effect: bool) -> None:
+def _arm(cluster: ClusterUnderTest, event: str, number: int, *, after_effect: bool) -> None:
     for controller in cluster.controllers.values():
         controller.crash_in_event = event
         controller.yields_until_crash = number
@@ -128,15 +129,15 @@ def _arm(cluster: CheckedCluster, event: str, number: int, *, after_effect: bool
 # ---- operations ----
 
 
-def _create(cluster: CheckedCluster) -> None:
+def _create(cluster: ClusterUnderTest) -> None:
     cluster.workload.topics.create_topic(CreateRequest("t9", 2, 3))
 
 
-def _expand(cluster: CheckedCluster) -> None:
+def _expand(cluster: ClusterUnderTest) -> None:
     cluster.workload.topics.expand()
 
 
-def _elsewhere(cluster: CheckedCluster) -> tuple[BrokerId, ...]:
+def _elsewhere(cluster: ClusterUnderTest) -> tuple[BrokerId, ...]:
     """New replicas for the partition: one stays, the others change."""
     now = cluster.metadata.assignment(MOVING)
     assert now is not None
@@ -144,11 +145,11 @@ def _elsewhere(cluster: CheckedCluster) -> tuple[BrokerId, ...]:
     return (*others, *now.replicas[:1])
 
 
-def _move(cluster: CheckedCluster) -> None:
+def _move(cluster: ClusterUnderTest) -> None:
     cluster.workload.moves.request_moves({MOVING: _elsewhere(cluster)})
 
 
-def _move_slowly(cluster: CheckedCluster) -> None:
+def _move_slowly(cluster: ClusterUnderTest) -> None:
     """Start a move that takes long."""
     for _ in range(4):
         cluster.workload.producers.produce_to(MOVING, 1 << 30)
@@ -156,48 +157,48 @@ def _move_slowly(cluster: CheckedCluster) -> None:
     cluster.run_until(cluster.clock.now_ms + 2_000)
 
 
-def _move_slowly_and_delete(cluster: CheckedCluster) -> None:
+def _move_slowly_and_delete(cluster: ClusterUnderTest) -> None:
     _move_slowly(cluster)
     cluster.workload.topics.delete(MOVING.topic)
 
 
-def _cancel(cluster: CheckedCluster) -> None:
+def _cancel(cluster: ClusterUnderTest) -> None:
     cluster.workload.moves.request_moves({MOVING: None})
 
 
-def _override(cluster: CheckedCluster) -> None:
+def _override(cluster: ClusterUnderTest) -> None:
     now = cluster.metadata.assignment(MOVING)
     assert now is not None
     cluster.workload.moves.request_moves({MOVING: now.origin[:1]})
 
 
-def _plan(cluster: CheckedCluster) -> None:
+def _plan(cluster: ClusterUnderTest) -> None:
     cluster.workload.moves.write_plan({MOVING: _elsewhere(cluster)})
 
 
-def _delete(cluster: CheckedCluster) -> None:
+def _delete(cluster: ClusterUnderTest) -> None:
     cluster.workload.topics.delete(MOVING.topic)
 
 
-def _leader(cluster: CheckedCluster) -> BrokerId:
+def _leader(cluster: ClusterUnderTest) -> BrokerId:
     return cluster.metadata.states[MOVING].leader
 
 
-def _crash_leader(cluster: CheckedCluster) -> None:
+def _crash_leader(cluster: ClusterUnderTest) -> None:
     cluster.machines[_leader(cluster)].crash()
 
 
-def _bounce_leader(cluster: CheckedCluster) -> None:
+def _bounce_leader(cluster: ClusterUnderTest) -> None:
     machine = cluster.machines[_leader(cluster)]
     machine.crash()
     machine.start()
 
 
-def _shut_leader_down(cluster: CheckedCluster) -> None:
+def _shut_leader_down(cluster: ClusterUnderTest) -> None:
     cluster.machines[_leader(cluster)].shut_down()
 
 
-def _fail_directory(cluster: CheckedCluster) -> None:
+def _fail_directory(cluster: ClusterUnderTest) -> None:
     machine = cluster.machines[_leader(cluster)]
     name = machine.disks.directory_of(MOVING)
     assert machine.process is not None
@@ -205,29 +206,29 @@ def _fail_directory(cluster: CheckedCluster) -> None:
     machine.process.fail_directory(name)
 
 
-def _lose_preferred_leader(cluster: CheckedCluster) -> None:
+def _lose_preferred_leader(cluster: ClusterUnderTest) -> None:
     """Make another replica than the preferred one the leader, after the first rebalancing."""
     cluster.run_until(cluster.clock.now_ms + 10_000)
     _bounce_leader(cluster)
     cluster.run_until(cluster.clock.now_ms + 3_000)
 
 
-def _elect(cluster: CheckedCluster) -> None:
+def _elect(cluster: ClusterUnderTest) -> None:
     event = ElectionRequested(frozenset({MOVING}), ElectionType.PREFERRED)
     nothing: Callable[..., None] = lambda *_: None  # noqa: E731
     cluster.call_controller(OPERATOR, cluster.metadata.controller, event, nothing, nothing)
 
 
-def _elect_by_plan(cluster: CheckedCluster) -> None:
+def _elect_by_plan(cluster: ClusterUnderTest) -> None:
     cluster.workload.elect_by_plan()
 
 
-def _wait(cluster: CheckedCluster) -> None:
+def _wait(cluster: ClusterUnderTest) -> None:
     """Wait for the next leader rebalancing."""
     cluster.run_until(cluster.clock.now_ms + 310_000)
 
 
-def _lose_isr(cluster: CheckedCluster) -> None:
+def _lose_isr(cluster: ClusterUnderTest) -> None:
     """Leave only replicas outside the ISR alive, so that none may be elected."""
     leader, replicas = _leader(cluster), cluster.metadata.assignment(MOVING)
     assert replicas is not None
@@ -244,11 +245,11 @@ def _lose_isr(cluster: CheckedCluster) -> None:
     assert _leader(cluster) == NO_LEADER
 
 
-def _allow_unclean(cluster: CheckedCluster) -> None:
+def _allow_unclean(cluster: ClusterUnderTest) -> None:
     cluster.workload.topics.allow_unclean(MOVING.topic)
 
 
-def _crash_controller(cluster: CheckedCluster) -> None:
+def _crash_controller(cluster: ClusterUnderTest) -> None:
     active = cluster.active()
     assert active is not None
     active.crash(session_ends_ms=0)

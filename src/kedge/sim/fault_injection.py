@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from kedge.sim.broker_machine import BrokerMachine
+from kedge.sim.cluster_under_test import ClusterUnderTest
 from kedge.sim.controller_machine import ControllerMachine
 from kedge.sim.network import Conditions
 from kedge.sim.rng import SeededRng
 from kedge.store.memory import MemoryStore
-
-if TYPE_CHECKING:
-    from kedge.sim.checked_cluster import CheckedCluster
 
 # the event in whose scripts a controller is killed; empty: any event
 CRASH_EVENTS = (
@@ -86,7 +83,7 @@ NO_FAULTS = FaultSettings(weights={})
 class FaultInjector:
     """Selects random faults and injects them."""
 
-    def __init__(self, cluster: CheckedCluster, faults: FaultSettings, rng: SeededRng) -> None:
+    def __init__(self, cluster: ClusterUnderTest, faults: FaultSettings, rng: SeededRng) -> None:
         self.cluster = cluster
         self.faults = faults
         self.rng = rng

@@ -7,15 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from kedge.controller.effects import Effect, StoreAssignment, WriteLeaderships
 from kedge.model import Leadership, TopicPartition
+from kedge.sim.checked_cluster import CheckedCluster
 from kedge.store.port import Answer, Check, Listener, Multi, Request, Store
-
-if TYPE_CHECKING:
-    from kedge.sim.checked_cluster import CheckedCluster
-    from kedge.sim.controller_machine import AttributedStore
 
 
 class Mutation:
@@ -26,7 +22,7 @@ class Mutation:
         del cluster
         return effect
 
-    def store(self, store: AttributedStore) -> Store:
+    def store(self, store: Store) -> Store:
         """The store to use instead."""
         return store
 
@@ -83,7 +79,7 @@ class KeepRemoving(Mutation):
 class SkipFencing(Mutation):
     """Writes without a check of the controller epoch."""
 
-    def store(self, store: AttributedStore) -> Store:
+    def store(self, store: Store) -> Store:
         return UnfencedStore(store)
 
 
@@ -104,7 +100,7 @@ class KeepEpoch(Mutation):
 class UnfencedStore:
     """A store that accepts every version of the controller epoch."""
 
-    def __init__(self, inner: AttributedStore) -> None:
+    def __init__(self, inner: Store) -> None:
         self._inner = inner
 
     def listen(self, listener: Listener) -> None:

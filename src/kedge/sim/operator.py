@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from kedge.errors import KedgeError
 from kedge.model import BrokerId, TopicPartition
+from kedge.sim.checked_cluster import CheckedCluster
 from kedge.sim.rng import SeededRng
 from kedge.store.port import Answer, GetData, Node, Request
 from kedge.store.znodes import (
@@ -16,9 +16,6 @@ from kedge.store.znodes import (
 )
 from kedge.topic_changes import change_configs
 from kedge.topics import Alteration, ClusterView, Op, validate_alter
-
-if TYPE_CHECKING:
-    from kedge.sim.checked_cluster import CheckedCluster
 
 OPERATOR = "operator"
 

@@ -15,7 +15,8 @@ from functools import partial
 
 from kedge.errors import InvariantViolated
 from kedge.model import TopicPartition
-from kedge.sim.checked_cluster import CheckedCluster, ClusterShape
+from kedge.sim.checked_cluster import ClusterShape
+from kedge.sim.cluster_under_test import ClusterUnderTest
 from kedge.sim.convergence import damaged_logs, unmet_conditions
 from kedge.sim.coverage import Coverage
 from kedge.sim.fault_injection import FaultInjector, FaultSettings
@@ -57,7 +58,7 @@ class Run:
     ) -> None:
         self.settings = settings
         shape = settings.shape or ClusterShape.drawn(SeededRng(seed, "shape"), settings.mutation)
-        self.cluster = CheckedCluster(seed, shape)
+        self.cluster = ClusterUnderTest(seed, shape)
         self.cluster.trace = trace
         self.rng = SeededRng(seed, "steps")
         self.injector = FaultInjector(self.cluster, settings.faults, SeededRng(seed, "faults"))
@@ -155,7 +156,7 @@ class Run:
             raise InvariantViolated(f"damaged records: {damaged[0]}")
 
 
-def accepts_records(cluster: CheckedCluster, tp: TopicPartition) -> bool:
+def accepts_records(cluster: ClusterUnderTest, tp: TopicPartition) -> bool:
     """Whether a partition has at least `min.insync.replicas` replicas."""
     now = cluster.metadata.assignment(tp)
     wanted = int(cluster.metadata.topic_config(tp.topic).get("min.insync.replicas", "1"))

@@ -1,8 +1,8 @@
 """The simulated cluster of simulator and lab: brokers, network, store and bandwidth.
 
-The simulator adds checkers, faults and a workload (`checked_cluster`), the lab adds the wall clock
-and a directory (`kedge.lab.lab_cluster`). Each decides when notifications of the store are
-delivered and which copies take time.
+The simulator adds checkers (`checked_cluster`), controllers and a workload (`cluster_under_test`),
+the lab adds the wall clock and a directory (`kedge.lab.lab_cluster`). Each decides when
+notifications of the store are delivered and which copies take time.
 """
 
 from __future__ import annotations
@@ -90,6 +90,10 @@ class SimulatedCluster(ABC):
         self.machines[broker.id] = machine
         self.bandwidth.add_broker(broker.id, directories)
         return machine
+
+    def machine_of(self, node: str) -> BrokerMachine | None:
+        """The broker with that name on the network; None if it is no broker."""
+        return next((m for m in self.machines.values() if m.node == node), None)
 
     # ---- differences between the simulator and the lab ----
 

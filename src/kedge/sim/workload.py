@@ -9,20 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 from kedge.controller.events import ElectionRequested, ElectionType
 from kedge.errors import KedgeError
 from kedge.model import BrokerId, TopicPartition
+from kedge.sim.checked_cluster import CheckedCluster
 from kedge.sim.move_operations import MoveOperations
 from kedge.sim.operator import OPERATOR, Operator
 from kedge.sim.rng import SeededRng
 from kedge.sim.topic_operations import TopicOperations
 from kedge.store.port import Create
 from kedge.store.znodes import PREFERRED_ELECTION, encode_partitions
-
-if TYPE_CHECKING:
-    from kedge.sim.checked_cluster import CheckedCluster
 
 WEIGHTS: dict[str, int] = {
     "create": 10,

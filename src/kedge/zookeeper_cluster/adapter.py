@@ -223,6 +223,12 @@ class ZooKeeperCluster:
             refusal = ReassignmentInProgress("A reassignment is already in progress")
         return answers | dict.fromkeys(accepted, refusal)
 
+    def keeps_registrations(self) -> bool:
+        return False
+
+    def unregister_broker(self, broker: BrokerId) -> Outcome:
+        _unsupported("no broker is unregistered")
+
     def elect_leaders(
         self, election: Election, partitions: Sequence[TopicPartition] | None = None
     ) -> Answers[TopicPartition]:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from kedge.endpoint.handlers import cluster, configs, metadata, moves, topics
-from kedge.endpoint.handlers.shared import Call
+from kedge.endpoint.handlers.call import Call
 from kedge.protocol.messages import ApiMessage
 
 Handler = Callable[[Call, Any], Awaitable[ApiMessage]]

@@ -11,7 +11,7 @@ client is authenticated already: sessions have no time limit, so no client has t
 
 from __future__ import annotations
 
-from kedge.endpoint.handlers.shared import Call, ListenerView
+from kedge.endpoint.handlers.call import Call, ListenerView
 from kedge.model import NO_LEADER
 from kedge.model.error_codes import ErrorCode
 from kedge.protocol import APIS

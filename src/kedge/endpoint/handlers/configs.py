@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from kedge.endpoint.config_values import ConfigEntry, ConfigSetting, Resource
-from kedge.endpoint.handlers.shared import SOURCES, Call, yield_now
+from kedge.endpoint.config_entries import ConfigEntry, ConfigSetting, Resource
+from kedge.endpoint.handlers.call import Call
 from kedge.errors import DuplicateInRequest, InvalidRequest, KedgeError, PolicyViolation
 from kedge.model.error_codes import ErrorCode
 from kedge.protocol import code_of, message_of
@@ -19,7 +20,7 @@ from kedge.protocol.messages import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
-from kedge.topics import Alteration, Op, refuse_repeated_keys
+from kedge.topics import Alteration, Op, Source, refuse_repeated_keys
 
 NamedResource = DescribeConfigsRequest.DescribeConfigsResource
 Result = DescribeConfigsResponse.DescribeConfigsResult
@@ -29,7 +30,16 @@ Synonym = Entry.DescribeConfigsSynonym
 ResponseItem = TypeVar("ResponseItem")
 Refusals = dict[Resource, KedgeError | None]
 
+SOURCES: Mapping[Source, int] = {  # as DescribeConfigs numbers them
+    Source.TOPIC: 1,
+    Source.BROKER: 2,
+    Source.ALL_BROKERS: 3,
+    Source.STATIC: 4,
+    Source.BUILT_IN: 5,
+}
+
 DESCRIBED_MAX = 250_000  # configs in one response: those of some 7,000 topics
+_YIELD_EVERY = 256
 
 
 # ---- describe ------------------------------------------------------------------------------------
@@ -53,8 +63,14 @@ async def describe_configs(call: Call, request: DescribeConfigsRequest) -> Descr
         if room < 0:
             result = _described(resource, _too_many(), None, entries)
         results.append(result)
-        await yield_now(len(results))
+        await _yield_now(len(results))
     return DescribeConfigsResponse(results=results)
+
+
+async def _yield_now(done: int) -> None:
+    """Suspend after every so many items, so that work for a closed connection is cancelled."""
+    if done % _YIELD_EVERY == 0:
+        await asyncio.sleep(0)
 
 
 def _chosen_names(named: Iterable[NamedResource]) -> dict[Resource, set[str] | None]:

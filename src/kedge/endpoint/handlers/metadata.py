@@ -8,13 +8,15 @@ consent, and the answer is then an error after which clients try again. Describe
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 
+from kedge.endpoint.handlers.call import Call, ListenerView, text_id, wire_id
 from kedge.endpoint.handlers.cluster import CLUSTER_OPERATIONS, TOPIC_OPERATIONS, allowed
-from kedge.endpoint.handlers.shared import Call, ListenerView, text_id, visible, wire_id
 from kedge.endpoint.limits import Charge
 from kedge.endpoint.metadata_caches import CachedTopic
 from kedge.errors import InvalidRequest, KedgeError, UnknownTopicId
+from kedge.model import NO_LEADER, BrokerId
 from kedge.model.broker_requests import MetadataEntry
 from kedge.model.error_codes import ErrorCode
 from kedge.protocol import code_of
@@ -136,6 +138,42 @@ def _failed(name: str | None, topic_id: str | None, error: KedgeError) -> Topic:
         is_internal=is_internal(name or ""),
         partitions=[],
     )
+
+
+# ---- partitions ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class VisiblePartition:
+    """The state of a partition in a response."""
+
+    error: ErrorCode
+    leader: int
+    leader_epoch: int
+    replicas: list[int]
+    isr: list[int]
+    offline: list[int]
+
+
+def visible(view: ListenerView, entry: MetadataEntry) -> VisiblePartition:
+    """A partition as a client sees it: a leader without an address is none, and a replica on such
+    a broker is offline."""
+    now, reachable = entry.leadership, view.addresses
+    has_leader = now.leader in reachable
+    return VisiblePartition(
+        error=ErrorCode.NONE if has_leader else _leader_error(view, now.leader),
+        leader=now.leader if has_leader else NO_LEADER,
+        leader_epoch=now.leader_epoch,
+        replicas=list(entry.replicas),
+        isr=list(now.isr),
+        offline=[b for b in entry.replicas if b in entry.offline or b not in reachable],
+    )
+
+
+def _leader_error(view: ListenerView, leader: BrokerId) -> ErrorCode:
+    if leader in view.cache.brokers:
+        return ErrorCode.LISTENER_NOT_FOUND
+    return ErrorCode.LEADER_NOT_AVAILABLE
 
 
 # ---- describe topic partitions -------------------------------------------------------------------

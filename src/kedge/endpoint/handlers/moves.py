@@ -6,10 +6,10 @@ directories (KIP-113) by each broker for its own.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 
 from kedge.controller.events import ElectionType
-from kedge.endpoint.handlers.shared import Call, flat, message_for
+from kedge.endpoint.handlers.call import Call
 from kedge.endpoint.log_dirs import LogDirState, ReplicaInDir
 from kedge.endpoint.move_requests import Outcomes, Targets
 from kedge.errors import InvalidRequest, KedgeError
@@ -247,3 +247,34 @@ async def alter_replica_log_dirs(
 def _moved(number: int, error: KedgeError | None) -> MovedPartition:
     code = ErrorCode.NONE if error is None else code_of(error)
     return MovedPartition(partition_index=number, error_code=code)
+
+
+# ---- partitions and messages ---------------------------------------------------------------------
+
+
+def flat(topics: Iterable[tuple[str, Iterable[int]]]) -> list[TopicPartition]:
+    """Partitions from topics and their numbers."""
+    return [TopicPartition(topic, number) for topic, numbers in topics for number in numbers]
+
+
+_MESSAGES: Mapping[ErrorCode, str] = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "no such partition, or its topic is being deleted",
+    ErrorCode.INVALID_REPLICA_ASSIGNMENT: (
+        "the replicas are empty, named twice, negative, or to be added to a broker that is not live"
+    ),
+    ErrorCode.INVALID_REPLICATION_FACTOR: "the number of replicas would change",
+    ErrorCode.NO_REASSIGNMENT_IN_PROGRESS: "the partition is not being reassigned",
+    ErrorCode.NOT_CONTROLLER: "this broker is not the controller any more",
+    ErrorCode.ELECTION_NOT_NEEDED: "the right replica leads already",
+    ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE: "the preferred replica is not alive and in sync",
+    ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE: "no replica is alive",
+    ErrorCode.INVALID_TOPIC_EXCEPTION: "the topic is being deleted",
+    ErrorCode.REQUEST_TIMED_OUT: "not done in time; it may still be done",
+}
+
+
+def message_for(code: ErrorCode) -> str | None:
+    """The text for a code that the controller answered without one; None for success."""
+    if code is ErrorCode.NONE:
+        return None
+    return _MESSAGES.get(code, code.name.lower().replace("_", " "))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kedge.endpoint.config_entries import ConfigEntry
 from kedge.endpoint.config_requests import TopicEntries
-from kedge.endpoint.config_values import ConfigEntry
-from kedge.endpoint.handlers.shared import SOURCES, Call, text_id, wire_id
+from kedge.endpoint.handlers.call import Call, text_id, wire_id
+from kedge.endpoint.handlers.configs import SOURCES
 from kedge.endpoint.topic_requests import DeletedTopic
 from kedge.errors import KedgeError, TopicDeletionDisabled
 from kedge.model import BrokerId

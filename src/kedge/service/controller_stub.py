@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
-from kedge.endpoint.config_values import ResourceType
+from kedge.endpoint.config_entries import ResourceType
 from kedge.endpoint.log_dirs import LogDirState
 from kedge.errors import ReplicaNotAvailable
 from kedge.model import BrokerId, TopicPartition

@@ -14,12 +14,8 @@ import pytest
 
 from kedge.brokers.wire_forms import Address
 from kedge.endpoint import QuotaSettings
-from kedge.endpoint.broker_requests import BrokerRequests
-from kedge.endpoint.controller_node import ControllerNode
-from kedge.endpoint.controller_stub import NoLogDirs
 from kedge.endpoint.dispatch import Dispatcher
 from kedge.endpoint.limits import MutationQuota
-from kedge.endpoint.relay import Relay, expects_no_answer
 from kedge.errors import MalformedMessage
 from kedge.model import BrokerId, TopicPartition
 from kedge.protocol import APIS, Reader, decode, encode_response, framed
@@ -34,6 +30,10 @@ from kedge.protocol.messages import (
     DescribeLogDirsRequest,
     DescribeLogDirsResponse,
 )
+from kedge.service.controller_node import ControllerNode
+from kedge.service.controller_stub import NoLogDirs
+from kedge.service.relay import Relay, expects_no_answer
+from kedge.service.requests_from_brokers import BrokerRequests
 from tests.endpoint.endpoint_cluster import EndpointCluster, endpoint_cluster
 
 NODE = BrokerId(1)

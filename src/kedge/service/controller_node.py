@@ -16,11 +16,8 @@ import struct
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-from kedge.endpoint.broker_requests import BrokerRequests
-from kedge.endpoint.controller_stub import STUB_HANDLERS, concerns_only
 from kedge.endpoint.dispatch import LIGHT_BYTES, Answer, Node
 from kedge.endpoint.handlers.cluster import supported
-from kedge.endpoint.relay import Relay
 from kedge.endpoint.threads import WorkerLoop
 from kedge.errors import MalformedMessage
 from kedge.model import BrokerId
@@ -37,6 +34,9 @@ from kedge.protocol import (
 )
 from kedge.protocol.broker_apis import SENT_BY_BROKERS
 from kedge.protocol.messages import ApiVersionsResponse
+from kedge.service.controller_stub import STUB_HANDLERS, concerns_only
+from kedge.service.relay import Relay
+from kedge.service.requests_from_brokers import BrokerRequests
 
 T = TypeVar("T")
 

@@ -1,4 +1,4 @@
-"""The table of broker configs: types, defaults, and which may change while a broker runs.
+"""Config entries of topics and brokers, as responses have them, and the table of broker configs.
 
 Some configs can be changed while a broker runs, for one broker or for all (KIP-226). Others are
 read once at the start: they are described and cannot be set. An unknown name is stored as it is: it
@@ -9,21 +9,74 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from enum import IntEnum
 
-from kedge.endpoint.config_values import ConfigEntry, ConfigKind, ConfigSetting
 from kedge.errors import InvalidConfiguration, InvalidRequest, MalformedInput
 from kedge.topics import BrokerConfigs, ConfigKey, ConfigType, Release, Source, Synonym
 from kedge.topics.config_types import parse_type
 from kedge.topics.value_rules import AnyValue
 
-_KINDS = {
-    ConfigType.BOOLEAN: ConfigKind.BOOLEAN,
-    ConfigType.STRING: ConfigKind.STRING,
-    ConfigType.INT: ConfigKind.INT,
-    ConfigType.LONG: ConfigKind.LONG,
-    ConfigType.DOUBLE: ConfigKind.DOUBLE,
-    ConfigType.LIST: ConfigKind.LIST,
-}
+
+class ResourceType(IntEnum):
+    """Kinds of things with configs; the numbers are those on the wire."""
+
+    TOPIC = 2
+    BROKER = 4
+    BROKER_LOGGER = 8
+    CLIENT_METRICS = 16
+    GROUP = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """Something that has configs. The type is a number, because a client may send any."""
+
+    type: int
+    name: str
+
+    def __str__(self) -> str:
+        known = {kind.value: kind.name.lower() for kind in ResourceType}
+        return f"{known.get(self.type, f'resource type {self.type}')} {self.name!r}"
+
+
+class ConfigKind(IntEnum):
+    """Types of configs, as DescribeConfigs numbers them."""
+
+    UNKNOWN = 0
+    BOOLEAN = 1
+    STRING = 2
+    INT = 3
+    SHORT = 4
+    LONG = 5
+    DOUBLE = 6
+    LIST = 7
+    CLASS = 8
+    PASSWORD = 9
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigSetting:
+    """A config's value in one of the places where it can be set."""
+
+    source: Source
+    name: str
+    value: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigEntry:
+    """One config of a resource, with all settings that it was chosen from, strongest first."""
+
+    name: str
+    value: str | None
+    source: Source
+    kind: ConfigKind = ConfigKind.STRING
+    read_only: bool = False
+    sensitive: bool = False
+    synonyms: tuple[ConfigSetting, ...] = ()
+
+
+# ---- the table of broker configs ---------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +89,8 @@ class BrokerKey:
     dynamic: bool = True
     low: int | None = None
     one_broker_only: bool = False
-    is_quota: bool = (
-        False  # not a config of the broker itself: described once it is set, as read-only
-    )
+    # a quota is not a config of the broker itself: described once it is set, as read-only
+    is_quota: bool = False
 
     @property
     def read_only(self) -> bool:
@@ -213,7 +265,7 @@ def _entry(name: str, known: Known, configs: BrokerConfigs, release: Release) ->
         name=name,
         value=None if strongest is None else strongest.value,
         source=Source.BUILT_IN if strongest is None else strongest.source,
-        kind=ConfigKind.UNKNOWN if key is None else _KINDS[key.kind],
+        kind=ConfigKind.UNKNOWN if key is None else ConfigKind[key.kind.name],
         read_only=key is None or key.read_only,
         # an unknown config may be a password
         sensitive=key is None,

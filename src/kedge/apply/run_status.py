@@ -1,0 +1,67 @@
+"""Observes how far a run is: its journal, its plan, and the cluster."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kedge.apply.observe import observe, work_in
+from kedge.apply.preview import target_of
+from kedge.apply.run_store import RunFiles, Runs
+from kedge.cluster.port import Cluster
+from kedge.execution import (
+    ENDED,
+    Limits,
+    MoveStatus,
+    Observation,
+    RunRecord,
+    RunState,
+    Statuses,
+    Work,
+    in_order,
+    statuses_of,
+)
+from kedge.plan import Change
+
+AT_REST = frozenset({*ENDED, RunState.STOPPED, RunState.FAILED})
+
+
+@dataclass(frozen=True, slots=True)
+class RunStatus:
+    """A run at one moment; `state` has its rollback considered, the record's state has not."""
+
+    name: str
+    record: RunRecord
+    state: RunState
+    changes: tuple[Change, ...]
+    statuses: Statuses
+    seen: Observation
+    work: Work
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether no process carries the run out, by its journal."""
+        return self.record.state in AT_REST
+
+    @property
+    def limits(self) -> Limits:
+        """How fast the run may go."""
+        return Limits(self.record.rate, self.record.each_way)
+
+
+def run_status(cluster: Cluster, runs: Runs, run: RunFiles) -> RunStatus:
+    """Read the journal of a run and its partitions on the cluster."""
+    record, plan = run.record(), run.plan()
+    changes, target = tuple(in_order(plan)), target_of(plan, record.kind)
+    found = observe(cluster, changes, target)
+    statuses = statuses_of(changes, found.seen, target)
+    work = work_in(found, changes, statuses, target, record.log_dirs)
+    return RunStatus(run.name, record, runs.state_of(run), changes, statuses, found.seen, work)
+
+
+def moved_partitions(cluster: Cluster, runs: Runs, run: RunFiles) -> int:
+    """How many partitions of a run are in place: by its journal once it has ended."""
+    moved = run.record().moved
+    if moved is not None:
+        return moved
+    statuses = run_status(cluster, runs, run).statuses
+    return sum(status is MoveStatus.DONE for status in statuses.values())

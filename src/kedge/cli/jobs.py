@@ -1,0 +1,290 @@
+"""`kedge drain`, `fill`, `replication`, `balance` and `undo`: a job in one command.
+
+Each takes a snapshot, plans, shows the plan and what carrying it out takes, asks once, and applies.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kedge.cli.connection import (
+    BootstrapOption,
+    CommandConfigOption,
+    confirm,
+    echo_json,
+    echo_lines,
+)
+from kedge.cli.events import check_events
+from kedge.cli.goal_options import GoalOptions
+from kedge.cli.job_options import (
+    MANDATORY_ONLY,
+    SET_BY_JOBS,
+    JobOptions,
+    parse_broker_ids,
+    parse_factors,
+)
+from kedge.cli.option_group import with_option_group
+from kedge.cli.options import EXIT_FAILED, Output, note, say
+from kedge.cli.run_options import RunOption, acting_on_runs
+
+if TYPE_CHECKING:
+    from kedge.apply import Proposal, Runs
+    from kedge.apply.jobs import Job
+    from kedge.balance import Goals
+    from kedge.cluster.port import Cluster
+    from kedge.execution.prediction import Prediction
+    from kedge.model import Snapshot
+    from kedge.plan import Plan
+    from kedge.plan_maker import PlanMaker
+
+BrokersArgument = Annotated[list[str], typer.Argument(help="Ids of brokers", metavar="BROKER...")]
+MANDATORY = {"tolerance": MANDATORY_ONLY}
+NO_LEADERS_ONLY = (*SET_BY_JOBS, "leaders_only", "above")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command("drain")(drain_command)
+    app.command("fill")(fill_command)
+    app.command("replication")(replication_command)
+    app.command("balance")(balance_command)
+    app.command("undo")(undo_command)
+
+
+@with_option_group(JobOptions, into="how")
+@with_option_group(GoalOptions, without=NO_LEADERS_ONLY, defaults=MANDATORY)
+def drain_command(
+    options: GoalOptions,
+    how: JobOptions,
+    brokers: BrokersArgument,
+    unregister: Annotated[
+        bool, typer.Option("--unregister", help="Remove their registrations, once stopped (KRaft)")
+    ] = False,
+) -> int:
+    """Move everything off brokers, and check that nothing is left on them
+
+    Only what must move is moved; --tolerance 0.05 evens out the other brokers as well. Brokers that
+    can be cordoned (Kafka 4.3) get no new replicas meanwhile. With --unregister, run the command
+    again once the brokers are stopped.
+
+    Example: kedge drain 3 --bootstrap-server localhost:9092 --throttle 50MB
+    """
+    from kedge.apply.jobs import Drain
+
+    job = Drain(parse_broker_ids(brokers), unregister=unregister, allow_down=how.ignore_health)
+    return _do(job, options, how)
+
+
+@with_option_group(JobOptions, into="how")
+@with_option_group(GoalOptions, without=NO_LEADERS_ONLY)
+def fill_command(options: GoalOptions, how: JobOptions, brokers: BrokersArgument) -> int:
+    """Move load onto brokers that are new or empty
+
+    Example: kedge fill 7 8 --bootstrap-server localhost:9092 --throttle 50MB
+    """
+    from kedge.apply.jobs import Fill
+
+    return _do(Fill(parse_broker_ids(brokers)), options, how)
+
+
+@with_option_group(JobOptions, into="how")
+@with_option_group(GoalOptions, without=NO_LEADERS_ONLY, defaults=MANDATORY)
+def replication_command(
+    options: GoalOptions,
+    how: JobOptions,
+    factors: Annotated[
+        list[str],
+        typer.Argument(help="Topics, or patterns, with their replicas", metavar="TOPIC=N..."),
+    ],
+) -> int:
+    """Give topics another replication factor
+
+    Replicas are added where brokers have room, and removed from the fullest; nothing else moves
+    unless --tolerance is given.
+
+    Example: kedge replication orders=3 'logs-.*=2' --bootstrap-server localhost:9092
+    """
+    from kedge.apply.jobs import Replication
+
+    return _do(Replication(parse_factors(factors)), options, how)
+
+
+@with_option_group(JobOptions, into="how")
+@with_option_group(GoalOptions, without=SET_BY_JOBS)
+def balance_command(options: GoalOptions, how: JobOptions) -> int:
+    """Even out what brokers carry, at the least movement of data
+
+    Example: kedge balance --bootstrap-server localhost:9092 --tolerance 0.05 --max-bytes 2TB
+    """
+    from kedge.apply.jobs import Balance
+
+    return _do(Balance(), options, how)
+
+
+@with_option_group(JobOptions, into="how", without=("moves_per_broker",))
+def undo_command(
+    how: JobOptions,
+    run: RunOption = None,
+    bootstrap_server: BootstrapOption = "",
+    command_config: CommandConfigOption = None,
+) -> int:
+    """Bring back what the latest run has moved, with the throttle that it had
+
+    Another --throttle, or --no-throttle, may be given.
+
+    Example: kedge undo --bootstrap-server localhost:9092
+    """
+    from kedge.apply import propose_rollback
+    from kedge.apply.jobs import uncordon_drained
+    from kedge.cli.carry_out import carried_out, end_run, show_outcome
+    from kedge.cli.run_options import options_to_continue
+    from kedge.execution import Action
+    from kedge.report.runs import proposal_lines
+
+    acting = acting_on_runs(bootstrap_server, command_config, how.state, dry_run=how.dry_run)
+    with acting as (cluster, runs):
+        options = options_to_continue(
+            runs, run, how.throttle, how.no_throttle, False, how.ignore_health
+        )
+        proposal = propose_rollback(cluster, runs, run, options)
+        for line in proposal_lines(proposal):
+            say(line)
+        if how.dry_run:
+            return 0
+        confirm("Undo this run?", yes=how.yes)
+        undone = proposal.run
+        assert undone is not None, "a rollback is that of a run"
+        if proposal.action is Action.CLOSE:
+            return end_run(cluster, undone, how.output)
+        for line in uncordon_drained(cluster, undone):
+            note(line)
+        partitions = 0 if proposal.judged is None else len(proposal.judged.changes)
+        ran = carried_out(cluster, runs, proposal, how.watching(partitions))
+    show_outcome(ran, how.output)
+    return 0 if ran.outcome.complete else EXIT_FAILED
+
+
+# ---- shared -------------------------------------------------------------------------------------
+
+
+def _do(job: Job, options: GoalOptions, how: JobOptions) -> int:
+    """Check, plan, show, ask, carry out, check again."""
+    from kedge.apply.jobs import propose, snapshot_for
+    from kedge.plan_maker import PlanMaker
+
+    check_events(how.events, how.output)
+    limits, goals = how.run_options(), job.goals(how.goals(options))
+    place = (options.bootstrap_server, options.command_config, how.state)
+    with PlanMaker() as maker, acting_on_runs(*place, dry_run=how.dry_run) as (cluster, runs):
+        snapshot = snapshot_for(cluster, runs, job)
+        plan = None
+        if (nothing := job.nothing_to_do(snapshot)) is None:
+            plan = _planned(maker, snapshot, goals, options)
+            if not plan.partitions:
+                nothing = "Nothing to move: the cluster is as it should be"
+        if nothing is not None or plan is None:
+            return _end_without_moves(cluster, job, nothing or "", how)
+        proposal = propose(cluster, runs, plan, limits, job)
+        return _apply(cluster, runs, job, proposal, snapshot, how)
+
+
+def _planned(maker: PlanMaker, snapshot: Snapshot, goals: Goals, options: GoalOptions) -> Plan:
+    from kedge.cli.live_progress import status_line
+    from kedge.cli.stop_signal import StopSignal
+    from kedge.report.plan_summary import progress_text
+
+    with status_line() as show, StopSignal(options.time_limit) as stop:
+        return maker.plan_of(
+            snapshot,
+            goals,
+            options.seed,
+            progress=lambda at: show(progress_text(at)),
+            out_of_time=stop.is_set,
+            use_all_time=options.time_limit is not None,
+        )
+
+
+def _end_without_moves(cluster: Cluster, job: Job, nothing: str, how: JobOptions) -> int:
+    """Nothing is to be moved: do what the job does besides, and check."""
+    from kedge.apply import Waiting
+    from kedge.apply.jobs import Ending
+    from kedge.report.jobs import job_row
+
+    question = job.check_end(cluster)
+    ending = Ending()
+    if not how.dry_run:
+        if question is not None:
+            confirm(f"{nothing}. {question}", yes=how.yes)
+        ending = job.finish(cluster, Waiting())
+    if how.output is Output.JSON:
+        echo_json(job_row(job, ending))
+    else:
+        echo_lines([nothing, *ending.lines])
+    return 0 if ending.complete else EXIT_FAILED
+
+
+def _apply(
+    cluster: Cluster, runs: Runs, job: Job, proposal: Proposal, snapshot: Snapshot, how: JobOptions
+) -> int:
+    from kedge.apply import Waiting
+    from kedge.apply.jobs import keep_snapshot
+    from kedge.cli.carry_out import carried_out
+    from kedge.report.jobs import job_lines, job_row
+
+    prediction = _prediction(proposal, snapshot, how)
+    if not _agreed(job, proposal, prediction, how):
+        return 0
+    for line in job.prepare(cluster):
+        note(line)
+    assert proposal.judged is not None, "a plan is proposed"
+    ran = carried_out(
+        cluster,
+        runs,
+        proposal,
+        how.watching(len(proposal.judged.changes), prediction.seconds),
+        on_run=lambda begun: keep_snapshot(begun, snapshot),
+    )
+    ending = job.finish(cluster, Waiting()) if ran.outcome.complete else None
+    if how.output is Output.JSON:
+        echo_json(job_row(job, ending, ran.run.name, ran.outcome))
+    else:
+        echo_lines(job_lines(ending, ran.run.name, ran.outcome, ran.summary))
+    return 0 if ending is not None and ending.complete else EXIT_FAILED
+
+
+def _prediction(proposal: Proposal, snapshot: Snapshot, how: JobOptions) -> Prediction:
+    """What the run will be like; refuses one that would fill a disk or never end."""
+    from kedge.cli.predict import predicted
+    from kedge.execution.prediction import refuse_problems
+
+    judged = proposal.judged
+    assert judged is not None, "a plan is proposed"
+    poll_s = how.interval_s(len(judged.changes))
+    found = predicted(judged.plan, snapshot, judged.options.limits, poll_s=poll_s, state=how.state)
+    refuse_problems(found)
+    return found
+
+
+def _agreed(job: Job, proposal: Proposal, prediction: Prediction, how: JobOptions) -> bool:
+    """Show the plan and what carrying it out takes, then ask; False for a dry run."""
+    from kedge.report.plan_summary import plan_lines
+    from kedge.report.plans import summary_row
+    from kedge.report.prediction import eta_line, prediction_row
+    from kedge.report.runs import proposal_lines
+
+    assert proposal.judged is not None, "a plan is proposed"
+    plan = proposal.judged.plan
+    lines = [*plan_lines(plan), *proposal_lines(proposal), eta_line(prediction)]
+    if how.dry_run and how.output is Output.JSON:
+        row = {"job": job.name, "dry_run": True, **summary_row(plan)}
+        echo_json(row | {"prediction": prediction_row(prediction)})
+        return False
+    if how.dry_run:
+        echo_lines(lines)
+        return False
+    for line in lines:
+        say(line)
+    confirm(job.question, yes=how.yes)
+    return True

@@ -1,0 +1,180 @@
+"""`kedge predict`: replay a plan in a simulation before it is carried out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kedge.cli.connection import BootstrapOption, CommandConfigOption, echo_json, echo_lines
+from kedge.cli.options import Output, OutputOption, say
+from kedge.cli.run_options import (
+    IntervalOption,
+    NoThrottleOption,
+    PlanArgument,
+    SlotsOption,
+    StateOption,
+    ThrottleOption,
+    run_options,
+)
+from kedge.errors import InvalidRequest
+
+if TYPE_CHECKING:
+    from kedge.execution import Limits
+    from kedge.execution.prediction import Prediction, Rates
+    from kedge.model import Snapshot
+    from kedge.plan import Plan
+
+SEED = 1  # the same plan has the same prediction, whenever it is made
+SAMPLES = 20
+
+NetworkOption = Annotated[
+    str, typer.Option("--network", help="Bytes per second of a broker's link each way, like 1GB")
+]
+DiskOption = Annotated[str, typer.Option("--disk", help="Bytes per second of a disk, like 200MB")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("predict")(predict_command)
+
+
+def predict_command(
+    plan: PlanArgument,
+    snapshot: Annotated[
+        Path | None,
+        typer.Option(help="The cluster; the snapshot beside the plan, if any, otherwise"),
+    ] = None,
+    throttle: ThrottleOption = "",
+    no_throttle: NoThrottleOption = False,
+    moves_per_broker: SlotsOption = 2,
+    network: NetworkOption = "",
+    disk: DiskOption = "",
+    samples: Annotated[
+        int, typer.Option("--samples", min=0, max=1000, help="Draws of uncertain rates")
+    ] = SAMPLES,
+    interval: IntervalOption = 1.0,
+    picture: Annotated[
+        Path | None, typer.Option("--picture", help="Write a chart of all moves to this HTML file")
+    ] = None,
+    state: StateOption = None,
+    bootstrap_server: BootstrapOption = "",
+    command_config: CommandConfigOption = None,
+    output: OutputOption = Output.TABLE,
+) -> int:
+    """Predict how long a plan takes, how full disks get, and whether it can end at all
+
+    The plan is replayed with the scheduler that apply uses. A plan that would fill a disk or never
+    end is refused. A plan of a live cluster has its snapshot beside it, which is found.
+
+    Example: kedge predict plan.json --throttle 50MB
+    """
+    from kedge.execution.prediction import refuse_problems
+    from kedge.files import write_atomically
+    from kedge.report.prediction import prediction_lines, prediction_row
+
+    limits = run_options(throttle, no_throttle, moves_per_broker, False, False).limits
+    wanted, cluster = _inputs(plan, snapshot, bootstrap_server, command_config)
+    found = predicted(
+        wanted,
+        cluster,
+        limits,
+        rates=_rates(network, disk),
+        samples=samples,
+        poll_s=interval,
+        state=state,
+    )
+    if picture is not None:
+        from kedge.report.prediction_picture import gantt_html
+
+        write_atomically(picture, gantt_html(found, plan.name).encode())
+    if output is Output.JSON:
+        echo_json(prediction_row(found))
+    else:
+        echo_lines(prediction_lines(found))
+    if picture is not None:
+        say(f"the moves of each broker: {picture}")
+    refuse_problems(found)
+    return 0
+
+
+def predicted(
+    plan: Plan,
+    cluster: Snapshot,
+    limits: Limits,
+    *,
+    rates: Rates | None = None,
+    samples: int = SAMPLES,
+    poll_s: float = 1.0,
+    state: Path | None = None,
+) -> Prediction:
+    """The prediction of a plan on the cluster of a snapshot, with drawn and learned rates."""
+    from random import Random
+
+    from kedge.apply import default_state, target_of
+    from kedge.apply.rate_file import measured_rates
+    from kedge.execution import RunKind, in_order
+    from kedge.execution.prediction import (
+        Rates,
+        Timing,
+        environment_of,
+        predict_on_snapshot,
+        present_changes,
+    )
+    from kedge.execution.prediction.learned_rates import drawn_factors, learned_rates
+
+    records = [] if rates else measured_rates(state or default_state(), cluster.cluster_id)
+    target = target_of(plan, RunKind.APPLY)
+    changes = present_changes(in_order(plan), cluster, target)
+    chosen = rates or learned_rates(records, Rates())
+    timing = Timing(poll_s=poll_s)
+    around = environment_of(cluster, [change.tp for change in changes], chosen, timing)
+    rng = Random(SEED)
+    draws = [(rng.random(), rng.random()) for _ in range(samples)]
+    factors = drawn_factors(draws, records)
+    return predict_on_snapshot(changes, cluster, limits, around, target=target, samples=factors)
+
+
+def _rates(network: str, disk: str) -> Rates | None:
+    """The rates as typed; None where neither is, so that learned ones may be used."""
+    from kedge.cli.parse_amounts import parse_rate
+    from kedge.execution.prediction import Rates
+
+    if not network and not disk:
+        return None
+    usual = Rates()
+    return Rates(
+        float(parse_rate(network, "--network")) if network else usual.network,
+        float(parse_rate(disk, "--disk")) if disk else usual.disk,
+    )
+
+
+def _inputs(
+    file: Path, snapshot: Path | None, bootstrap_server: str, command_config: Path | None
+) -> tuple[Plan, Snapshot]:
+    """The plan, and the cluster that it is replayed on."""
+    from kedge.cli.plan import snapshot_beside
+    from kedge.cli.snapshot import live_snapshot
+    from kedge.files import read_snapshot
+    from kedge.files.plan_files import read_plan_file
+    from kedge.plan import Plan, from_kafka_file
+
+    if snapshot is not None and bootstrap_server:
+        raise InvalidRequest(
+            "Both --snapshot and --bootstrap-server are given", hint="use one of them"
+        )
+    found = read_plan_file(file)
+    cluster: Snapshot | None = None
+    if snapshot is not None:
+        cluster = read_snapshot(snapshot)
+    elif bootstrap_server:
+        cluster = live_snapshot(bootstrap_server, command_config)
+    elif isinstance(found, Plan):
+        cluster = snapshot_beside(file, found)
+    if cluster is None:
+        raise InvalidRequest(
+            f"{file}: no snapshot of its cluster",
+            hint="add --snapshot FILE or --bootstrap-server host:port",
+        )
+    return found if isinstance(found, Plan) else from_kafka_file(found, cluster), cluster

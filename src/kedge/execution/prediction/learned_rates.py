@@ -1,0 +1,98 @@
+"""Rates of links and disks that runs have measured, and the spread that a prediction draws from.
+
+A file of records, one line each, belongs to a cluster. A run may append what the fastest broker
+reached while no throttle held it back:
+
+    {"at":1763362800.0,"network":412000000.0,"disk":187000000.0}
+
+From `ENOUGH` records on, the medians replace the assumed rates and draws come from the records.
+With fewer, links and disks are taken to deliver between half and a little more than the assumed
+rate, most likely all of it (a triangle).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import sqrt
+from statistics import median
+from typing import Any, cast
+
+import orjson
+
+from kedge.errors import MalformedInput
+from kedge.execution.prediction.environment import Rates
+from kedge.execution.prediction.predict import RateFactors
+
+ENOUGH = 5
+LEAST, LIKELY, MOST = 0.5, 1.0, 1.1  # of the assumed rate
+
+Draw = tuple[float, float]  # two numbers between 0 and 1: for links and for disks
+
+
+@dataclass(frozen=True, slots=True)
+class RateRecord:
+    """Bytes per second that one run has reached; None where something else was the limit."""
+
+    at: float
+    network: float | None = None
+    disk: float | None = None
+
+
+def rate_line(record: RateRecord) -> bytes:
+    """The line of a record."""
+    fields = {"at": record.at, "network": record.network, "disk": record.disk}
+    return orjson.dumps(fields, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def read_rates(data: bytes) -> list[RateRecord]:
+    """The records of a file; a last line that was cut short is left out."""
+    *whole, _cut_short = data.split(b"\n")
+    found: list[RateRecord] = []
+    for number, line in enumerate(whole, start=1):
+        try:
+            fields: dict[str, Any] = orjson.loads(line)
+            network, disk = _rate(fields.get("network")), _rate(fields.get("disk"))
+            found.append(RateRecord(float(fields["at"]), network, disk))
+        except (ValueError, TypeError, KeyError, AttributeError) as fault:
+            raise MalformedInput(
+                f"line {number} is no record of rates", hint="delete the line, or the file"
+            ) from fault
+    return found
+
+
+def _rate(value: object) -> float | None:
+    if value is None:
+        return None
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < 1e18:
+        raise TypeError("not a rate")
+    return float(value)
+
+
+def learned_rates(records: Sequence[RateRecord], assumed: Rates) -> Rates:
+    """The medians of what was measured often enough, and the assumed rate otherwise."""
+    network, disk = _measured(records, "network"), _measured(records, "disk")
+    return Rates(
+        median(network) if len(network) >= ENOUGH else assumed.network,
+        median(disk) if len(disk) >= ENOUGH else assumed.disk,
+    )
+
+
+def drawn_factors(draws: Sequence[Draw], records: Sequence[RateRecord] = ()) -> list[RateFactors]:
+    """What links and disks deliver in each sample, relative to the rates of the prediction."""
+    network, disk = _measured(records, "network"), _measured(records, "disk")
+    return [RateFactors(_factor(one, network), _factor(other, disk)) for one, other in draws]
+
+
+def _measured(records: Sequence[RateRecord], what: str) -> list[float]:
+    values = [cast("float | None", getattr(record, what)) for record in records]
+    return sorted(value for value in values if value is not None)
+
+
+def _factor(draw: float, measured: Sequence[float]) -> float:
+    if len(measured) >= ENOUGH:
+        return measured[int(draw * len(measured))] / median(measured)
+    split = (LIKELY - LEAST) / (MOST - LEAST)
+    if draw < split:
+        return LEAST + sqrt(draw * (MOST - LEAST) * (LIKELY - LEAST))
+    return MOST - sqrt((1 - draw) * (MOST - LEAST) * (MOST - LIKELY))

@@ -1,0 +1,230 @@
+"""Predicts a run: the replay at the given rates, a range over drawn rates, and the bound."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil, inf, isfinite
+from typing import NamedTuple
+
+import numpy as np
+
+from kedge.execution.move_status import ANYWHERE, Target
+from kedge.execution.prediction.build_model import (
+    COPY_FRACTION_MIN,
+    Leaders,
+    Names,
+    Sizes,
+    build_model,
+)
+from kedge.execution.prediction.environment import Environment, environment_of, sizes_and_leaders
+from kedge.execution.prediction.flow_model import FlowModel, Replayed, ResourceKind
+from kedge.execution.prediction.problems import problems_of
+from kedge.execution.prediction.replay import replay
+from kedge.execution.prediction.result import BrokerPeak, DiskPeak, MoveTimes, Prediction
+from kedge.execution.progress import Limits
+from kedge.model.columns import Floats
+from kedge.model.snapshot import Snapshot
+from kedge.plan import Change
+
+KIND_NAMES = {
+    ResourceKind.OUT_LINK: "the link out of broker {}",
+    ResourceKind.IN_LINK: "the link into broker {}",
+    ResourceKind.OUT_THROTTLE: "broker {} sending at the throttle",
+    ResourceKind.IN_THROTTLE: "broker {} receiving at the throttle",
+    ResourceKind.LOG_DIR_THROTTLE: "broker {} copying between log directories at the throttle",
+    ResourceKind.DISK: "the disk {1} of broker {0}",
+}
+
+
+class RateFactors(NamedTuple):
+    """One draw of uncertain hardware: what links and disks deliver of their assumed rates."""
+
+    network: float
+    disk: float
+
+
+def predict(
+    changes: Sequence[Change],
+    sizes: Sizes,
+    leaders: Leaders,
+    limits: Limits,
+    environment: Environment,
+    *,
+    target: Target = ANYWHERE,
+    samples: Sequence[RateFactors] = (),
+) -> Prediction:
+    """What a run of these changes, in this sequence, will be like.
+
+    `sizes` has the bytes of one replica of each partition, `samples` are drawn by the caller.
+    """
+    model, names = build_model(changes, sizes, leaders, limits, environment, target)
+    found = replay(model)
+    seconds = whole_seconds(model, found, environment, limits)
+    drawn = [
+        whole_seconds(model, replay(with_factors(model, names, each)), environment, limits)
+        for each in (samples if isfinite(seconds) else ())
+    ]
+    low, high = _quantiles(drawn or [seconds])
+    bound, bound_by = bound_of(model, names)
+    sent = np.add.reduceat(np.append(model.size, 0.0), model.move_copies[:-1])
+    sent = np.where(np.diff(model.move_copies) > 0, sent, 0.0)
+    return Prediction(
+        seconds=seconds,
+        seconds_p10=low,
+        seconds_p90=high,
+        moving_seconds=float(found.end.max(initial=0.0)),
+        bound_seconds=bound,
+        bound_by=bound_by,
+        bytes_copied=int(model.size.sum()),
+        moves=_move_times(changes, sent, found, _before_moves(environment, limits)),
+        disks=_disk_peaks(model, names, found, _before_moves(environment, limits)),
+        brokers=_broker_peaks(model, names, found),
+        problems=problems_of(
+            model, names, found, changes, limits, _before_moves(environment, limits)
+        ),
+        assumptions=assumptions_of(environment, limits, changes, sizes),
+        events=found.events,
+    )
+
+
+def predict_on_snapshot(
+    changes: Sequence[Change],
+    snapshot: Snapshot,
+    limits: Limits,
+    environment: Environment | None = None,
+    *,
+    target: Target = ANYWHERE,
+    samples: Sequence[RateFactors] = (),
+) -> Prediction:
+    """The same with sizes, leaders and (unless given) environment from a snapshot."""
+    partitions = [change.tp for change in changes]
+    sizes, leaders = sizes_and_leaders(snapshot, partitions)
+    around = environment or environment_of(snapshot, partitions)
+    return predict(changes, sizes, leaders, limits, around, target=target, samples=samples)
+
+
+def _before_moves(environment: Environment, limits: Limits) -> float:
+    return 0.0 if limits.rate is None else environment.timing.throttle_s
+
+
+def whole_seconds(
+    model: FlowModel, found: Replayed, environment: Environment, limits: Limits
+) -> float:
+    """From the start of a run to its end, with throttles, the last observation and elections."""
+    moving = float(found.end.max(initial=0.0))
+    if not isfinite(moving):
+        return inf
+    timing = environment.timing
+    seen = ceil(moving / timing.poll_s - 1e-9) * timing.poll_s if timing.poll_s else moving
+    released = 0.0 if limits.rate is None else timing.release_s
+    return _before_moves(environment, limits) + seen + timing.election_s + released
+
+
+def with_factors(model: FlowModel, names: Names, factors: RateFactors) -> FlowModel:
+    """The model with other rates of links and disks."""
+    count, limit = len(names.brokers), model.limit.copy()
+    limit[: 2 * count] *= factors.network
+    limit[ResourceKind.DISK * count :] *= factors.disk
+    floor = limit * COPY_FRACTION_MIN
+    floor[2 * count : ResourceKind.DISK * count] = 0.0
+    return model._replace(limit=limit, floor=floor)
+
+
+def _quantiles(seconds: list[float]) -> tuple[float, float]:
+    """The 10th and the 90th percentile."""
+    ordered = sorted(seconds)
+    last = len(ordered) - 1
+    return ordered[round(0.1 * last)], ordered[round(0.9 * last)]
+
+
+def bound_of(model: FlowModel, names: Names) -> tuple[float, str]:
+    """No run is faster: the bytes through each resource at the most it can ever give.
+
+    Traffic that moves take away from a resource may leave it more than it has at first.
+    """
+    least_load = model.load.copy()
+    for deltas in (model.when_in_sync, model.when_ended):
+        np.add.at(least_load, deltas.place, np.minimum(deltas.amount, 0.0))
+    most = np.maximum(model.limit - np.maximum(least_load, 0.0), model.floor)
+    row, column = np.nonzero(model.uses >= 0)
+    through = np.bincount(model.uses[row, column], model.size[row], len(model.limit))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        seconds = np.where(through > 0, through / most, 0.0)
+    if not seconds.size or seconds.max() <= 0:
+        return 0.0, ""
+    slowest = int(seconds.argmax())
+    kind, broker, path = names.resource(slowest)
+    return float(seconds[slowest]), KIND_NAMES[kind].format(broker, path)
+
+
+def _move_times(
+    changes: Sequence[Change], sent: Floats, found: Replayed, before: float
+) -> tuple[MoveTimes, ...]:
+    def moment(at: float) -> float | None:
+        return at + before if isfinite(at) else None
+
+    return tuple(
+        MoveTimes(change, int(size), moment(start), moment(end))
+        for change, size, start, end in zip(
+            changes, sent.tolist(), found.start.tolist(), found.end.tolist(), strict=True
+        )
+    )
+
+
+def _disk_peaks(
+    model: FlowModel, names: Names, found: Replayed, before: float
+) -> tuple[DiskPeak, ...]:
+    return tuple(
+        DiskPeak(
+            broker,
+            path,
+            float(model.space_used[place]),
+            float(found.space_peak[place]),
+            float(found.space_peak_at[place]) + before,
+            float(model.space_limit[place]) if isfinite(model.space_limit[place]) else None,
+            float(full) + before if isfinite(full := found.space_full_at[place]) else None,
+        )
+        for place, (broker, path) in enumerate(names.spaces)
+    )
+
+
+def _broker_peaks(model: FlowModel, names: Names, found: Replayed) -> tuple[BrokerPeak, ...]:
+    count = len(names.brokers)
+    links = slice(0, 2 * count)
+    limit = model.limit[links]
+    share = found.peak_rate[links] / limit
+    taken = np.maximum(model.load[links] + found.peak_rate[links] - limit, 0.0) / limit
+    taken = np.where(found.peak_rate[links] > 0, taken, 0.0)
+    return tuple(
+        BrokerPeak(
+            broker,
+            float(found.flight_peak[place]),
+            float(found.flight_peak[count + place]),
+            float(share[place]),
+            float(share[count + place]),
+            float(taken[place]),
+            float(taken[count + place]),
+        )
+        for place, broker in enumerate(names.brokers)
+    )
+
+
+def assumptions_of(
+    environment: Environment, limits: Limits, changes: Sequence[Change], sizes: Sizes
+) -> tuple[str, ...]:
+    """What the prediction takes for granted, in sentences."""
+    rates = environment.rates
+    found = [
+        f"links carry {rates.network / 1e6:g} MB/s each way and disks {rates.disk / 1e6:g} MB/s, "
+        "where the snapshot does not know better",
+    ]
+    if not environment.appended:
+        found.append("no traffic: the snapshot has no rates, so partitions do not grow meanwhile")
+    else:
+        found.append("traffic stays as in the snapshot; retention deletes what producers append")
+    if limits.rate is None:
+        found.append(f"without a throttle copies get at least {COPY_FRACTION_MIN:.0%} of a link")
+    unknown = sum(change.tp not in sizes for change in changes)
+    if unknown:
+        found.append(f"{unknown} partitions of unknown size count as empty")
+    return tuple(found)

@@ -1,0 +1,169 @@
+"""Lines and rows of a prediction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isfinite
+from typing import Any
+
+from kedge.execution.prediction import BrokerPeak, DiskPeak, Prediction, Problem
+from kedge.report.amounts import bytes_text, duration_text
+
+Row = dict[str, Any]
+
+
+def eta_line(prediction: Prediction) -> str:
+    """How long the run takes, in one line."""
+    if not isfinite(prediction.seconds):
+        return "prediction: the run would never end"
+    low, high = prediction.seconds_p10, prediction.seconds_p90
+    spread = f" ({range_text(low, high)} for 8 in 10 draws of the rates)" if high > low else ""
+    return f"prediction: takes {duration_text(prediction.seconds)}{spread}"
+
+
+def range_text(low: float, high: float) -> str:
+    """Two durations; the second may be infinite."""
+    return f"{duration_text(low)} to {duration_text(high) if isfinite(high) else 'never'}"
+
+
+def prediction_lines(prediction: Prediction) -> list[str]:
+    """What an operator wants to know first, one line each."""
+    return [
+        *_time_lines(prediction),
+        *_disk_lines(prediction.disks),
+        *_broker_lines(prediction.brokers),
+        *_replica_lines(prediction),
+        *(f"problem  {each.what}" for each in prediction.problems[1:]),  # the first is the refusal
+        *(f"assumed  {each}" for each in prediction.assumptions),
+    ]
+
+
+def _time_lines(prediction: Prediction) -> list[str]:
+    low, high = prediction.seconds_p10, prediction.seconds_p90
+    copied = f"{len(prediction.moves)} moves, {bytes_text(prediction.bytes_copied)} to copy"
+    if not isfinite(prediction.seconds):
+        return [f"takes    for ever: {copied}"]
+    spread = f", p10 to p90: {range_text(low, high)}" if high > low else ""
+    lines = [f"takes    {duration_text(prediction.seconds)}{spread}; {copied}"]
+    if prediction.over_bound is not None:
+        lines.append(
+            f"bound    {duration_text(prediction.bound_seconds)}: {prediction.bound_by}; the moves "
+            f"take {prediction.over_bound:.3f} times that"
+        )
+    return lines
+
+
+def _disk_lines(disks: Sequence[DiskPeak]) -> list[str]:
+    known = [each for each in disks if each.capacity]
+    if not known:
+        return ["disks    no capacities known"] if disks else []
+    fullest = max(known, key=lambda each: each.share or 0.0)
+    where = f"broker {fullest.broker}" + (f" {fullest.log_dir}" if fullest.log_dir else "")
+    before = fullest.before / (fullest.capacity or 1.0)
+    share = f"disks    fullest on the way: {where} at {100 * (fullest.share or 0.0):.0f} %"
+    if fullest.peak <= fullest.before:
+        return [f"{share}, as it is now"]
+    return [f"{share} after {duration_text(fullest.at)} ({100 * before:.0f} % before)"]
+
+
+def _broker_lines(brokers: Sequence[BrokerPeak]) -> list[str]:
+    if not brokers:
+        return []
+    into = max(brokers, key=lambda each: each.in_flight_in)
+    out = max(brokers, key=lambda each: each.in_flight_out)
+    share, broker = max((max(each.link_in, each.link_out), each.broker) for each in brokers)
+    taken = max(max(each.from_clients_in, each.from_clients_out) for each in brokers)
+    clients = f"clients give up to {100 * taken:.0f} % of a link" if taken else "clients lose none"
+    return [
+        f"flight   at most {bytes_text(into.in_flight_in)} at once into broker {into.broker}, "
+        f"{bytes_text(out.in_flight_out)} out of broker {out.broker}",
+        f"links    copies take at most {100 * share:.0f} % of a link (broker {broker}); {clients}",
+    ]
+
+
+def _replica_lines(prediction: Prediction) -> list[str]:
+    times = [
+        (seconds, each.change.tp)
+        for each in prediction.moves
+        if (seconds := each.under_replicated_seconds)
+    ]
+    if not times:
+        return []
+    longest, tp = max(times)
+    return [
+        f"replicas {len(times)} partitions have more replicas than in sync for a while, "
+        f"{tp} the longest: {duration_text(longest)}"
+    ]
+
+
+# ---- for programs --------------------------------------------------------------------------------
+
+
+def prediction_row(prediction: Prediction) -> Row:
+    """The whole prediction; null where something never happens."""
+    return {
+        "seconds": _finite(prediction.seconds),
+        "seconds_p10": _finite(prediction.seconds_p10),
+        "seconds_p90": _finite(prediction.seconds_p90),
+        "moving_seconds": _finite(prediction.moving_seconds),
+        "bound_seconds": _finite(prediction.bound_seconds),
+        "bound_by": prediction.bound_by,
+        "over_bound": _finite(prediction.over_bound),
+        "bytes_copied": prediction.bytes_copied,
+        "problems": [_problem_row(each) for each in prediction.problems],
+        "assumptions": list(prediction.assumptions),
+        "moves": [
+            {
+                **each.change.tp._asdict(),
+                "before": list(each.change.before),
+                "after": list(each.change.after),
+                "bytes": each.bytes_copied,
+                "start": each.start,
+                "end": each.end,
+                "under_replicated_seconds": each.under_replicated_seconds,
+            }
+            for each in prediction.moves
+        ],
+        "disks": [
+            {
+                "broker": each.broker,
+                "log_dir": each.log_dir,
+                "before": each.before,
+                "peak": each.peak,
+                "peak_at": each.at,
+                "capacity": each.capacity,
+                "share": each.share,
+                "full_at": each.full_at,
+            }
+            for each in prediction.disks
+        ],
+        "brokers": [_broker_row(each) for each in prediction.brokers],
+    }
+
+
+def _problem_row(problem: Problem) -> Row:
+    return {
+        "kind": problem.kind.value,
+        "what": problem.what,
+        "hint": problem.hint,
+        "broker": problem.broker,
+        "log_dir": problem.log_dir,
+        "at": problem.at,
+        "rate_needed": problem.rate_needed,
+    }
+
+
+def _broker_row(peak: BrokerPeak) -> Row:
+    return {
+        "broker": peak.broker,
+        "in_flight_out": peak.in_flight_out,
+        "in_flight_in": peak.in_flight_in,
+        "link_out": peak.link_out,
+        "link_in": peak.link_in,
+        "from_clients_out": peak.from_clients_out,
+        "from_clients_in": peak.from_clients_in,
+    }
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and isfinite(value) else None

@@ -1,0 +1,95 @@
+"""The summary of a run that has ended: bytes, time, rate, throttles, and what was predicted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any, NamedTuple
+
+from kedge.execution import Progress, RunRecord
+from kedge.report.amounts import bytes_text, duration_text
+
+
+class Throttled(NamedTuple):
+    """A throttle that a run had, from so many seconds after its beginning; None: unlimited."""
+
+    after_s: float
+    rate: int | None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """What one process has done of a run: from its first observation to its last."""
+
+    bytes_copied: int
+    seconds: float
+    throttles: tuple[Throttled, ...] = ()
+    predicted_seconds: float | None = None
+
+    @property
+    def bytes_per_second(self) -> float:
+        """The average rate of all brokers together."""
+        return self.bytes_copied / self.seconds if self.seconds else 0.0
+
+    @property
+    def over_prediction(self) -> float | None:
+        """The time taken over the time predicted; None without a prediction that ends."""
+        predicted = self.predicted_seconds
+        return self.seconds / predicted if predicted and isfinite(predicted) else None
+
+
+def summary_of(
+    first: Progress | None,
+    last: Progress | None,
+    seconds: float,
+    record: RunRecord,
+    predicted_seconds: float | None = None,
+) -> RunSummary:
+    """The summary of what was done between two observations."""
+    copied = 0 if first is None or last is None else last.bytes_done - first.bytes_done
+    return RunSummary(max(0, copied), seconds, throttles_of(record), predicted_seconds)
+
+
+def throttles_of(record: RunRecord) -> tuple[Throttled, ...]:
+    """The throttles that a run has had, by its journal."""
+    return (Throttled(0.0, record.rate),)
+
+
+def summary_lines(summary: RunSummary) -> list[str]:
+    """The summary for people."""
+    if not summary.bytes_copied:
+        return [f"nothing copied, {duration_text(summary.seconds)}"]
+    rate = f"{bytes_text(summary.bytes_per_second)}/s on average"
+    copied, took = bytes_text(summary.bytes_copied), duration_text(summary.seconds)
+    lines = [f"{copied} copied in {took}, {rate}; {_throttle_text(summary.throttles)}"]
+    if (share := summary.over_prediction) is not None:
+        told = duration_text(summary.predicted_seconds or 0.0)
+        lines.append(f"{told} were predicted: the run took {share:.2f} times that")
+    return lines
+
+
+def _throttle_text(throttles: Sequence[Throttled]) -> str:
+    steps = [
+        ("no throttle" if each.rate is None else f"throttle {bytes_text(each.rate)}/s")
+        + (f" after {duration_text(each.after_s)}" if each.after_s else "")
+        + (f" ({each.why})" if each.why else "")
+        for each in throttles
+    ]
+    return ", then ".join(steps) or "no throttle"
+
+
+def summary_row(summary: RunSummary) -> dict[str, Any]:
+    """The summary for programs."""
+    return {
+        "bytes_copied": summary.bytes_copied,
+        "seconds": round(summary.seconds, 1),
+        "bytes_per_second": round(summary.bytes_per_second, 1),
+        "throttles": [each._asdict() for each in summary.throttles],
+        "predicted_seconds": _finite(summary.predicted_seconds),
+    }
+
+
+def _finite(seconds: float | None) -> float | None:
+    return round(seconds, 1) if seconds is not None and isfinite(seconds) else None

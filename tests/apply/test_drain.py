@@ -1,0 +1,124 @@
+"""What surrounds the moves of a drain: cordons, what is left, registrations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kedge.apply import Waiting, drain
+from kedge.cluster.memory import MemoryCluster
+from kedge.cluster.port import (
+    ConfigChange,
+    ConfigEntry,
+    ConfigSource,
+    Replica,
+    TopicCreation,
+    broker_resource,
+)
+from kedge.errors import InvalidConfiguration, RefusedCommand
+from kedge.model import BrokerId, TopicPartition
+from tests.cluster.faulty import FaultyCluster
+
+B1, B2, B3 = map(BrokerId, (1, 2, 3))
+NAME = drain.CORDONED_LOG_DIRS
+
+
+class Clock:
+    """Time that passes while it is waited for."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    @property
+    def waiting(self) -> Waiting:
+        return Waiting(self.sleep, lambda: self.now)
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+def with_cordons(cluster: MemoryCluster) -> FaultyCluster:
+    """The same cluster, whose brokers list the config as those of Kafka 4.3 do."""
+    faulty = FaultyCluster(cluster)
+
+    def listed(answers: dict[Any, Any]) -> dict[Any, Any]:
+        unset = ConfigEntry(NAME, "", ConfigSource.BUILT_IN)
+        return {
+            resource: entries if any(e.name == NAME for e in entries) else (*entries, unset)
+            for resource, entries in answers.items()
+        }
+
+    faulty.change_response("describe_configs", listed)
+    return faulty
+
+
+def test_brokers_that_do_not_know_cordons_are_left_alone() -> None:
+    assert drain.cordonable(MemoryCluster(3), [B1, B2]) == []
+
+
+def test_a_broker_is_cordoned_and_uncordoned() -> None:
+    faulty = with_cordons(MemoryCluster(3))
+    assert drain.cordonable(faulty.port, [B1, B2]) == [B1, B2]
+    drain.cordon(faulty.port, [B1])
+    assert drain.cordonable(faulty.port, [B1, B2]) == [B2]
+    assert drain.cordoned(faulty.port, [B1, B2]) == [B1]
+    drain.uncordon(faulty.port, [B1])
+    assert drain.cordoned(faulty.port, [B1, B2]) == []
+
+
+def test_a_cluster_whose_metadata_version_is_too_old_is_not_cordoned() -> None:
+    faulty = with_cordons(MemoryCluster(3))
+    refusal = InvalidConfiguration("the metadata version does not support cordons")
+    faulty.change_response("alter_configs", lambda answers: dict.fromkeys(answers, refusal))
+    assert drain.cordonable(faulty.port, [B1]) == []
+
+
+def test_copies_between_log_directories_count_as_left() -> None:
+    cluster = MemoryCluster(3)
+    cluster.create_topics([TopicCreation("t", assignment={0: (B1, B2), 1: (B2,)})])
+    cluster.hold_moves = True
+    path = [each.path for each in answer_of(cluster, B2)][1]
+    cluster.alter_log_dirs({Replica("t", 1, B2): path})
+    clock = Clock()
+    left = drain.what_is_left(cluster, [B2, B3], clock.waiting)
+    assert left.replicas == {B2: [TopicPartition("t", 0), TopicPartition("t", 1)]}
+    assert clock.now >= drain.DELETE_S
+    assert drain.what_is_left(cluster, [B3], Clock().waiting).empty
+
+
+def answer_of(cluster: MemoryCluster, broker: BrokerId) -> Any:
+    return cluster.log_dirs([broker])[broker]
+
+
+def test_replicas_that_are_being_deleted_are_waited_for() -> None:
+    cluster = MemoryCluster(3)
+    cluster.create_topics([TopicCreation("t", assignment={0: (B1,)})])
+    faulty = FaultyCluster(cluster)
+    stale = cluster.log_dirs([B1])[B1]
+    faulty.change_response("log_dirs", lambda _answers: {B2: stale}, times=2)
+    clock = Clock()
+    assert drain.what_is_left(faulty.port, [B2], clock.waiting).empty
+    assert clock.now == pytest.approx(2 * drain.PAUSE_S)
+
+
+def test_a_broker_that_is_down_is_reported_as_not_read() -> None:
+    cluster = MemoryCluster(3)
+    cluster.stop_broker(B3)
+    left = drain.what_is_left(cluster, [B3], Clock().waiting)
+    assert (left.empty, left.unread) == (True, [B3])
+
+
+def test_no_broker_is_unregistered_while_one_of_them_is_alive() -> None:
+    cluster = MemoryCluster(3)
+    cluster.stop_broker(B3)
+    with pytest.raises(RefusedCommand, match="broker 2 cannot be unregistered while alive"):
+        drain.unregister(cluster, [B2, B3])
+    assert cluster.unregister_broker(B3) is None  # it is still registered
+
+
+def test_a_foreign_cordon_of_one_directory_is_widened() -> None:
+    faulty = with_cordons(MemoryCluster(3))
+    change = [ConfigChange(NAME, value="/data/0")]
+    assert faulty.port.alter_configs({broker_resource(B1): change}) == {broker_resource(B1): None}
+    assert drain.cordonable(faulty.port, [B1]) == [B1]

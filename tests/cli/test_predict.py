@@ -1,0 +1,202 @@
+"""`kedge predict`, and the line of `apply --dry-run`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kedge.cluster.memory import MemoryCluster
+from kedge.cluster.port import TopicCreation
+from kedge.files import write_snapshot
+from kedge.files.plan_files import write_plan_snapshot
+from kedge.model import (
+    Assignment,
+    Broker,
+    BrokerId,
+    Capacity,
+    Snapshot,
+    TopicPartition,
+    sha256_of_snapshot,
+)
+from kedge.plan import Plan, Reassignment, plan_to_json
+from tests.cli.cluster_commands import Desk
+from tests.cli.conftest import Kedge
+
+GB = 10**9
+B1, B2, B3 = map(BrokerId, (1, 2, 3))
+T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
+
+
+def snapshot(disk: float = 1e12, appended: float = 0.0) -> Snapshot:
+    """Two partitions of 10 GB on broker 1; broker 3 is half full with a third."""
+    assignment = Assignment.from_mapping(
+        {T0: (B1, B2), T1: (B1, B2), TopicPartition("u", 0): (B3,)}
+    )
+    return Snapshot.of(
+        [Broker(b, capacity=Capacity(disk=disk)) for b in (B1, B2, B3)],
+        assignment,
+        cluster_id="c",
+        leader=np.array([1, 1, 3]),
+        size=np.array([10 * GB, 10 * GB, 15 * GB]),
+        bytes_in=np.array([appended, appended, 0.0]),
+        bytes_out=np.array([0.0, 0.0, 0.0]),
+    )
+
+
+def plan_of(cluster: Snapshot) -> Plan:
+    entries = tuple(Reassignment.anywhere(tp, (B3, B2)) for tp in (T0, T1))
+    before = {T0: (B1, B2), T1: (B1, B2)}
+    return Plan(entries, before, cluster_id="c", snapshot_sha256=sha256_of_snapshot(cluster))
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[str, str]:
+    return written(tmp_path, snapshot())
+
+
+def written(folder: Path, cluster: Snapshot) -> tuple[str, str]:
+    (folder / "plan.json").write_bytes(plan_to_json(plan_of(cluster)))
+    write_snapshot(cluster, folder / "cluster.json")
+    return str(folder / "plan.json"), str(folder / "cluster.json")
+
+
+def test_a_plan_is_predicted_with_its_bound_and_assumptions(
+    kedge: Kedge, files: tuple[str, str]
+) -> None:
+    plan, cluster = files
+    done = kedge("predict", plan, "--snapshot", cluster, "--throttle", "100MB")
+    assert done.code == 0, done.err
+    first, second, *rest = done.out.splitlines()
+    assert first.startswith("takes    3 min 28 s; 2 moves, 20.0 GB to copy")
+    assert second.startswith(
+        "bound    3 min 20 s: broker 1 sending at the throttle; the moves take"
+    )
+    assert any(line.startswith("disks    fullest on the way: broker 3 at 4 %") for line in rest)
+    assert any("links carry 1000 MB/s each way and disks 200 MB/s" in line for line in rest)
+
+
+def test_the_json_has_every_move_disk_and_broker(kedge: Kedge, files: tuple[str, str]) -> None:
+    plan, cluster = files
+    done = kedge(
+        *("predict", plan, "--snapshot", cluster, "--throttle", "100MB", "--output", "json"),
+        *("--moves-per-broker", "1", "--network", "1GB", "--disk", "500MB"),
+    )
+    row = json.loads(done.out)
+    assert [(each["partition"], each["start"]) for each in row["moves"]] == [(0, 3.0), (1, 104.0)]
+    assert row["over_bound"] == pytest.approx(1.01, abs=0.01)
+    peaks = {each["broker"]: each["peak"] for each in row["disks"]}
+    assert peaks == pytest.approx({1: 20 * GB, 2: 20 * GB, 3: 35 * GB})
+    assert {each["broker"]: each["in_flight_in"] for each in row["brokers"]}[3] == 10 * GB
+    assert not row["problems"]
+
+
+def test_the_snapshot_beside_a_plan_is_found(kedge: Kedge, files: tuple[str, str]) -> None:
+    plan, _ = files
+    lonely = kedge("predict", plan, "--no-throttle")
+    assert lonely.code == 2
+    assert "no snapshot of its cluster; add --snapshot FILE or --bootstrap-server" in lonely.err
+    write_plan_snapshot(snapshot(), Path(plan))
+    done = kedge("predict", plan, "--no-throttle")
+    assert done.code == 0
+    assert "the snapshot that the plan was made from" in done.err
+
+
+def test_drawn_rates_give_a_range_which_is_the_same_again(
+    kedge: Kedge, files: tuple[str, str]
+) -> None:
+    plan, cluster = files
+    lines = [
+        kedge("predict", plan, "--snapshot", cluster, "--no-throttle", "--samples", "9").out
+        for _ in range(2)
+    ]
+    assert lines[0] == lines[1]
+    assert "p10 to p90: " in lines[0]
+
+
+def test_a_plan_that_would_fill_a_disk_is_refused(kedge: Kedge, tmp_path: Path) -> None:
+    plan, cluster = written(tmp_path, snapshot(disk=30e9))
+    done = kedge("predict", plan, "--snapshot", cluster, "--throttle", "100MB")
+    assert done.code == 2
+    assert "The disk of broker 3 would be full after 154 s: it would need 5.0 GB more" in done.err
+    row = kedge("predict", plan, "--snapshot", cluster, "--throttle", "100MB", "--output", "json")
+    assert row.code == 2
+    assert [each["broker"] for each in json.loads(row.out)["problems"]] == [3]
+
+
+def test_a_throttle_that_is_too_low_is_refused_with_one_that_works(
+    kedge: Kedge, tmp_path: Path
+) -> None:
+    plan, cluster = written(tmp_path, snapshot(appended=10e6))
+    done = kedge("predict", plan, "--snapshot", cluster, "--throttle", "20MB")
+    assert done.code == 2
+    assert "would never end at a throttle of 20 MB/s" in done.err
+    needed = done.err.rsplit("--throttle ", 1)[1].split()[0]
+    again = kedge("predict", plan, "--snapshot", cluster, "--throttle", needed)
+    assert again.code == 0, again.err
+
+
+def test_the_picture_is_a_page_of_its_own(
+    kedge: Kedge, files: tuple[str, str], tmp_path: Path
+) -> None:
+    plan, cluster = files
+    page = tmp_path / "moves.html"
+    done = kedge(
+        *("predict", plan, "--snapshot", cluster, "--no-throttle", "--picture", str(page)),
+    )
+    assert done.code == 0
+    text = page.read_text()
+    assert "Moves into each broker plan.json" in text
+    assert "t-0, 10.0 GB" in text
+    assert "<script src" not in text  # nothing to fetch
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--throttle", "1MB", "--bootstrap-server", "x:1"), "Both --snapshot and --bootstrap"),
+        ((), "No throttle given"),
+        (("--throttle", "1MB", "--network", "fast"), "--network: 'fast' is not an amount"),
+    ],
+)
+def test_a_bad_request_is_one_sentence(
+    kedge: Kedge, files: tuple[str, str], options: tuple[str, ...], sentence: str
+) -> None:
+    plan, cluster = files
+    done = kedge("predict", plan, "--snapshot", cluster, *options)
+    assert (done.code, done.out) == (2, "")
+    assert sentence in done.err
+
+
+def test_a_partition_that_the_cluster_does_not_have_is_named(
+    kedge: Kedge, files: tuple[str, str], tmp_path: Path
+) -> None:
+    _, cluster = files
+    entry = Reassignment.anywhere(TopicPartition("gone", 0), (B1,))
+    other = tmp_path / "other.json"
+    other.write_bytes(
+        plan_to_json(replace(plan_of(snapshot()), partitions=(entry,), before={entry.tp: (B2,)}))
+    )
+    done = kedge("predict", str(other), "--snapshot", cluster, "--no-throttle")
+    assert done.code == 2
+    assert "gone-0" in done.err
+
+
+def test_a_file_of_kafkas_tool_is_predicted_on_a_live_cluster_and_by_a_dry_run(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    cluster = MemoryCluster(4)
+    cluster.create_topics([TopicCreation("t", assignment={0: (B1, B2), 1: (B2, B3)})])
+    desk = Desk(cluster, capsys)
+    entries = [{"topic": "t", "partition": 0, "replicas": [4, 2]}]
+    path = tmp_path / "moves.json"
+    path.write_text(json.dumps({"version": 1, "partitions": entries}))
+    row = desk.json("predict", str(path), "--throttle", "1MB")
+    assert [(each["topic"], each["after"]) for each in row["moves"]] == [("t", [4, 2])]
+    state = ("--state", str(tmp_path / "state"))
+    dry = desk("apply", str(path), "--throttle", "1MB", "--dry-run", *state)
+    assert (dry.code, dry.out) == (0, "")
+    assert "prediction: takes 9 s" in dry.err

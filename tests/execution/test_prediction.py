@@ -1,0 +1,290 @@
+"""Predictions beside a slow replay, the bound, and what rules a plan out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from math import inf
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kedge.errors import MalformedInput, Unsatisfiable
+from kedge.execution import Limits, Target
+from kedge.execution.prediction import (
+    BrokerEnvironment,
+    Disk,
+    Environment,
+    Prediction,
+    ProblemKind,
+    RateFactors,
+    Rates,
+    Timing,
+    predict,
+    refuse_problems,
+)
+from kedge.execution.prediction import fair_share as shares
+from kedge.execution.prediction.learned_rates import (
+    RateRecord,
+    drawn_factors,
+    learned_rates,
+    rate_line,
+    read_rates,
+)
+from kedge.model import BrokerId, TopicPartition
+from kedge.plan import Change, PartitionReplica
+from kedge.sim.fair_rates import fair_rates
+from tests.execution.slow_replay import Slow
+
+GB = 10**9
+QUICK = Timing(start_s=0.31, in_sync_s=0.27, delete_s=7.3, throttle_s=0.0)
+
+
+def ids(*numbers: int) -> tuple[BrokerId, ...]:
+    return tuple(map(BrokerId, numbers))
+
+
+def moves(*lists: tuple[tuple[int, ...], tuple[int, ...]]) -> list[Change]:
+    return [
+        Change(TopicPartition("t", n), ids(*before), ids(*after))
+        for n, (before, after) in enumerate(lists)
+    ]
+
+
+def predicted(
+    changes: list[Change], size: int, limits: Limits, environment: Environment | None = None
+) -> Prediction:
+    sizes = {change.tp: size for change in changes}
+    leaders = {change.tp: change.before[0] for change in changes}
+    return predict(changes, sizes, leaders, limits, environment or Environment())
+
+
+# ---- worked examples ----------------------------------------------------------------------------
+
+
+def test_the_worked_example_of_the_package() -> None:
+    changes = moves(((1, 2), (4, 2)), ((1, 3), (5, 3)))
+    found = predicted(changes, 100 * GB, Limits(100_000_000, 1))
+    assert [(each.start, each.end) for each in found.moves] == [(3.0, 1004.0), (1004.0, 2005.0)]
+    assert found.bound_seconds == pytest.approx(2000.0)
+    assert found.bound_by == "broker 1 sending at the throttle"
+    assert found.seconds == 2005.0 + 1.0 + 3.0
+    assert found.moves[0].under_replicated_seconds == pytest.approx(1001.0)
+    assert not found.problems
+
+
+def test_a_partition_that_grows_must_catch_up() -> None:
+    changes = moves(((1,), (2,)))
+    tp = changes[0].tp
+    quiet = predicted(changes, 10 * GB, Limits(100_000_000))
+    busy = predicted(
+        changes, 10 * GB, Limits(100_000_000), Environment(appended={tp: 50_000_000.0})
+    )
+    assert quiet.moving_seconds == pytest.approx(101.0)
+    assert busy.moving_seconds == pytest.approx(201.0)  # half of the rate is for what is appended
+
+
+def test_slow_hardware_widens_the_range_only_where_no_throttle_hides_it() -> None:
+    changes = moves(((1,), (2,)))
+    samples = [RateFactors(1.0, factor) for factor in np.linspace(0.5, 1.0, 11).tolist()]
+    arguments = ({changes[0].tp: 100 * GB}, {changes[0].tp: BrokerId(1)})
+
+    def spread(rate: int | None) -> float:
+        found = predict(changes, *arguments, Limits(rate), Environment(), samples=samples)
+        return found.seconds_p90 / found.seconds_p10
+
+    assert spread(10_000_000) == 1.0
+    assert spread(None) > 1.5
+
+
+def test_copies_between_log_directories_have_their_own_throttle_and_disks() -> None:
+    tp = TopicPartition("t", 0)
+    change = Change(tp, ids(1, 2), ids(1, 2))
+    replica = PartitionReplica("t", 0, BrokerId(1))
+    disks = (Disk("/a", 10.0 * GB, 100.0 * GB, 1), Disk("/b", 0.0, 100.0 * GB, 0))
+    around = Environment({BrokerId(1): BrokerEnvironment(disks)}, log_dirs={replica: "/a"})
+    found = predict(
+        [change],
+        {tp: 10 * GB},
+        {tp: BrokerId(1)},
+        Limits(100_000_000),
+        around,
+        target=Target({replica: "/b"}),
+    )
+    assert found.moving_seconds == pytest.approx(101.0)
+    peaks = {each.log_dir: each.peak for each in found.disks if each.broker == 1}
+    assert peaks == pytest.approx({"/a": 10.0 * GB, "/b": 10.0 * GB, None: 20.0 * GB})
+    assert "copying between log directories" in found.bound_by
+
+
+def test_a_new_replica_goes_to_the_directory_with_the_fewest_replicas() -> None:
+    changes = moves(((1,), (2,)))
+    disks = (Disk("/a", 0.0, 50.0 * GB, 3), Disk("/b", 45.0 * GB, 50.0 * GB, 1))
+    around = Environment({BrokerId(2): BrokerEnvironment(disks)})
+    found = predicted(changes, 10 * GB, Limits(100_000_000), around)
+    assert [(p.broker, p.log_dir) for p in found.problems] == [(2, "/b")]
+
+
+# ---- what rules a plan out ----------------------------------------------------------------------
+
+
+def test_a_plan_that_fills_a_disk_is_refused_with_broker_and_moment() -> None:
+    changes = moves(((1,), (2,)), ((1,), (3,)))
+    disk = (Disk("", 95.0 * GB, 100.0 * GB),)
+    around = Environment({BrokerId(2): BrokerEnvironment(disk)})
+    found = predicted(changes, 10 * GB, Limits(100_000_000, 1), around)
+    (problem,) = found.problems
+    assert (problem.kind, problem.broker) == (ProblemKind.DISK_FULL, 2)
+    assert problem.at == pytest.approx(3.0 + 0.5 + 50.0)
+    with pytest.raises(Unsatisfiable, match=r"broker 2 would be full after 5[34] s: it would need"):
+        refuse_problems(found)
+
+
+def test_space_that_a_removed_replica_frees_in_time_is_used() -> None:
+    """Broker 2 sends 10 GB away and then receives 10 GB; its files are gone a minute later."""
+    changes = moves(((2,), (3,)), ((1,), (2,)))
+    disk = (Disk("", 95.0 * GB, 100.0 * GB),)
+
+    def problems(delete_s: float) -> int:
+        around = Environment(
+            {BrokerId(2): BrokerEnvironment(disk)}, timing=Timing(delete_s=delete_s)
+        )
+        limits, sizes = Limits(100_000_000, 1), {changes[0].tp: GB, changes[1].tp: 6 * GB}
+        leaders = {change.tp: change.before[0] for change in changes}
+        return len(predict(changes, sizes, leaders, limits, around).problems)
+
+    assert problems(delete_s=1.0) == 0
+    assert problems(delete_s=600.0) == 1
+
+
+def test_a_throttle_below_what_followers_take_never_ends_and_names_the_rate_that_does() -> None:
+    """8 MB/s of each follower of the moved partition count for the throttle of the leader."""
+    changes = moves(((1, 2, 3), (4, 2, 3)))
+    tp = changes[0].tp
+    around = Environment(appended={tp: 8_000_000.0})
+    found = predicted(changes, GB, Limits(20_000_000), around)
+    (problem,) = found.problems
+    assert (found.seconds, problem.kind, problem.broker) == (inf, ProblemKind.NEVER_ENDS, 1)
+    assert problem.rate_needed == pytest.approx(24_000_000, rel=0.01)
+    assert not predicted(changes, GB, Limits(problem.rate_needed), around).problems
+    with pytest.raises(Unsatisfiable, match=r"would never end at a throttle of 20 MB/s"):
+        refuse_problems(found)
+
+
+def test_replicas_that_have_arrived_go_on_taking_the_rate_of_their_broker() -> None:
+    """Each replica alone could be copied; three of them leave too little for the last one."""
+    changes = moves(((1,), (9,)), ((2,), (9,)), ((3,), (9,)))
+    changes = [replace(c, after=(c.before[0], BrokerId(9))) for c in changes]
+    around = Environment(appended={c.tp: 4_000_000.0 for c in changes})
+    found = predicted(changes, GB // 10, Limits(11_000_000, 1), around)
+    assert [(p.kind, p.broker) for p in found.problems] == [(ProblemKind.NEVER_ENDS, 9)]
+    assert [each.end is None for each in found.moves] == [False, False, True]
+
+
+# ---- laws ----------------------------------------------------------------------------------------
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> tuple[list[Change], dict[TopicPartition, int], Limits, Environment]:
+    brokers = range(1, 6)
+    changes: list[Change] = []
+    for number in range(draw(st.integers(1, 8))):
+        before = draw(st.lists(st.sampled_from(brokers), min_size=1, max_size=3, unique=True))
+        after = draw(st.lists(st.sampled_from(brokers), min_size=1, max_size=3, unique=True))
+        if before != after:
+            changes.append(Change(TopicPartition("t", number), ids(*before), ids(*after)))
+    sizes = {c.tp: draw(st.integers(100, 5_000)) for c in changes}
+    grows = draw(st.booleans())
+    appended = {c.tp: draw(st.floats(0.5, 3.0)) for c in changes if grows}
+    consumed = {c.tp: draw(st.floats(0.0, 5.0)) for c in changes if grows}
+    incoming: Counter[BrokerId] = Counter()
+    outgoing: Counter[BrokerId] = Counter()
+    used: Counter[BrokerId] = Counter()
+    for change in changes:
+        growth = appended.get(change.tp, 0.0)
+        sent = growth * (len(change.before) - 1) + consumed.get(change.tp, 0.0)
+        outgoing[change.before[0]] += sent
+        for broker in change.before:
+            incoming[broker] += growth
+            used[broker] += sizes[change.tp]
+    around = {
+        b: BrokerEnvironment(
+            (Disk("", used[b], None, 0, incoming[b]),), None, None, incoming[b], outgoing[b]
+        )
+        for b in ids(*brokers)
+    }
+    rates = Rates(draw(st.sampled_from([90.0, 300.0])), draw(st.sampled_from([80.0, 1e6])))
+    limits = Limits(draw(st.sampled_from([None, 70, 100])), draw(st.integers(1, 2)))
+    return changes, sizes, limits, Environment(around, appended, consumed, {}, rates, QUICK)
+
+
+@settings(max_examples=60, deadline=None)
+@given(plans())
+def test_a_prediction_is_what_a_slow_replay_finds(
+    plan: tuple[list[Change], dict[TopicPartition, int], Limits, Environment],
+) -> None:
+    changes, sizes, limits, around = plan
+    leaders = {change.tp: change.before[0] for change in changes}
+    found = predict(changes, sizes, leaders, limits, around)
+    assume_ends = all(each.end is not None for each in found.moves)
+    slow = Slow(changes, sizes, leaders, limits, around)
+    slow.run(found.moving_seconds + 20 if assume_ends else 2_000.0)
+    if not assume_ends:
+        assert len(slow.end) < len(changes)
+        return
+    assert [each.start for each in found.moves] == pytest.approx(
+        [slow.start[c.tp] for c in changes], abs=1e-3
+    )
+    assert [each.end for each in found.moves] == pytest.approx(
+        [slow.end[c.tp] for c in changes], rel=1e-6, abs=1e-3
+    )
+    for peak in found.disks:
+        assert peak.peak == pytest.approx(slow.peak.get(peak.broker, 0.0), rel=1e-5, abs=0.1)
+    for change in changes:  # all bytes went over the links, and what was appended meanwhile
+        through = sizes[change.tp] * len(change.added) + slow.appended[change.tp]
+        assert slow.sent[change.tp] == pytest.approx(through, rel=1e-6, abs=1e-2)
+    assert found.moving_seconds >= found.bound_seconds * (1 - 1e-9)
+    for broker in found.brokers:
+        assert max(broker.link_in, broker.link_out) <= 1 + 1e-9
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.data())
+def test_rates_stay_max_min_fair_while_copies_come_and_go(data: st.DataObject) -> None:
+    resources, flows = 6, 12
+    capacity = np.array(data.draw(st.lists(st.floats(1, 100), min_size=6, max_size=6)))
+    rows = [
+        data.draw(st.lists(st.integers(0, resources - 1), min_size=3, max_size=3, unique=True))
+        for _ in range(flows)
+    ]
+    uses = np.array(rows, np.int32)
+    state, active = shares.new_sharing(uses, capacity), set[int]()
+    for flow in data.draw(st.lists(st.integers(0, flows - 1), min_size=1, max_size=25)):
+        (shares.leave if flow in active else shares.join)(state, flow)
+        active ^= {flow}
+        shares.refill(state)
+        shares.close_group(state)
+        listed = sorted(active)
+        expected = fair_rates(capacity, uses[listed]) if listed else np.zeros(0)
+        assert state.rate[listed] == pytest.approx(expected, rel=1e-7)
+
+
+# ---- learned rates -------------------------------------------------------------------------------
+
+
+def test_rates_that_runs_have_measured_replace_the_assumed_ones_once_there_are_enough() -> None:
+    records = [RateRecord(float(n), 100.0 + n, None) for n in range(5)]
+    assert read_rates(b"".join(map(rate_line, records)) + b'{"at":') == records
+    assert learned_rates(records[:4], Rates(7.0, 8.0)) == Rates(7.0, 8.0)
+    assert learned_rates(records, Rates(7.0, 8.0)) == Rates(102.0, 8.0)
+    (lowest, highest) = drawn_factors([(0.0, 0.0), (0.999, 0.999999)], records)
+    assert (lowest.network, highest.network) == pytest.approx((100 / 102, 104 / 102))
+    assert (lowest.disk, highest.disk) == pytest.approx((0.5, 1.1), rel=1e-3)
+
+
+@pytest.mark.parametrize("line", [b"[]", b"{}", b'{"at":1,"disk":-1}', b'{"at":1,"disk":true}'])
+def test_a_damaged_file_of_rates_is_named(line: bytes) -> None:
+    with pytest.raises(MalformedInput, match="line 1 is no record of rates"):
+        read_rates(line + b"\n")

@@ -1,0 +1,76 @@
+"""A run on a terminal, and its summary."""
+
+from __future__ import annotations
+
+from kedge.execution import Progress, RunRecord
+from kedge.execution.flows import BrokerFlow, Flows, MoveFlow
+from kedge.model import BrokerId, TopicPartition
+from kedge.report.run_summary import (
+    RunSummary,
+    Throttled,
+    summary_lines,
+    summary_of,
+    summary_row,
+)
+from kedge.report.run_view import BROKERS_MAX, MOVES_MAX, bar, view_lines
+
+MB = 1_000_000
+B1, B4 = BrokerId(1), BrokerId(4)
+
+
+def at(done: int, rate: float = 0.0) -> Progress:
+    return Progress(10, done, 1, 100 * MB, 10 * done * MB, rate, None)
+
+
+def move(number: int) -> MoveFlow:
+    return MoveFlow(TopicPartition("t", number), B1, (B4,), 5 * MB, 10 * MB, 1.0 * MB, 5.0)
+
+
+def test_a_view_has_a_bar_for_each_broker_and_a_line_for_each_move() -> None:
+    brokers = (BrokerFlow(B1, 0, 0, 25 * MB, 100 * MB), BrokerFlow(B4, 50 * MB, 100 * MB))
+    lines = view_lines(at(5), Flows(brokers, (move(0),)))
+    assert lines == [
+        "████████████████████░░░░░░░░░░░░░░░░░░░░  50.0 %",
+        "5/10 partitions, 1 moving, 50.0 MB of 100.0 MB",
+        "",
+        "broker  in                                 out",
+        "     1  ░░░░░░░░░░░░  -                    ███░░░░░░░░░  25.0 MB of 100.0 MB",
+        "     4  ██████░░░░░░  50.0 MB of 100.0 MB  ░░░░░░░░░░░░  -",
+        "",
+        "in flight  from → to  copied             rate",
+        "t-0        1 → 4      5.0 MB of 10.0 MB  1.0 MB/s  5 s left",
+    ]
+    assert all(len(line) <= 80 for line in lines)
+
+
+def test_long_lists_are_cut_to_what_a_terminal_holds() -> None:
+    brokers = tuple(BrokerFlow(BrokerId(b), b, b) for b in range(1, 31))
+    lines = view_lines(at(5), Flows(brokers, tuple(map(move, range(20)))))
+    assert f"and {30 - BROKERS_MAX} more brokers" in lines
+    assert lines[-1] == f"and {20 - MOVES_MAX} more moves"
+    assert any(line.startswith("    30  ") for line in lines)  # the busiest stay
+
+
+def test_a_bar_never_leaves_its_width() -> None:
+    assert [bar(share, 4) for share in (-1.0, 0.0, 0.5, 2.0)] == ["░░░░", "░░░░", "██░░", "████"]
+
+
+def test_a_summary_is_about_what_this_process_has_copied() -> None:
+    record = RunRecord("c", rate=10 * MB)
+    found = summary_of(at(2), at(10), 16.0, record, predicted_seconds=8.0)
+    assert found == RunSummary(80 * MB, 16.0, (Throttled(0.0, 10 * MB),), 8.0)
+    assert summary_lines(found) == [
+        "80.0 MB copied in 16 s, 5.0 MB/s on average; throttle 10.0 MB/s",
+        "8 s were predicted: the run took 2.00 times that",
+    ]
+    assert summary_row(found)["bytes_per_second"] == 5.0 * MB
+
+
+def test_a_summary_tells_the_throttles_in_their_sequence() -> None:
+    throttles = (Throttled(0.0, 10 * MB), Throttled(60.0, 5 * MB, "slow"), Throttled(90.0, None))
+    (line,) = summary_lines(RunSummary(MB, 100.0, throttles, float("inf")))
+    assert line.endswith(
+        "; throttle 10.0 MB/s, then throttle 5.0 MB/s after 1 min 00 s (slow), "
+        "then no throttle after 1 min 30 s"
+    )
+    assert summary_lines(RunSummary(0, 3.0)) == ["nothing copied, 3 s"]
