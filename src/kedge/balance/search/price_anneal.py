@@ -87,5 +87,6 @@ def _racks(run: SearchRun) -> tuple[Floats, Floats, Floats]:
     counted = (broker["scale"] > 0).any(axis=0)
     several = np.bincount(problem.rack[stays], minlength=racks) > 1
     target = np.where(several[:, None] & counted, target * (1 - RACK_SLACK), HUGE)
-    mean = broker["target"][stays].mean(axis=0, where=broker["target"][stays] < HUGE)
+    finite = stays[:, None] & (broker["target"] < HUGE)
+    mean = np.where(finite, broker["target"], 0.0).sum(axis=0) / np.maximum(finite.sum(axis=0), 1)
     return load, target, np.where(counted & (mean > 0), 1 / np.where(mean > 0, mean, 1.0), 0.0)
