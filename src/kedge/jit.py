@@ -115,6 +115,15 @@ def within_kernels(plain: Callable[P, T]) -> Callable[P, T]:
     return _compiled(plain, **WITHIN_KERNELS)
 
 
+def inlined(plain: Callable[P, T]) -> Callable[P, T]:
+    """The same, its code put into that of each caller.
+
+    For small functions of a hot loop that take many arrays: passing those takes longer than the
+    function itself.
+    """
+    return _compiled(plain, no_cfunc_wrapper=True, no_cpython_wrapper=True, forceinline=True)
+
+
 def _compiled(plain: Callable[P, T], **flags: Any) -> Callable[P, T]:
     import numba
 

@@ -10,6 +10,7 @@ from kedge.balance.bounds import bounds_of
 from kedge.balance.goals.problem import Problem
 from kedge.balance.search.kernels.state import State, copied
 from kedge.balance.search.local_search import repair_residual_violations
+from kedge.balance.search.price_anneal import Setting, anneal_by_price, candidates_of
 from kedge.balance.search.search_run import SearchRun
 from tests.balance.problems import problem_of, problems
 
@@ -35,6 +36,7 @@ def test_lists_and_slack_are_those_of_the_replicas(problem: Problem) -> None:
     run.drain_to(run.tolerance)
     run.undo_unneeded_moves(1)
     run.anneal(1, (1e-2, 1e-4), steps=500, penalty=0.7, move_price=1e-4)
+    anneal_by_price(run, 1, Setting(1e-2, 0.7, 5), candidates_of(run))
     run.restore_leaders()
     anew = copied(run.state)
     fill_lists(anew)

@@ -12,7 +12,7 @@ from kedge.files import write_snapshot
 from tests.balance.snapshots import lopsided
 
 LATER = {"pandas", "pyspark", "plotly", "matplotlib", "polars", "kazoo", "kafka"}
-NUMERIC = {"numba", "pyarrow", "highspy"}
+NUMERIC = {"numpy", "numba", "pyarrow", "highspy"}
 
 
 def imported_by(*arguments: str) -> set[str]:

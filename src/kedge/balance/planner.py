@@ -281,7 +281,7 @@ def plan_of_solved(solved: Solved) -> Plan:
         summary=summary,
         certificate=certificate_of(task, solved.bounds, target, proof),
     )
-    return replace(plan, notes=(*plan.notes, *_notes(solved, int(crowded.sum()))))
+    return replace(plan, notes=(*plan.notes, *_notes(solved, summary, int(crowded.sum()))))
 
 
 def proven_bytes(solved: Solved) -> tuple[Floats, BytesProof]:
@@ -345,7 +345,7 @@ def _whole(task: Task, least: float) -> int | None:
     return int(least * (1 - 1e-12)) if task.columns[0] == "disk" else None
 
 
-def _notes(solved: Solved, crowded: int) -> list[str]:
+def _notes(solved: Solved, summary: Summary, crowded: int) -> list[str]:
     notes: list[str] = []
     task, found = solved.task, solved.found
     if not found.balanced:
@@ -356,7 +356,18 @@ def _notes(solved: Solved, crowded: int) -> list[str]:
         ]
         notes.append(f"tolerance not reached: {', '.join(missed)} above the best possible level")
     if found.interrupted:
-        notes.append("the search was stopped before its end: this is the best plan found by then")
+        notes.append(
+            "the search was stopped before its end: this is the best plan found by then"
+            f"{_gap_text(summary)}"
+        )
     if crowded:
         notes.append(f"{crowded} disks exceed their limit while the plan runs: see peak_disk")
     return notes
+
+
+def _gap_text(summary: Summary) -> str:
+    """How far the bytes moved are above their bound; nothing where there is no bound."""
+    moved, least = summary.bytes_moved, summary.bytes_moved_lower_bound
+    if moved is None or not least:
+        return ""
+    return f", {100 * (moved / least - 1):.1f} % above the bound of bytes moved"

@@ -17,7 +17,8 @@ IN_SEQUENCE_OF_USE = (
     "kedge.balance.search.kernels.undo_moves",
     "kedge.balance.search.kernels.leadership",
     "kedge.balance.search.kernels.anneal",
-    "kedge.balance.search.lp_rounding",
+    "kedge.balance.bounds.candidate_brokers",
+    "kedge.balance.search.kernels.price_anneal",
 )
 
 

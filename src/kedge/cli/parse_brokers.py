@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from kedge.errors import InvalidRequest, MalformedInput, MalformedNumber
-from kedge.files import read_bytes, read_snapshot, read_text
 from kedge.model import Broker, BrokerId
 
 BROKER_ID_MAX = 2**31 - 1
@@ -19,6 +18,8 @@ def parse_brokers(text: str, *, place: str = "--brokers") -> tuple[Broker, ...]:
 
 def brokers_from_file(path: Path) -> tuple[Broker, ...]:
     """Brokers from a snapshot (file or directory), or from lines of `id` or `id:rack`."""
+    from kedge.files import read_bytes, read_snapshot, read_text  # imports numpy
+
     if path.is_dir() or not _is_lines(read_bytes(path)):
         return read_snapshot(path).brokers
     found = [

@@ -121,8 +121,8 @@ def cheapest_placements(market: Market, price: Floats, loads: Floats, chosen: In
         for r in range(4):
             total -= price[b, r] * market.target[b, r]
     for p in range(len(market.wanted)):
-        _prices_on_brokers(market, price, p, lead, follow)
-        count = _cheapest_set(market, p, follow, best_of, held, picked)
+        prices_on_brokers(market, price, p, lead, follow)
+        count = cheapest_set(market, p, follow, best_of, held, picked)
         total += _choose_leader(market, p, lead, follow, held, picked, count)
         for k in range(longest):
             chosen[p, k] = picked[k] if k < count else -1
@@ -134,7 +134,7 @@ def cheapest_placements(market: Market, price: Floats, loads: Floats, chosen: In
 
 
 @within_kernels
-def _prices_on_brokers(market: Market, price: Floats, p: int, lead: Floats, follow: Floats) -> None:
+def prices_on_brokers(market: Market, price: Floats, p: int, lead: Floats, follow: Floats) -> None:
     """The price of a leader and of a follower of a partition on each broker."""
     size = market.bytes[p]
     l0, l1, l2, l3 = (
@@ -169,7 +169,7 @@ def _prices_on_brokers(market: Market, price: Floats, p: int, lead: Floats, foll
 
 
 @within_kernels
-def _cheapest_set(
+def cheapest_set(
     market: Market, p: int, follow: Floats, best_of: Int64s, held: Int64s, picked: Int64s
 ) -> int:
     """The cheapest brokers for followers only, as many as are wanted; how many there are."""

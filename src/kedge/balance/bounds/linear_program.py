@@ -35,7 +35,6 @@ class LinearProgram:
     row_upper: Floats
     by_rows: bool = False
     maximise: bool = False
-    interior_point: bool = False  # then crossed over to a vertex, instead of simplex steps alone
 
 
 def solve_linear_program(program: LinearProgram) -> Floats:
@@ -60,8 +59,6 @@ def solve_linear_program(program: LinearProgram) -> Floats:
     solver: Any = highspy.Highs()
     solver.setOptionValue("output_flag", False)
     solver.setOptionValue("threads", 1)
-    if program.interior_point:
-        solver.setOptionValue("solver", "ipm")
     solver.passModel(model)
     solver.run()
     return np.array(solver.getSolution().col_value, np.float64)

@@ -9,20 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from kedge.balance.bounds.cheapest_placement import (
-    Market,
-    cheapest_placements,
-    market_of,
-    rack_limits,
-)
-from kedge.balance.goals.problem import Floats, Int32s, Problem
+from kedge.balance.bounds.cheapest_placement import Market, cheapest_placements, market_of
+from kedge.balance.goals.problem import Floats, Problem
 from kedge.jit import compiled
 
 STEPS = 600
 JOINT_STEPS = 1_000
 JOINT_FIRST = 3.0  # of a price: the first step of the joint bound
 FIRST, LAST = 0.3, 3e-4  # the first and the last step, in bytes per byte
-NEAR_FIRST, NEAR_STEPS, EVERY = 0.02, 200, 2  # steps around the best prices
 
 
 def bytes_prices(
@@ -31,7 +25,7 @@ def bytes_prices(
     """float64[B, R] in bytes per unit of load, and the bytes they prove, mandatory included."""
     market = market_of(problem, target, unit)
     best = np.ascontiguousarray(start * unit / unit[0])
-    value = ascend(market, best, STEPS, FIRST, LAST, False, _keep_none(problem))
+    value = ascend(market, best, STEPS, FIRST, LAST, False, _width(problem))
     return best * unit[0] / unit, float(value * unit[0])
 
 
@@ -45,47 +39,32 @@ def joint_prices(problem: Problem, best: Floats, start: Floats) -> tuple[Floats,
     prices = np.ascontiguousarray(np.where(market.target > 0, start * unit, 0.0))
     prices /= (prices * market.target).sum()
     step = JOINT_FIRST / max(1, int((market.target > 0).sum()))
-    value = ascend(market, prices, JOINT_STEPS, step, step / 1_000, True, _keep_none(problem))
+    value = ascend(market, prices, JOINT_STEPS, step, step / 1_000, True, _width(problem))
     return prices / unit, 1.0 + float(value)
 
 
-def near_placements(
-    problem: Problem, target: Floats, unit: Floats, prices: Floats
-) -> tuple[Market, Int32s]:
-    """Cheapest placements around prices: int32[N, P, K], the leader first."""
-    market = market_of(problem, target, unit)._replace(
-        limit=rack_limits(problem, strict=True),
-        free=np.stack([problem.movable, problem.leader_movable], axis=1),
-    )
-    width = int(problem.wanted.max(initial=1))
-    kept = np.full((NEAR_STEPS // EVERY, len(problem.initial), width), -1, np.int32)
-    best = np.ascontiguousarray(prices * unit / unit[0])
-    ascend(market, best, NEAR_STEPS, NEAR_FIRST, LAST, False, kept)
-    return market, kept
-
-
-def _keep_none(problem: Problem) -> Int32s:
-    """Space for one placement of all partitions: none is kept."""
-    return np.full((1, len(problem.initial), int(problem.wanted.max(initial=1))), -1, np.int32)
+def _width(problem: Problem) -> int:
+    """Most replicas of one partition."""
+    return int(problem.wanted.max(initial=1))
 
 
 @compiled
 def ascend(
-    market: Market, best: Floats, steps: int, first: float, last: float, normal: bool, kept: Int32s
+    market: Market, best: Floats, steps: int, first: float, last: float, normal: bool, width: int
 ) -> float:
     """Ascend from the prices in `best` and leave the best ones there; what they prove.
 
-    With `normal`, prices are scaled so that targets are worth 1. The placements met on the way
-    are written into `kept`, if it has space for more than one.
+    With `normal`, prices are scaled so that targets are worth 1. No partition has more than
+    `width` replicas.
     """
     brokers = len(market.rack)
     price = best.copy()
     loads = np.zeros((brokers, 4))
     mean, square = np.zeros((brokers, 4)), np.zeros((brokers, 4))
+    chosen = np.empty((len(market.wanted), width), np.int32)
     most = -1e300
     for step in range(steps):
-        place = (step // EVERY) % len(kept)
-        value = cheapest_placements(market, price, loads, kept[place])
+        value = cheapest_placements(market, price, loads, chosen)
         if value > most:
             most = value
             best[:] = price

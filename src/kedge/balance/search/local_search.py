@@ -1,11 +1,11 @@
 """Local search: anneal the assignment where the cluster is small and bytes can still be saved.
 
-Small clusters have few replicas on each broker, and greedy choices do not fit exactly. With the
-prices of the bound, annealing starts from a rounded linear program (`lp_rounding`), twice with
-different temperatures, each attempt on a core of its own; the better one is kept. Without them it
-starts from the drained assignment. Medium clusters are annealed for a shorter time, and only if
-draining needed more bytes or moves than usual. Brokers that exceed their target by a rounding error
-after all that are repaired last.
+Small clusters have few replicas on each broker, and greedy choices do not fit exactly. Where no
+budget applies, annealing draws only what costs little at the prices of the bound (`price_anneal`),
+twice with different temperatures, each attempt on a core of its own; the better one is kept. Else
+it draws any step. Medium clusters are annealed for a shorter time, and only if draining needed more
+bytes or moves than usual. Brokers that exceed their target by a rounding error after all that are
+repaired last.
 
 The number of steps is fixed by the size of the cluster, so the same seed gives the same assignment.
 When the caller's time is over, the steps end early and the best state so far is kept. A caller that
@@ -23,6 +23,15 @@ import numpy as np
 
 from kedge.balance.goals.problem import Floats, is_small
 from kedge.balance.search.kernels.state import EPSILON, HUGE, State, copied
+from kedge.balance.search.price_anneal import (
+    CHEAP_MOVE,
+    COLDEST,
+    Candidates,
+    Setting,
+    anneal_by_price,
+    candidates_of,
+    pairs,
+)
 from kedge.balance.search.search_run import MOVE_PRICE, SearchRun
 
 STEPS_PER_PAIR = 250  # of `anneal_long`, for each pair of replica and broker
@@ -30,8 +39,6 @@ STAGES = ((3e-4, 3e-5), (3e-5, 1e-6))  # temperatures of annealing, half of the 
 PENALTY = 0.7  # overload costs less than the bytes that cure it: draining does the rest
 HIGHER_PENALTY = 1.5  # where draining could not
 HIGHEST_PENALTY = 1e3  # where only rounding errors are left
-COLDEST = 1e-6
-CHEAP_MOVE = 2e-4  # of a broker's bytes: what one move less is worth in a small cluster
 MEDIUM = 300_000  # replicas up to which annealing, and a second undo, is worth its time
 SHORT_STEPS = 3_000_000  # of `anneal_short`
 UNUSUAL_BYTES, UNUSUAL_MOVES = 1.01, 0.06  # times the bound; of all replicas
@@ -41,17 +48,9 @@ NEAR_ENOUGH = 1.025  # of the bytes bound: not worth two more attempts
 GOOD_ENOUGH = 1.003  # of the bytes bound: nothing to gain by annealing
 
 
-class Setting(NamedTuple):
-    """How one attempt anneals."""
-
-    hot: float  # the first temperature
-    penalty: float  # of load beyond a target
-    steps_per_pair: int  # of replica and broker
-
-
 ATTEMPTS = (
-    (Setting(1e-4, 0.2, 12), Setting(4e-5, 0.3, 12)),
-    (Setting(2e-4, 0.3, 10), Setting(2e-5, 0.5, 10)),  # where those did not come near the bound
+    (Setting(1e-4, 0.2, 10), Setting(4e-5, 0.3, 10)),
+    (Setting(2e-4, 0.3, 10), Setting(5e-5, 0.5, 10)),  # where those did not come near the bound
 )
 LONGER = 3  # times the steps of the first attempts, then twice as many each time
 LAST_ATTEMPT = Setting(1e-5, 2.0, 10)  # where a broker is still overloaded
@@ -76,7 +75,7 @@ def local_search(run: SearchRun, seed: int, left: int) -> None:
     elif run.ratio() < GOOD_ENOUGH and not left:
         pass
     elif _is_unrestricted(run):
-        _anneal_from_linear_program(run, seed, left)
+        _anneal_by_price(run, seed, left)
     else:
         _keep_better(run, left, partial(anneal_long, run, seed))
     repair_residual_violations(run, seed)
@@ -120,7 +119,7 @@ def anneal_long(run: SearchRun, seed: int) -> int:
 
     This is for problems without a linear program to start from.
     """
-    steps = _pairs(run) * STEPS_PER_PAIR // len(STAGES)
+    steps = pairs(run.state) * STEPS_PER_PAIR // len(STAGES)
     for temperatures in STAGES:
         run.anneal(seed, temperatures, steps=steps, penalty=PENALTY, move_price=MOVE_PRICE)
     left = run.repair()
@@ -166,11 +165,6 @@ def _overload(run: SearchRun) -> Floats:
     return overload
 
 
-def _pairs(run: SearchRun) -> int:
-    """Pairs of replica and broker, by which the number of steps is counted."""
-    return run.state.current.size * len(run.state.status)
-
-
 def _is_unrestricted(run: SearchRun) -> bool:
     """Whether every broker that stays may give its replicas, and no budget or count applies."""
     problem, totals = run.problem, run.state.totals[0]
@@ -183,35 +177,25 @@ def _is_unrestricted(run: SearchRun) -> bool:
     )
 
 
-def _anneal_from_linear_program(run: SearchRun, seed: int, left: int) -> None:
-    """Anneal from the rounded linear program by the prices of the bound; keep the best state."""
+def _anneal_by_price(run: SearchRun, seed: int, left: int) -> None:
+    """Anneal the drained assignment by the prices of the bound; keep the best state."""
     if run.must_stop():
         return
-    from kedge.balance.bounds.price_ascent import near_placements
-    from kedge.balance.search.kernels.replica_moves import set_assignment
-    from kedge.balance.search.lp_rounding import lp_rounding
-
-    prices = run.bounds.proof.prices
-    market, met = near_placements(run.problem, run.bounds.target, run.unit, prices)
-    start = lp_rounding(market, met, run.scaled(prices), CHEAP_MOVE)
-    if ((start >= 0).sum(axis=1) != run.problem.wanted).any():
-        return  # some partition has no placement there: keep the drained assignment
-    first = copied(run.state)
-    set_assignment(first, start)
-    best = _merit(run, left), run.state
+    candidates, first = candidates_of(run), run.state
+    best = _merit(run, left), first
+    near = GOOD_ENOUGH if run.use_all_time else NEAR_ENOUGH
     with ThreadPoolExecutor(len(ATTEMPTS[0])) as pool:
         for turn, settings in enumerate(_rounds(run.use_all_time)):
             if run.must_stop():
                 break
-            near = GOOD_ENOUGH if run.use_all_time else NEAR_ENOUGH
-            attempts = pool.map(partial(_attempt, run, seed + turn // 2, first), settings)
-            best = min(best, *attempts, key=lambda one: one[0])
+            attempt = partial(_attempt, run, seed + turn // 2, first, candidates)
+            best = min(best, *pool.map(attempt, settings), key=lambda one: one[0])
             run.state = best[1]
             run.report("anneal", 0.0, 0)
             if best[0].overload == 0 and run.ratio() < near:
                 break
     if best[0].overload > 0 and not run.must_stop():
-        last = _attempt(run, seed, best[1], LAST_ATTEMPT)
+        last = _attempt(run, seed, best[1], candidates, LAST_ATTEMPT)
         run.state = min(best, last, key=lambda one: one[0])[1]
         run.report("anneal", 0.0, 0)
 
@@ -226,18 +210,13 @@ def _rounds(use_all_time: bool) -> Iterator[tuple[Setting, Setting]]:
         steps *= 2
 
 
-def _attempt(run: SearchRun, seed: int, first: State, setting: Setting) -> tuple[Merit, State]:
+def _attempt(
+    run: SearchRun, seed: int, first: State, candidates: Candidates, setting: Setting
+) -> tuple[Merit, State]:
     """Anneal a copy of a state by the prices of the bound; its merit, and the copy."""
     own = run.fork(first)
     own.set_targets(0.0)
-    own.anneal(
-        seed,
-        (setting.hot, COLDEST),
-        steps=setting.steps_per_pair * _pairs(run),
-        penalty=setting.penalty,
-        move_price=CHEAP_MOVE,
-        load_price=run.scaled(run.bounds.proof.prices),
-    )
+    anneal_by_price(own, seed, setting, candidates)
     left = own.repair()
     return _merit(own, left), own.state
 

@@ -6,10 +6,11 @@ Budgets are kept by the kernels: with one used up, only what is free still happe
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Self
 
 import numpy as np
+import numpy.typing as npt
 
 from kedge.balance.bounds import CONFLICT, Bounds, load_units, target_for
 from kedge.balance.goals.problem import Floats, Int32s, Problem
@@ -32,6 +33,7 @@ REPAIRS = 4  # rounds of draining and undoing where a broker is still overloaded
 LEADER_SWEEPS = 3
 STEPS_AT_ONCE = 500_000  # of annealing: about a tenth of a second
 
+UInt64s = npt.NDArray[np.uint64]
 ProgressListener = Callable[[Progress], None]
 OutOfTime = Callable[[], bool]
 
@@ -212,7 +214,6 @@ class SearchRun:
         from kedge.balance.search.kernels.anneal import anneal
 
         state, rack = self.state, self.problem.rack
-        rng = np.array([seed * 2654435761 + 88172645463325252], np.uint64)
         by_rack = np.argsort(rack, kind="stable").astype(np.int32)
         numbers = np.arange(int(rack.max()) + 2, dtype=np.int32)
         params = AnnealParams(
@@ -232,14 +233,19 @@ class SearchRun:
         totals["max_bytes"] -= state.partition["size"].max(initial=0.0)
         totals["max_moves"] -= 1
         totals["max_moves_per_broker"] -= 1
-        schedule = np.array([params.hot, params.penalty])
-        for first in range(0, steps, STEPS_AT_ONCE):
-            anneal(state, rng, params, schedule, first, min(first + STEPS_AT_ONCE, steps))
-            self.report("anneal", 0.0, 0)
-            if self.must_stop():
-                break
+        rng, schedule = first_random_state(seed), np.array([params.hot, params.penalty])
+        for first, last in self.slices(steps):
+            anneal(state, rng, params, schedule, first, last)
         for budget in ("max_bytes", "max_moves", "max_moves_per_broker"):
             totals[budget] = budgets[budget]
+
+    def slices(self, steps: int) -> Iterator[tuple[int, int]]:
+        """First and last of a few steps of annealing at a time, until the time is over."""
+        for first in range(0, steps, STEPS_AT_ONCE):
+            yield first, min(first + STEPS_AT_ONCE, steps)
+            self.report("anneal", 0.0, 0)
+            if self.must_stop():
+                return
 
     def must_stop(self) -> bool:
         """Whether the time is over: what is optional is left out from then on."""
@@ -278,6 +284,11 @@ class SearchRun:
         if self.listener is not None:
             least = self.bounds.bytes_lower_bound
             self.listener(Progress(phase, tolerance, self.bytes_moved, least, self.moves, over))
+
+
+def first_random_state(seed: int) -> UInt64s:
+    """The state of the random numbers of annealing at its first step."""
+    return np.array([seed * 2654435761 + 88172645463325252], np.uint64)
 
 
 def _never() -> bool:

@@ -24,7 +24,7 @@ from kedge.balance.search.kernels.replica_moves import (
     within_budgets,
 )
 from kedge.balance.search.kernels.state import AnnealParams, Load, State
-from kedge.jit import compiled, within_kernels
+from kedge.jit import compiled, inlined, within_kernels
 
 UInt64s = npt.NDArray[np.uint64]
 
@@ -44,8 +44,8 @@ class Replica(NamedTuple):
     broker: int
 
 
-@within_kernels
-def _draw(rng: UInt64s) -> float:
+@inlined
+def draw(rng: UInt64s) -> float:
     """The next number in [0, 1) of an xorshift generator: the seed determines all of them."""
     x = rng[0]
     x ^= x << np.uint64(13)
@@ -58,11 +58,11 @@ def _draw(rng: UInt64s) -> float:
 @within_kernels
 def _draw_broker(st: State, rng: UInt64s, params: AnnealParams, b: int) -> int:
     """A random broker: three in four times of the same rack, where every replica may go."""
-    if _draw(rng) < 0.25:
-        return int(_draw(rng) * len(st.status))
+    if draw(rng) < 0.25:
+        return int(draw(rng) * len(st.status))
     rack = st.status[b].rack
     first, end = params.rack_starts[rack], params.rack_starts[rack + 1]
-    return as_index(params.rack_brokers[first + int(_draw(rng) * (end - first))])
+    return as_index(params.rack_brokers[first + int(draw(rng) * (end - first))])
 
 
 @compiled
@@ -85,17 +85,17 @@ def anneal(
             temperature *= cooling
             penalty *= growth
         if len(focus) == 0:
-            p = int(_draw(rng) * partitions)
-            k = int(_draw(rng) * width)
+            p = int(draw(rng) * partitions)
+            k = int(draw(rng) * width)
         else:
-            drawn_from = focus[int(_draw(rng) * len(focus))]
-            drawn = as_index(st.slots[drawn_from, int(_draw(rng) * st.status[drawn_from].replicas)])
+            drawn_from = focus[int(draw(rng) * len(focus))]
+            drawn = as_index(st.slots[drawn_from, int(draw(rng) * st.status[drawn_from].replicas)])
             p, k = drawn // width, drawn % width
         b = as_index(st.current[p, k])
         if b < 0 or not st.rule[p].movable:
             continue
-        kind = _draw(rng)
-        limits = Limits(-temperature * np.log(1.0 - _draw(rng)), penalty)
+        kind = draw(rng)
+        limits = Limits(-temperature * np.log(1.0 - draw(rng)), penalty)
         if k == 0 and not st.rule[p].leader_movable:
             continue
         unmoved = is_initial(st, p, b)
@@ -104,27 +104,27 @@ def anneal(
         elif kind < 0.6 or not unmoved:
             to = _draw_broker(st, rng, params, b)
             if not unmoved and kind < 0.5:
-                to = as_index(st.initial[p, int(_draw(rng) * width)])
+                to = as_index(st.initial[p, int(draw(rng) * width)])
             kept += _try_move(st, params, limits, Replica(p, k, b), to)
         else:
             to = _draw_broker(st, rng, params, b)
             if to != b and st.status[to].replicas > 0 and not st.status[to].must_empty:
-                slot = as_index(st.slots[to, int(_draw(rng) * st.status[to].replicas)])
+                slot = as_index(st.slots[to, int(draw(rng) * st.status[to].replicas)])
                 other = Replica(slot // width, slot % width, to)
                 kept += _try_exchange(st, params, limits, Replica(p, k, b), other)
     schedule[0], schedule[1] = temperature, penalty
     return kept
 
 
-@within_kernels
-def _load_cost(st: State, params: AnnealParams, penalty: float, b: int, change: Load) -> float:
+@inlined
+def load_cost(st: State, load_price: Floats, penalty: float, b: int, change: Load) -> float:
     """What a change of load costs: its price, and how much further the broker is overloaded."""
     cost = 0.0
     for r in range(4):
         x = change[0] if r == 0 else change[1] if r == 1 else change[2] if r == 2 else change[3]
         before = (st.broker[b].load[r] - st.broker[b].target[r]) * st.broker[b].scale[r]
         overload = max(0.0, before + x * st.broker[b].scale[r]) - max(0.0, before)
-        cost += penalty * overload + params.load_price[b, r] * x
+        cost += penalty * overload + load_price[b, r] * x
     return cost
 
 
@@ -135,8 +135,8 @@ def _try_leader(st: State, params: AnnealParams, limits: Limits, p: int, k: int)
         return 0
     b, first = as_index(st.current[p, k]), as_index(st.current[p, 0])
     follows, leads = replica_load(st, p, False), replica_load(st, p, True)
-    cost = _load_cost(st, params, limits.penalty, b, difference(leads, follows))
-    cost += _load_cost(st, params, limits.penalty, first, difference(follows, leads))
+    cost = load_cost(st, params.load_price, limits.penalty, b, difference(leads, follows))
+    cost += load_cost(st, params.load_price, limits.penalty, first, difference(follows, leads))
     if cost > limits.cost:
         return 0
     make_leader(st, p, k)
@@ -156,13 +156,13 @@ def _try_move(st: State, params: AnnealParams, limits: Limits, one: Replica, to:
     if unmoved and (cost > limits.cost + 0.2 or not st.status[b].may_give):
         return 0
     x0, x1, x2, x3 = load = replica_load(st, p, one.column == 0)
-    cost += _load_cost(st, params, limits.penalty, b, (-x0, -x1, -x2, -x3))
+    cost += load_cost(st, params.load_price, limits.penalty, b, (-x0, -x1, -x2, -x3))
     if cost > limits.cost:  # the load costs at least 0 on its new broker
         return 0
-    cost += _load_cost(st, params, limits.penalty, to, load)
+    cost += load_cost(st, params.load_price, limits.penalty, to, load)
     if cost > limits.cost or not allowed(st, p, b, to) or not within_budgets(st, p, b, to):
         return 0
-    if not _within_hard_limits(st, to, load):
+    if not within_hard_limits(st, to, load):
         return 0
     move(st, p, one.column, to)
     return 1
@@ -186,11 +186,11 @@ def _try_exchange(
     )
     x = replica_load(st, p, one.column == 0)
     y = replica_load(st, q, other.column == 0)
-    cost += _load_cost(st, params, limits.penalty, b, difference(y, x))
-    cost += _load_cost(st, params, limits.penalty, to, difference(x, y))
-    if cost > limits.cost or not _within_hard_limits(st, to, difference(x, y)):
+    cost += load_cost(st, params.load_price, limits.penalty, b, difference(y, x))
+    cost += load_cost(st, params.load_price, limits.penalty, to, difference(x, y))
+    if cost > limits.cost or not within_hard_limits(st, to, difference(x, y)):
         return 0
-    if not _within_hard_limits(st, b, difference(y, x)):
+    if not within_hard_limits(st, b, difference(y, x)):
         return 0
     if not allowed(st, p, b, to) or not allowed(st, q, to, b):
         return 0
@@ -201,8 +201,8 @@ def _try_exchange(
     return 1
 
 
-@within_kernels
-def _within_hard_limits(st: State, b: int, change: Load) -> bool:
+@inlined
+def within_hard_limits(st: State, b: int, change: Load) -> bool:
     """Whether a change of load exceeds no hard limit."""
     broker = st.broker[b]
     return (

@@ -12,10 +12,10 @@ import numpy as np
 
 from kedge.balance.goals.problem import Int32s
 from kedge.balance.search.kernels.state import EPSILON, HUGE, TINY_SIZE, Load, State
-from kedge.jit import compiled, within_kernels
+from kedge.jit import compiled, inlined, within_kernels
 
 
-@within_kernels
+@inlined
 def as_index(number: Any) -> int:
     """The number as 64 bits, whatever array it is from: functions are compiled for one width."""
     return np.int64(number)  # pyright: ignore[reportReturnType]
@@ -103,7 +103,7 @@ def _add_load(st: State, p: int, k: int, b: int, sign: float) -> None:
         )
 
 
-@within_kernels
+@inlined
 def is_initial(st: State, p: int, b: int) -> bool:
     """Whether the partition had a replica on the broker before the plan: it needs no copy."""
     found = False
@@ -177,7 +177,7 @@ def make_leader(st: State, p: int, k: int) -> None:
         _cache_replica(st, old, as_index(st.slot_position[other]))
 
 
-@within_kernels
+@inlined
 def replica_load(st: State, p: int, leads: bool) -> Load:
     """The load of a replica as leader or as follower."""
     if leads:
@@ -195,7 +195,7 @@ def replica_load(st: State, p: int, leads: bool) -> Load:
     )
 
 
-@within_kernels
+@inlined
 def difference(x: Load, y: Load) -> Load:
     """The change of load where x takes the place of y."""
     return x[0] - y[0], x[1] - y[1], x[2] - y[2], x[3] - y[3]

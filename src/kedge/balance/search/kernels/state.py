@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kedge.balance.goals.problem import Floats, Int32s
+from kedge.balance.goals.problem import Bools, Floats, Int32s
 
 Records = Any  # arrays of records: numpy has no types for their fields
 Load = tuple[float, float, float, float]  # disk, in, out, cpu of one replica, scaled
@@ -106,6 +106,23 @@ class AnnealParams(NamedTuple):
     rack_starts: Int32s  # where each rack starts in `rack_brokers`
     focus: Int32s  # only replicas of these brokers are drawn; empty: of all
     load_price: Floats  # [B, 4]: of a unit of load
+    steps: int
+    hot: float  # temperature at first and at last
+    cold: float
+    move_price: float  # of one move, beside its bytes
+    penalty: float  # of load beyond a target at first; ten times that at last
+
+
+class PriceAnnealParams(NamedTuple):
+    """How `anneal_by_price` draws steps and what it charges for them; G racks."""
+
+    pair_partition: Int32s  # [N]: pairs of a partition and a broker that are drawn
+    pair_broker: Int32s  # [N]
+    is_candidate: Bools  # [P, B]: the same pairs
+    load_price: Floats  # [B, 4]: of a unit of load
+    rack_load: Floats  # [G, 4]: of all brokers of a rack; changes with every step
+    rack_target: Floats  # [G, 4]: beyond which the brokers of a rack cannot all be in target
+    rack_scale: Floats  # [4]: 1 ÷ the target of an average broker; 0 where not counted
     steps: int
     hot: float  # temperature at first and at last
     cold: float
