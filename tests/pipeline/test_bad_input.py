@@ -72,8 +72,14 @@ def with_a_wrong_type(table: pa.Table, path: Path) -> None:
     pq.write_table(table.set_column(at, "size_bytes", texts), path)
 
 
+def with_a_name_that_is_no_text(table: pa.Table, path: Path) -> None:
+    pq.write_table(table, path)
+    path.write_bytes(path.read_bytes().replace(b"bytes_out", b"bytes\xe9out"))
+
+
 BAD_FILES: list[tuple[Callable[[pa.Table, Path], None], str]] = [
     (half_written, "not a complete Parquet file"),
+    (with_a_name_that_is_no_text, "not a complete Parquet file"),
     (with_a_column_more, "unknown column colour"),
     (with_a_column_less, "column seq is missing"),
     (with_a_wrong_type, "column size_bytes is string"),

@@ -104,7 +104,7 @@ def _checked_parquet(path: Path, sha256: str) -> SampleFile:
     try:
         metadata = parquet().read_metadata(path)
         schema = metadata.schema.to_arrow_schema()
-    except (OSError, pa.ArrowException) as error:
+    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
         if isinstance(error, FileNotFoundError | PermissionError):
             raise
         hint = "it may be incomplete: remove it, or run again when it is complete"
