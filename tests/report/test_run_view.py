@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kedge.execution import Progress, RunRecord
+from kedge.execution import Progress, RateChange
 from kedge.execution.flows import BrokerFlow, Flows, MoveFlow
 from kedge.model import BrokerId, TopicPartition
 from kedge.report.run_summary import (
@@ -11,6 +11,7 @@ from kedge.report.run_summary import (
     summary_lines,
     summary_of,
     summary_row,
+    throttles_since,
 )
 from kedge.report.run_view import BROKERS_MAX, MOVES_MAX, bar, view_lines
 
@@ -56,8 +57,7 @@ def test_a_bar_never_leaves_its_width() -> None:
 
 
 def test_a_summary_is_about_what_this_process_has_copied() -> None:
-    record = RunRecord("c", rate=10 * MB)
-    found = summary_of(at(2), at(10), 16.0, record, predicted_seconds=8.0)
+    found = summary_of(at(2), at(10), 16.0, (Throttled(0.0, 10 * MB),), predicted_seconds=8.0)
     assert found == RunSummary(80 * MB, 16.0, (Throttled(0.0, 10 * MB),), 8.0)
     assert summary_lines(found) == [
         "80.0 MB copied in 16 s, 5.0 MB/s on average; throttle 10.0 MB/s",
@@ -66,11 +66,15 @@ def test_a_summary_is_about_what_this_process_has_copied() -> None:
     assert summary_row(found)["bytes_per_second"] == 5.0 * MB
 
 
-def test_a_summary_tells_the_throttles_in_their_sequence() -> None:
-    throttles = (Throttled(0.0, 10 * MB), Throttled(60.0, 5 * MB, "slow"), Throttled(90.0, None))
+def test_a_summary_has_the_changes_of_the_throttle_since_the_process_began() -> None:
+    changes = (RateChange(90.0, MB, "old"), RateChange(160.0, 5 * MB, "slow"))
+    throttles = throttles_since(100.0, 10 * MB, changes)
+    assert throttles == (Throttled(0.0, 10 * MB), Throttled(60.0, 5 * MB, "slow"))
     (line,) = summary_lines(RunSummary(MB, 100.0, throttles, float("inf")))
-    assert line.endswith(
-        "; throttle 10.0 MB/s, then throttle 5.0 MB/s after 1 min 00 s (slow), "
-        "then no throttle after 1 min 30 s"
-    )
+    assert line.endswith("; throttle 10.0 MB/s, changed once, to 5.0 MB/s at the end")
+
+
+def test_a_summary_without_bytes_or_throttle() -> None:
     assert summary_lines(RunSummary(0, 3.0)) == ["nothing copied, 3 s"]
+    (line,) = summary_lines(RunSummary(MB, 1.0, throttles_since(0.0, None, ())))
+    assert line.endswith("; no throttle")

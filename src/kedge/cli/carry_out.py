@@ -54,7 +54,7 @@ def carried_out(
     from kedge.cli.live_progress import run_progress
     from kedge.execution.flows import FlowMeter
     from kedge.report.run_events import failed_event, finished_event
-    from kedge.report.run_summary import summary_of
+    from kedge.report.run_summary import summary_of, throttles_since
 
     with (
         event_stream(watching.events, watching.output) as send,
@@ -63,7 +63,7 @@ def carried_out(
     ):
         observer = _Observer(proposal, send, show, on_run, FlowMeter())
         pacing = observer.pacing(watching.interval_s, stopping)
-        began = pacing.clock()
+        began, began_at = pacing.clock(), time.time()
         try:
             run, outcome = carry_out(cluster, runs, proposal, pacing)
         except KedgeError as error:
@@ -71,7 +71,9 @@ def carried_out(
             raise
         took = pacing.clock() - began
         first, last = observer.first, observer.last
-        summary = summary_of(first, last, took, run.record(), watching.predicted_s)
+        rate = None if proposal.judged is None else proposal.judged.options.limits.rate
+        throttles = throttles_since(began_at, rate, run.record().rate_changes)
+        summary = summary_of(first, last, took, throttles, watching.predicted_s)
         send(finished_event(run.name, outcome, summary))
     return Ran(run, outcome, summary)
 

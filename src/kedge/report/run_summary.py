@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any, NamedTuple
 
-from kedge.execution import Progress, RunRecord
+from kedge.execution import Progress, RateChange
 from kedge.report.amounts import bytes_text, duration_text
 
 
@@ -44,17 +44,23 @@ def summary_of(
     first: Progress | None,
     last: Progress | None,
     seconds: float,
-    record: RunRecord,
+    throttles: tuple[Throttled, ...],
     predicted_seconds: float | None = None,
 ) -> RunSummary:
     """The summary of what was done between two observations."""
     copied = 0 if first is None or last is None else last.bytes_done - first.bytes_done
-    return RunSummary(max(0, copied), seconds, throttles_of(record), predicted_seconds)
+    return RunSummary(max(0, copied), seconds, throttles, predicted_seconds)
 
 
-def throttles_of(record: RunRecord) -> tuple[Throttled, ...]:
-    """The throttles that a run has had, by its journal."""
-    return (Throttled(0.0, record.rate),)
+def throttles_since(
+    began_at: float, rate: int | None, changes: Sequence[RateChange]
+) -> tuple[Throttled, ...]:
+    """The throttle that a process began with, and its changes since (seconds since 1970)."""
+    later = [each for each in changes if each.at >= began_at]
+    return (
+        Throttled(0.0, rate),
+        *(Throttled(each.at - began_at, each.rate, each.why) for each in later),
+    )
 
 
 def summary_lines(summary: RunSummary) -> list[str]:
@@ -71,13 +77,15 @@ def summary_lines(summary: RunSummary) -> list[str]:
 
 
 def _throttle_text(throttles: Sequence[Throttled]) -> str:
-    steps = [
-        ("no throttle" if each.rate is None else f"throttle {bytes_text(each.rate)}/s")
-        + (f" after {duration_text(each.after_s)}" if each.after_s else "")
-        + (f" ({each.why})" if each.why else "")
-        for each in throttles
-    ]
-    return ", then ".join(steps) or "no throttle"
+    """The first and the last throttle; the changes between have lines of their own."""
+    if not throttles or throttles[0].rate is None:
+        return "no throttle"
+    first, changes, last = throttles[0], len(throttles) - 1, throttles[-1].rate
+    began = f"throttle {bytes_text(first.rate or 0)}/s"
+    if not changes:
+        return began
+    times = "once" if changes == 1 else f"{changes} times"
+    return f"{began}, changed {times}, to {bytes_text(last or 0)}/s at the end"
 
 
 def summary_row(summary: RunSummary) -> dict[str, Any]:
