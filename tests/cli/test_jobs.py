@@ -219,3 +219,14 @@ def test_a_run_that_is_not_finished_is_named_before_anything_is_planned(
     assert "is not finished; continue it with kedge resume" in desk.refusal(
         "balance", "--yes", *state
     )
+
+
+def test_events_that_cannot_be_written_are_refused_before_anything_is_changed(
+    desk: Desk, state: tuple[str, str], tmp_path: Path
+) -> None:
+    before, events = replicas(desk), tmp_path / "absent" / "events.jsonl"
+    refused = desk("drain", "3", "--yes", "--events", str(events), *state)
+    assert (refused.code, refused.out) == (2, "")
+    assert str(events) in refused.err
+    assert replicas(desk) == before
+    assert not Path(state[1]).exists()

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from io import FileIO
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,9 +25,19 @@ Send = Callable[[dict[str, Any]], None]
 
 
 def check_events(target: str, output: Output) -> None:
-    """Refuse events on stdout beside a report for people."""
+    """Refuse events on stdout beside a report for people, and a file that cannot be written."""
     if target == STDOUT and output is not Output.JSON:
         raise InvalidRequest("--events - writes JSON to stdout", hint="add --output json")
+    if target not in ("", STDOUT):
+        _opened(target).close()
+
+
+def _opened(target: str) -> FileIO:
+    from kedge.files import with_path_context
+
+    path = Path(target)
+    with with_path_context(path):
+        return path.open("ab", buffering=0)
 
 
 @contextmanager
@@ -42,12 +53,7 @@ def event_stream(target: str, output: Output) -> Generator[Send]:
     if target == STDOUT:
         yield _Stream(_to_stdout).send
         return
-    from kedge.files import with_path_context
-
-    path = Path(target)
-    with with_path_context(path):  # of the opening alone: faults of the run are not about the file
-        stream = path.open("ab", buffering=0)
-    with stream:
+    with _opened(target) as stream:
         yield _Stream(stream.write).send
 
 
