@@ -24,8 +24,11 @@ pytestmark = pytest.mark.real
 TOPIC, RUNS = "kept-in-cluster", "__kedge_runs"
 T0, T1 = TopicPartition(TOPIC, 0), TopicPartition(TOPIC, 1)
 BEFORE, AFTER = (1, 2), (3, 2)
-SLOW = ("--throttle", "2kB", "--interval", "0.1")  # a copy takes many minutes
+SLOW = ("--throttle", "2kB", "--interval", "0.1")
 FAST = ("--throttle", "50MB", "--interval", "0.1")
+# However low the rate, brokers copy 1 MiB at once, and the next when the quota has forgotten it,
+# after about 11 s: the slow copy takes more than two minutes.
+BYTES = 15_000_000
 
 
 class Story:
@@ -39,7 +42,7 @@ class Story:
         self._started: list[subprocess.Popen[str]] = []
         self.here = self.elsewhere()
         self.here.create(TOPIC, {0: BEFORE, 1: BEFORE})
-        self.here.fill(TOPIC, [0, 1], 2_000_000)
+        self.here.fill(TOPIC, [0, 1], BYTES)
         self.plan = str(self.here.plan_file({T0: Entry(AFTER), T1: Entry(AFTER)}))
 
     def elsewhere(self) -> Operator:

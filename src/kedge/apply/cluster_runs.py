@@ -58,7 +58,7 @@ class ClusterRun:
         self.write(entered(state, at=self.now(), moved=moved))
 
     def send_request(self, line: bytes) -> None:
-        """Append a request to the process that carries the run out, whoever sends it."""
+        """Append a request to the process that carries the run out; any process may send it."""
         self._store.send_request(self, line)
 
     def requests(self) -> list[bytes]:

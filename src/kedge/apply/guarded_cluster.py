@@ -25,7 +25,7 @@ _OWN = frozenset({"alter_configs", "alter_reassignments", "alter_log_dirs", "ele
 
 
 class GuardedCluster:
-    """Passes calls on to a cluster while this process owns the runs, or nobody has lost them."""
+    """Passes calls on to a cluster unless this process has lost the runs."""
 
     def __init__(self, cluster: Cluster, ownership: Ownership) -> None:
         self._cluster, self._ownership = cluster, ownership

@@ -20,7 +20,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 
 from kedge.apply.run_records import LogImage, Owner, lease_entry
@@ -224,8 +223,12 @@ class Ownership:
     def _renew(self, ended: threading.Event) -> None:
         while not ended.wait(self._timing.renew_s) and self._lost is None:
             # A log that does not answer now may do so at the next turn; a loss is kept in `_lost`.
-            with suppress(KedgeError):
+            try:
                 self.confirm()
+            except KedgeError:
+                continue
+            except Exception as fault:  # a lease that is no longer renewed must not go unnoticed
+                self._on_note(f"the lease on the runs was not renewed: {fault!r}")
 
     def release(self) -> None:
         """Give the runs up; an owner that has lost them has nothing to give."""

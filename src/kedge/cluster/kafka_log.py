@@ -9,8 +9,8 @@ that called InitProducerId last, and refuses the others (PRODUCER_FENCED). Readi
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Generator, Sequence
+from contextlib import closing, contextmanager
 from typing import Any
 
 from confluent_kafka import (
@@ -181,7 +181,8 @@ class KafkaLog:
         deadline = time.monotonic() + PATIENCE_S
         while True:
             try:
-                return self._transaction(self._writer, entries, deadline)
+                with _errors_of_callbacks():
+                    return self._transaction(self._writer, entries, deadline)
             except KafkaException as fault:
                 error = _error_in(fault)
                 may_retry = error.txn_requires_abort() and time.monotonic() < deadline
@@ -225,8 +226,13 @@ class KafkaLog:
                 "message.timeout.ms": int(1000 * PATIENCE_S),
             })  # fmt: skip
         reports = _Reports()
-        self._produce(self._sender, entry, reports)
-        self._sender.flush(PATIENCE_S)
+        try:
+            with _errors_of_callbacks():
+                self._produce(self._sender, entry, reports)
+                self._sender.flush(PATIENCE_S)
+        except KafkaException as fault:
+            self._sender = None
+            raise self._fault(_error_in(fault), "Write") from fault
         if reports.errors:
             raise self._fault(reports.errors[0], "Write")
         if not reports.offsets:
@@ -272,6 +278,21 @@ class KafkaLog:
 def missing_permission(permission: str) -> Unauthorised:
     """The refusal of a cluster that lacks a right for keeping runs."""
     return Unauthorised(f"Missing permission: {permission}", hint=f"grant it, {ELSEWHERE}")
+
+
+@contextmanager
+def _errors_of_callbacks() -> Generator[None]:
+    """Raise a fatal error as what it is.
+
+    The client sets it from within a callback; where the callback of a delivery follows, the
+    interpreter reports a SystemError that was caused by it.
+    """
+    try:
+        yield
+    except SystemError as fault:
+        if isinstance(fault.__cause__, KafkaException):
+            raise fault.__cause__ from None
+        raise
 
 
 def _error_in(fault: KafkaException) -> KafkaError:

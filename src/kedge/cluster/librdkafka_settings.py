@@ -36,8 +36,7 @@ def librdkafka_settings(bootstrap: str, access: Access) -> dict[str, Any]:
         "socket.timeout.ms": access.request_timeout_ms,
         "log_level": 0,
         "logger": _SILENT,
-        # Without it, the client raises fatal errors from within any of its calls, callbacks too;
-        # the call that failed reports the same error.
+        # The call that failed reports the same error.
         "error_cb": _ignore,
     }
     if access.sasl:
