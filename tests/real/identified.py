@@ -30,7 +30,8 @@ class IdentifiedProducer:
         self._stopping = threading.Event()
         self._last_ack = time.monotonic()
         self._producer = Producer({
-            "bootstrap.servers": bootstrap, "acks": "all", "enable.idempotence": True,
+            "bootstrap.servers": bootstrap, "log_level": 0, "acks": "all",
+            "enable.idempotence": True,
             "linger.ms": 2, "delivery.timeout.ms": 120_000, "socket.timeout.ms": 5_000,
             "reconnect.backoff.ms": 20, "reconnect.backoff.max.ms": 200,
             "retry.backoff.ms": 20, "retry.backoff.max.ms": 200,

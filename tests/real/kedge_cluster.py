@@ -92,7 +92,8 @@ class Run:
     def produce(self, topic: str, values: Iterable[str | bytes], **settings: Any) -> None:
         """Send records with all acknowledgements."""
         producer = Producer({
-            "bootstrap.servers": self.fleet.bootstrap, "acks": "all", "linger.ms": 5,
+            "bootstrap.servers": self.fleet.bootstrap, "log_level": 0,
+            "acks": "all", "linger.ms": 5,
             "enable.idempotence": True, **settings,
         })  # fmt: skip
         for value in values:
@@ -103,7 +104,8 @@ class Run:
     def consume(self, topic: str, count: int, **settings: Any) -> list[bytes]:
         """So many records, from the beginning."""
         consumer = Consumer({
-            "bootstrap.servers": self.fleet.bootstrap, "group.id": f"g-{time.monotonic_ns()}",
+            "bootstrap.servers": self.fleet.bootstrap, "log_level": 0,
+            "group.id": f"g-{time.monotonic_ns()}",
             "auto.offset.reset": "earliest", "enable.auto.commit": False, **settings,
         })  # fmt: skip
         consumer.subscribe([topic])

@@ -152,7 +152,7 @@ def guarded(kraft: RealCluster) -> Generator[str]:
 
 def allow(kraft: RealCluster, topic: str, *operations: str) -> None:
     """Let the user without rights do this."""
-    admin = acls.AdminClient({"bootstrap.servers": kraft.bootstrap})
+    admin = acls.AdminClient({"bootstrap.servers": kraft.bootstrap, "log_level": 0})
     bindings = [
         acls.AclBinding(
             acls.ResourceType.TOPIC,
@@ -180,7 +180,7 @@ def forbid(kraft: RealCluster, topic: str) -> None:
         acls.AclOperation.ANY,
         acls.AclPermissionType.ANY,
     )
-    admin = acls.AdminClient({"bootstrap.servers": kraft.bootstrap})
+    admin = acls.AdminClient({"bootstrap.servers": kraft.bootstrap, "log_level": 0})
     for gone in admin.delete_acls([every]).values():
         gone.result(20)
 

@@ -80,11 +80,18 @@ def test_another_rate_is_measured_within_ten_seconds(operator: Operator) -> None
         operator.delete(TOPIC)
 
 
+def is_stopped(process: int) -> bool:
+    """Whether every thread of a process has stopped; it takes a moment on a busy machine."""
+    states = [each.read_text() for each in Path(f"/proc/{process}/task").glob("*/status")]
+    return all("State:\tT" in state for state in states)
+
+
 def test_a_broker_that_stands_still_does_not_answer_the_probe(operator: Operator) -> None:
     before = operator.admin.round_trips([B3, B4], 2000)
     assert all(isinstance(each, float) and each < 2.0 for each in before.values()), before
     process = operator.cluster.killable_pid
     os.kill(process, signal.SIGSTOP)
+    until(lambda: is_stopped(process), 10.0)
     try:
         began = time.monotonic()
         during = operator.admin.round_trips([B3, B4], 500)

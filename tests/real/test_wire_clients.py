@@ -25,7 +25,7 @@ def cluster(request: pytest.FixtureRequest) -> Run:
 def test_a_group_shares_partitions_and_goes_on_where_it_was(cluster: Run) -> None:
     cluster.run("topics", "--create", "--topic", "shared", "--partitions", "4")
     settings = {
-        "bootstrap.servers": cluster.fleet.bootstrap, "group.id": "team",
+        "bootstrap.servers": cluster.fleet.bootstrap, "log_level": 0, "group.id": "team",
         "auto.offset.reset": "earliest", "enable.auto.commit": False,
     }  # fmt: skip
     first, second = Consumer(settings), Consumer(settings)
@@ -53,7 +53,7 @@ def test_a_group_shares_partitions_and_goes_on_where_it_was(cluster: Run) -> Non
 def test_a_transaction_is_read_when_it_is_committed_and_never_when_aborted(cluster: Run) -> None:
     cluster.run("topics", "--create", "--topic", "money", "--partitions", "2")
     producer = Producer(
-        {"bootstrap.servers": cluster.fleet.bootstrap, "transactional.id": "teller"}
+        {"bootstrap.servers": cluster.fleet.bootstrap, "log_level": 0, "transactional.id": "teller"}
     )
     producer.init_transactions(30)
     for outcome in ("aborted", "committed"):
@@ -73,7 +73,8 @@ def test_a_compacted_topic_keeps_the_last_of_each_key(cluster: Run) -> None:
     cluster.run("topics", "--create", "--topic", "last", "--partitions", "1",
                 "--config", "cleanup.policy=compact", "--config", "segment.ms=100",
                 "--config", "min.cleanable.dirty.ratio=0.01")  # fmt: skip
-    producer = Producer({"bootstrap.servers": cluster.fleet.bootstrap, "acks": "all"})
+    settings = {"bootstrap.servers": cluster.fleet.bootstrap, "log_level": 0, "acks": "all"}
+    producer = Producer(settings)
     for number in range(300):
         producer.produce("last", f"{number}", key=f"k{number % 3}")
     producer.flush(30)
@@ -90,11 +91,12 @@ def test_a_compacted_topic_keeps_the_last_of_each_key(cluster: Run) -> None:
 
 def test_what_brokers_create_by_themselves_is_kept_off_the_controllers_node(cluster: Run) -> None:
     admin = AdminClient({
-        "bootstrap.servers": cluster.fleet.bootstrap, "allow.auto.create.topics": True,
+        "bootstrap.servers": cluster.fleet.bootstrap, "log_level": 0,
+        "allow.auto.create.topics": True,
     })  # fmt: skip
     names = [f"auto-{n}" for n in range(6)]
     for name in names:
-        producer = Producer({"bootstrap.servers": cluster.fleet.bootstrap})
+        producer = Producer({"bootstrap.servers": cluster.fleet.bootstrap, "log_level": 0})
         producer.produce(name, "hello")
         assert producer.flush(30) == 0
     found = admin.list_topics(timeout=10).topics

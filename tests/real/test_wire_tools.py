@@ -67,7 +67,9 @@ def test_the_controller_is_no_broker_in_snapshots_and_plans(
     assert [broker.id for broker in read_snapshot(taken).brokers] == [1, 2, 3]
     assert kedge(["plan", *at, "--topics", "uneven", "--out", str(made)]) == 0
     after = parse_plan(made.read_bytes()).after
-    assert {broker for ids in after.values() for broker in ids} == {1, 2, 3}
+    used = {broker for ids in after.values() for broker in ids}
+    assert 3 in used  # which has nothing of the topic yet
+    assert used <= {1, 2, 3}
     cluster.run("topics", "--delete", "--topic", "uneven")
 
 
