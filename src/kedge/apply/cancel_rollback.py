@@ -268,10 +268,10 @@ def settle(
     """
     for run in runs.all():
         record = run.record()
-        if record.state not in ENDED and run.requests():
+        if _has_requests(run, record):
             answer_at_rest(cluster, run, waiting)
             record = run.record()
-        if not has_leftovers(record):
+        if not _is_left_over(record):
             continue
         if record.state is RunState.CANCELLING and not finish_cancels:
             continue
@@ -281,9 +281,17 @@ def settle(
             on_note(f"run {run.name} was not cleaned up: {fault.what}")
 
 
-def has_leftovers(record: RunRecord) -> bool:
+def has_leftovers(run: Run, record: RunRecord) -> bool:
     """Whether a run may need `settle` if no process carries it out."""
+    return _is_left_over(record) or _has_requests(run, record)
+
+
+def _is_left_over(record: RunRecord) -> bool:
     return bool(record.lease) or record.state in INTERRUPTIBLE
+
+
+def _has_requests(run: Run, record: RunRecord) -> bool:
+    return record.state not in ENDED and bool(run.requests())
 
 
 def _settle_one(

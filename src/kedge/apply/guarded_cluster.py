@@ -21,8 +21,6 @@ from kedge.cluster.port import (
 )
 from kedge.model import BrokerId, TopicPartition
 
-_OWN = frozenset({"alter_configs", "alter_reassignments", "alter_log_dirs", "elect_leaders"})
-
 
 class GuardedCluster:
     """Passes calls on to a cluster unless this process has lost the runs."""

@@ -84,11 +84,8 @@ def apply_command(
         wanted = read_plan(plan, cluster)
         chosen = replace(chosen, growth=known_growth(plan, wanted))
         proposal = propose_apply(cluster, runs, wanted, chosen, str(plan))
-        if dry_run:
-            _show(proposal)
-            _show_prediction(cluster, proposal, interval, state)
-            return 0
         if not _agreed(proposal, "Apply this plan?", dry_run=dry_run, yes=yes):
+            _show_prediction(cluster, proposal, interval, state)
             return 0
         return _carried_out(cluster, runs, proposal, interval, events, output)
 

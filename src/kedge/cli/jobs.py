@@ -32,12 +32,9 @@ from kedge.cli.run_options import RunOption, acting_on_runs
 if TYPE_CHECKING:
     from kedge.apply import Proposal, RunStore
     from kedge.apply.jobs import Job
-    from kedge.balance import Goals
     from kedge.cluster.port import Cluster
     from kedge.execution.prediction import Prediction
     from kedge.model import Snapshot
-    from kedge.plan import Plan
-    from kedge.plan_maker import PlanMaker
 
 BrokersArgument = Annotated[list[str], typer.Argument(help="Ids of brokers", metavar="BROKER...")]
 MANDATORY = {"tolerance": MANDATORY_ONLY}
@@ -172,6 +169,7 @@ def undo_command(
 def _do(job: Job, options: GoalOptions, how: JobOptions) -> int:
     """Check, plan, show, ask, carry out, check again."""
     from kedge.apply.jobs import propose, snapshot_for
+    from kedge.cli.plan_search import search_plan
     from kedge.plan_maker import PlanMaker
 
     check_events(how.events, how.output)
@@ -181,29 +179,13 @@ def _do(job: Job, options: GoalOptions, how: JobOptions) -> int:
         snapshot = snapshot_for(cluster, runs, job)
         plan = None
         if (nothing := job.nothing_to_do(snapshot)) is None:
-            plan = _planned(maker, snapshot, goals, options)
+            plan = search_plan(maker, snapshot, goals, options)
             if not plan.partitions:
                 nothing = "Nothing to move: the cluster is as it should be"
         if nothing is not None or plan is None:
             return _end_without_moves(cluster, job, nothing or "", how)
         proposal = propose(cluster, runs, plan, limits, job)
         return _apply(cluster, runs, job, proposal, snapshot, how)
-
-
-def _planned(maker: PlanMaker, snapshot: Snapshot, goals: Goals, options: GoalOptions) -> Plan:
-    from kedge.cli.live_progress import status_line
-    from kedge.cli.stop_signal import StopSignal
-    from kedge.report.plan_summary import progress_text
-
-    with status_line() as show, StopSignal(options.time_limit) as stop:
-        return maker.plan_of(
-            snapshot,
-            goals,
-            options.seed,
-            progress=lambda at: show(progress_text(at)),
-            out_of_time=stop.is_set,
-            use_all_time=options.time_limit is not None,
-        )
 
 
 def _end_without_moves(cluster: Cluster, job: Job, nothing: str, how: JobOptions) -> int:

@@ -52,27 +52,18 @@ def root(
 
 
 def _make(options: GoalOptions, out: Path | None, output: Output) -> int:
-    from kedge.cli.live_progress import status_line
-    from kedge.cli.stop_signal import StopSignal
+    from kedge.cli.plan_search import search_plan
     from kedge.files import write_atomically
     from kedge.files.plan_files import write_plan_snapshot
     from kedge.plan import plan_to_json
     from kedge.plan_maker import PlanMaker
-    from kedge.report.plan_summary import plan_lines, progress_text
+    from kedge.report.plan_summary import plan_lines
     from kedge.report.plans import summary_row
 
     goals = options.goals()
     with PlanMaker() as maker:
         cluster = options.cluster()
-        with status_line() as show, StopSignal(options.time_limit) as stop:
-            plan = maker.plan_of(
-                cluster,
-                goals,
-                options.seed,
-                progress=lambda at: show(progress_text(at)),
-                out_of_time=stop.is_set,
-                use_all_time=options.time_limit is not None,
-            )
+        plan = search_plan(maker, cluster, goals, options)
     if out is not None:
         write_atomically(out, plan_to_json(plan))
         if options.snapshot is None:

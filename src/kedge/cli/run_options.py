@@ -109,7 +109,7 @@ def reading_runs(
     from kedge.errors import ReassignmentInProgress, Unauthorised
 
     with open_runs(bootstrap, command_config, state) as (cluster, runs):
-        if any(has_leftovers(runs.record_of(run)) or run.requests() for run in runs.all()):
+        if any(has_leftovers(run, runs.record_of(run)) for run in runs.all()):
             try:
                 with runs.held(patient=False):
                     _settle(cluster, runs, finish_cancels=True)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kedge.cli.connection import BootstrapOption, CommandConfigOption, echo_json, echo_lines
+from kedge.cli.option_group import with_option_group
 from kedge.cli.options import EXIT_FAILED, Output, OutputOption, note
 from kedge.cli.parse_amounts import parse_rate
 from kedge.cli.run_options import (
@@ -22,6 +24,22 @@ from kedge.cli.steering_options import parse_throttle
 
 if TYPE_CHECKING:
     from kedge.execution import Request
+
+
+@dataclass(frozen=True, slots=True)
+class RequestOptions:
+    """Which run a command steers, and where it is, as typed."""
+
+    run: RunOption = None
+    state: StateOption = None
+    bootstrap_server: BootstrapOption = ""
+    command_config: CommandConfigOption = None
+    output: OutputOption = Output.TABLE
+
+    @property
+    def place(self) -> tuple[str, Path | None, str | None]:
+        """The cluster, and where its runs are kept."""
+        return self.bootstrap_server, self.command_config, self.state
 
 
 def register(app: typer.Typer) -> None:
@@ -96,7 +114,9 @@ def runs_command(
         echo_lines(run_lines(rows))
 
 
+@with_option_group(RequestOptions)
 def throttle_command(
+    options: RequestOptions,
     clear: Annotated[
         bool, typer.Option("--clear", help="Remove them, even while moves are under way")
     ] = False,
@@ -110,11 +130,6 @@ def throttle_command(
         str,
         typer.Option("--log-dir-rate", help="The same for copies between log directories"),
     ] = "",
-    run: RunOption = None,
-    state: StateOption = None,
-    bootstrap_server: BootstrapOption = "",
-    command_config: CommandConfigOption = None,
-    output: OutputOption = Output.TABLE,
 ) -> int:
     """Show, change or remove the throttles of runs from here
 
@@ -122,12 +137,12 @@ def throttle_command(
     """
     if rate or log_dir_rate:
         request = _rate_request(rate, log_dir_rate, clear=clear)
-        return _requested(request, run, state, bootstrap_server, command_config, output)
+        return _requested(request, options)
     from kedge.apply import Waiting, is_under_way, release
     from kedge.report.runs import lease_rows
 
-    with reading_runs(bootstrap_server, command_config, state) as (cluster, runs):
-        chosen = runs.all() if run is None else [runs.chosen(run)]
+    with reading_runs(*options.place) as (cluster, runs):
+        chosen = runs.all() if options.run is None else [runs.chosen(options.run)]
         before = [row for each in chosen for row in lease_rows(each.name, each.record().lease)]
         if clear and before:
             with runs.held():
@@ -136,7 +151,7 @@ def throttle_command(
                         note(f"moves of run {each.name} go on without a throttle")
                     release(cluster, each, Waiting())
         after = [row for each in chosen for row in lease_rows(each.name, each.record().lease)]
-    if output is Output.JSON:
+    if options.output is Output.JSON:
         echo_json({"throttles": after if clear else before, "cleared": len(before) - len(after)})
         return 0
     lines = [f"{row['run']}  {row['of']}  {row['config']} = {row['value']}" for row in after]
@@ -146,13 +161,8 @@ def throttle_command(
     return 0
 
 
-def pause_command(
-    run: RunOption = None,
-    state: StateOption = None,
-    bootstrap_server: BootstrapOption = "",
-    command_config: CommandConfigOption = None,
-    output: OutputOption = Output.TABLE,
-) -> int:
+@with_option_group(RequestOptions)
+def pause_command(options: RequestOptions) -> int:
     """Start no more moves of a run that is at work, until kedge continue
 
     Example: kedge pause --bootstrap-server localhost:9092
@@ -160,17 +170,11 @@ def pause_command(
     from kedge.apply import new_request
     from kedge.execution import RequestKind
 
-    request = new_request(RequestKind.PAUSE)
-    return _requested(request, run, state, bootstrap_server, command_config, output)
+    return _requested(new_request(RequestKind.PAUSE), options)
 
 
-def continue_command(
-    run: RunOption = None,
-    state: StateOption = None,
-    bootstrap_server: BootstrapOption = "",
-    command_config: CommandConfigOption = None,
-    output: OutputOption = Output.TABLE,
-) -> int:
+@with_option_group(RequestOptions)
+def continue_command(options: RequestOptions) -> int:
     """Go on with a run that was paused
 
     Example: kedge continue --bootstrap-server localhost:9092
@@ -178,8 +182,7 @@ def continue_command(
     from kedge.apply import new_request
     from kedge.execution import RequestKind
 
-    request = new_request(RequestKind.CONTINUE)
-    return _requested(request, run, state, bootstrap_server, command_config, output)
+    return _requested(new_request(RequestKind.CONTINUE), options)
 
 
 # ---- requests -----------------------------------------------------------------------------------
@@ -199,21 +202,14 @@ def _rate_request(rate: str, log_dir_rate: str, *, clear: bool) -> Request:
     return new_request(RequestKind.RATE, rate=new, log_dir_rate=within, adaptive=adaptive)
 
 
-def _requested(
-    request: Request,
-    run: str | None,
-    state: str | None,
-    bootstrap: str,
-    command_config: Path | None,
-    output: Output,
-) -> int:
+def _requested(request: Request, options: RequestOptions) -> int:
     """Send a request to a run, wait for it, and show what came of it."""
     from kedge.apply import Waiting, send
     from kedge.report.steering import requested_lines, requested_row
 
-    with open_runs(bootstrap, command_config, state) as (cluster, runs):
-        done = send(cluster, runs, run, request, Waiting())
-    if output is Output.JSON:
+    with open_runs(*options.place) as (cluster, runs):
+        done = send(cluster, runs, options.run, request, Waiting())
+    if options.output is Output.JSON:
         echo_json(requested_row(done))
     else:
         echo_lines(requested_lines(done))
