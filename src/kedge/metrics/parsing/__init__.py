@@ -1,0 +1,1 @@
+"""The forms that sources write metrics in, parsed to measurements."""
