@@ -35,6 +35,7 @@ from tests.conformance.kraft_names import Names
 from tests.conformance.kraft_requests import CLUSTER, Requests
 
 NODE = 3000
+READS = {"listReassignments"}
 CLOCK_AT_START_MS = 1_000
 NEVER_MS = 1_000_000_000_000
 LOST_THE_LEAD = error(ApiError(ErrorCode.NOT_CONTROLLER, "No controller appears to be active."))
@@ -132,6 +133,8 @@ class Player:
         )
 
     def _ask(self, shown: Mapping[str, Any]) -> Any:
+        if shown["op"] in READS:
+            return self._read(shown)
         made = self._decide(Requests(self.names, self.image).of(shown))
         if shown["op"] == "createTopics" and not isinstance(made.answer, ApiError):
             for topic in made.answer:
@@ -142,6 +145,12 @@ class Player:
         if self._held_from is not None and self.end > self._held_from[0] and not refused:
             return _WAITS
         return found
+
+    def _read(self, shown: Mapping[str, Any]) -> Any:
+        """A request that reads sees what is committed, and does not wait."""
+        committed = self.image if self._held_from is None else self._held_from[1]
+        request = Requests(self.names, committed).of(shown)
+        return answer(shown, decide(replace(self._situation(), image=committed), request).answer)
 
     def _decide(self, request: Any) -> Decision[Any]:
         made = decide(self._situation(), request)

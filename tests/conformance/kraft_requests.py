@@ -105,7 +105,7 @@ class Requests:
                 p["partition"],
                 p["leader_epoch"],
                 p["partition_epoch"],
-                tuple(_member(s["broker"], member) for member in p["isr"]),
+                tuple(dict.fromkeys(_member(s["broker"], member) for member in p["isr"])),
                 _number(p, "recovery", 0),
             )
             for t in s["topics"]

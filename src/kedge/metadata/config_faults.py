@@ -25,6 +25,45 @@ from kedge.topics.value_rules import (
 )
 
 
+# the sequence in which Kafka looks at values: of two faults the caller is told the first
+_SEQUENCE = (
+    "segment.bytes",
+    "segment.ms",
+    "segment.jitter.ms",
+    "segment.index.bytes",
+    "flush.messages",
+    "flush.ms",
+    "retention.bytes",
+    "retention.ms",
+    "max.message.bytes",
+    "index.interval.bytes",
+    "delete.retention.ms",
+    "min.compaction.lag.ms",
+    "max.compaction.lag.ms",
+    "file.delete.delay.ms",
+    "min.cleanable.dirty.ratio",
+    "cleanup.policy",
+    "unclean.leader.election.enable",
+    "min.insync.replicas",
+    "compression.type",
+    "compression.gzip.level",
+    "compression.lz4.level",
+    "compression.zstd.level",
+    "preallocate",
+    "message.timestamp.type",
+    "message.timestamp.before.max.ms",
+    "message.timestamp.after.max.ms",
+    "leader.replication.throttled.replicas",
+    "follower.replication.throttled.replicas",
+    "remote.storage.enable",
+    "local.retention.ms",
+    "local.retention.bytes",
+    "remote.log.copy.disable",
+    "remote.log.delete.on.disable",
+    "internal.segment.bytes",
+)
+
+
 def validate_topic_configs(
     configs: Mapping[str, str],
     *,
@@ -39,7 +78,8 @@ def validate_topic_configs(
     texts = {**broker_defaults(BrokerConfigs(static=static), V4_1), **configs}
     values = {
         name: parsed(name, text, V4_1.keys[name].kind, V4_1.keys[name].validity)
-        for name, text in texts.items()
+        for name in _SEQUENCE
+        if (text := texts.get(name)) is not None
     }
     low, high = values["min.compaction.lag.ms"], values["max.compaction.lag.ms"]
     if _number(low) > _number(high):

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from kedge.metadata import metadata_version
 from kedge.metadata import records as r
 from kedge.metadata.decision import ELR_FEATURE
+from kedge.metadata.ids import Uuid
 from kedge.metadata.image import BrokerRegistration, Image, Partition, Topic
 from kedge.metadata.records import Versioned
 
@@ -29,8 +30,9 @@ def _sections(image: Image) -> Iterator[Versioned]:
     if metadata_version.has_controller_registration(level):
         for _, controller in sorted(image.controllers.items()):
             yield Versioned(controller)
+    elr = image.features.get(ELR_FEATURE, 0) >= 1
     for name in sorted(image.topic_ids):
-        yield from _topic(image.topics[image.topic_ids[name]], level)
+        yield from _topic(image.topics[image.topic_ids[name]], level, elr=elr)
     for kind, name in sorted(image.configs):
         for key, value in sorted(image.configs[kind, name].items()):
             yield Versioned(r.ConfigRecord(kind, name, key, value))
@@ -69,17 +71,17 @@ def _broker(broker: BrokerRegistration, level: int) -> Versioned:
     return Versioned(record, metadata_version.register_broker_version(level))
 
 
-def _topic(topic: Topic, level: int) -> Iterator[Versioned]:
+def _topic(topic: Topic, level: int, *, elr: bool) -> Iterator[Versioned]:
     yield Versioned(r.TopicRecord(topic.name, topic.id))
     for number, partition in sorted(topic.partitions.items()):
-        record = partition_record(topic.id, number, partition, level)
+        record = _partition(topic.id, number, partition, level, elr=elr)
         yield Versioned(record, metadata_version.partition_version(level))
 
 
-def partition_record(
-    topic_id: str, number: int, partition: Partition, level: int
+def _partition(
+    topic_id: Uuid, number: int, partition: Partition, level: int, *, elr: bool
 ) -> r.PartitionRecord:
-    """A partition in full."""
+    """A partition in full; what is left of ELRs after they were switched off is not written."""
     return r.PartitionRecord(
         partition_id=number,
         topic_id=topic_id,
@@ -92,8 +94,8 @@ def partition_record(
         leader_epoch=partition.leader_epoch,
         partition_epoch=partition.epoch,
         directories=partition.directories if metadata_version.has_directories(level) else (),
-        eligible_leader_replicas=partition.elr or None,
-        last_known_elr=partition.last_known_elr or None,
+        eligible_leader_replicas=partition.elr or None if elr else None,
+        last_known_elr=partition.last_known_elr or None if elr else None,
     )
 
 

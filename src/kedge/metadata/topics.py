@@ -229,11 +229,29 @@ def _expand(at: Situation, wanted: MorePartitions) -> list[Versioned]:
     first = len(topic.partitions)
     _validate_count(wanted, first)
     more = wanted.count - first
-    factor = len(topic.partitions[min(topic.partitions)].replicas)
+    factor = len(topic.partitions[_pattern(topic)].replicas)
     lists = placed(at, more, factor) if wanted.assignments is None else wanted.assignments
     if wanted.assignments is not None:
         _validate_lists(at, wanted.assignments, more, first, factor)
     return [new_partition(at, topic.id, n, ids) for n, ids in enumerate(lists, first)]
+
+
+_HASH = 11_400_714_819_323_198_485  # Fibonacci hashing, as Kafka's tables do it
+_LOAD = 0.75
+
+
+def _pattern(topic: Topic) -> int:
+    """The partition whose number of replicas new partitions get: the first of Kafka's hash table.
+
+    That matters only while a topic has partitions of different size. The table doubles as it fills,
+    one entry early if any entry was ever replaced; in its first slot the newest entry comes first.
+    """
+    capacity = 2
+    replaced = any(partition.epoch for partition in topic.partitions.values())
+    while (len(topic.partitions) + replaced) * _LOAD > capacity:
+        capacity *= 2
+    shift = 65 - capacity.bit_length()
+    return max(n for n in topic.partitions if not (n * _HASH % 2**64) >> shift)
 
 
 def _validate_count(wanted: MorePartitions, now: int) -> None:
