@@ -141,8 +141,7 @@ _ANSWERS: Mapping[str, Callable[[Shown, Any], Any]] = {
     "alterScram": lambda _, found: [{"user": u, **error(e)} for u, e in sorted(found.items())],
     "createAcls": lambda _, found: [error(e) for e in found],
     "deleteAcls": lambda _, found: [
-        {"error": one.error.code.name, "deleted": sorted(map(_acl_text, one.acls))}
-        for one in found
+        {"error": one.error.code.name, "deleted": sorted(map(_acl_text, one.acls))} for one in found
     ],
 }
 
@@ -181,8 +180,9 @@ def record_json(versioned: Versioned) -> Json:
 def canonical(records: Iterable[Json]) -> list[Json]:
     """Runs of records of one type sorted by their keys, where Kafka's order is a hash table's."""
     out: list[Json] = []
-    for kind, run in groupby(records, key=lambda record: record["type"]):
-        out += list(run) if kind in IN_TRUE_ORDER else sorted(run, key=sort_key)
+    for kind, group in groupby(records, key=lambda record: record["type"]):
+        run = list(group)
+        out += run if kind in IN_TRUE_ORDER else sorted(run, key=sort_key)
     return out
 
 

@@ -5,8 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kedge.metadata import acls, brokers, configs, directories, elections, features, heartbeats
-from kedge.metadata import isr_changes, producer_ids, quotas, reassignments, scram, topics
+from kedge.metadata import (
+    acls,
+    brokers,
+    configs,
+    directories,
+    elections,
+    features,
+    heartbeats,
+    isr_changes,
+    more_partitions,
+    producer_ids,
+    quotas,
+    reassignments,
+    scram,
+    topics,
+)
 from kedge.metadata.image import Image
 from kedge.metadata.records import Endpoint, FeatureRange
 from kedge.metadata.topic_settings import ResourceKind
@@ -87,16 +101,16 @@ class Requests:
         named = frozenset(topic.name for topic in wanted) if s.get("describe") else frozenset()
         return topics.CreateTopics(wanted, s.get("validate_only", False), named)
 
-    def _create_partitions(self, s: Shown) -> topics.CreatePartitions:
+    def _create_partitions(self, s: Shown) -> more_partitions.CreatePartitions:
         wanted = [
-            topics.MorePartitions(
+            more_partitions.MorePartitions(
                 t["name"],
                 t["count"],
                 None if t.get("assignments") is None else tuple(map(tuple, t["assignments"])),
             )
             for t in s["topics"]
         ]
-        return topics.CreatePartitions(tuple(wanted), s.get("validate_only", False))
+        return more_partitions.CreatePartitions(tuple(wanted), s.get("validate_only", False))
 
     def _alter_partition(self, s: Shown) -> isr_changes.AlterPartition:
         wanted = [

@@ -150,7 +150,9 @@ class _Draft:
         if odd < 0.04:
             step["cluster"] = "other"
         elif odd < 0.08:
-            step["dirs"] = rng.choice(([], ["dir:LOST"], ["dir:q", "dir:q"], self.dirs[self.brokers[0]]))
+            step["dirs"] = rng.choice(
+                ([], ["dir:LOST"], ["dir:q", "dir:q"], self.dirs[self.brokers[0]])
+            )
         elif odd < 0.14:
             step["features"] = {
                 "metadata.version": rng.choice(([7, 27], [1, 5], [7, 20])),
@@ -294,9 +296,8 @@ class _Draft:
 
     def _reassign(self) -> Case:
         rng = self.rng
-        orders = []
-        for _ in range(rng.choice((1, 1, 2))):
-            topic, number = self._partition()
+        orders: list[Case] = []
+        for topic, number in {self._partition(): None for _ in range(rng.choice((1, 1, 2)))}:
             replicas = None if rng.random() < 0.25 else self._replicas()
             orders.append(
                 {"topic": topic, "partitions": [{"partition": number, "replicas": replicas}]}

@@ -72,12 +72,13 @@ def register_broker(at: Situation, request: RegisterBroker) -> Decision[int]:
     if metadata_version.has_directories(at.level):
         _validate_directories(at, request)
     _validate_features(at, request)
-    same = existing is not None and existing.incarnation == request.incarnation
-    if same:
+    if existing is not None and existing.incarnation == request.incarnation:
         records, epoch, soft = [], existing.epoch, at.soft
+        fenced, shuts_down = existing.fenced, existing.in_controlled_shutdown
     else:
         records, epoch = _leave_isrs(at, request, existing), at.next_offset
         soft = at.soft.without_broker(request.broker)
+        fenced, shuts_down = True, False
     record = RegisterBrokerRecord(
         broker_id=request.broker,
         incarnation_id=request.incarnation,
@@ -85,8 +86,8 @@ def register_broker(at: Situation, request: RegisterBroker) -> Decision[int]:
         end_points=request.listeners,
         features=request.features,
         rack=request.rack,
-        fenced=existing.fenced if same else True,
-        in_controlled_shutdown=existing.in_controlled_shutdown if same else False,
+        fenced=fenced,
+        in_controlled_shutdown=shuts_down,
         log_dirs=request.directories if metadata_version.has_directories(at.level) else (),
     )
     records.append(Versioned(record, metadata_version.register_broker_version(at.level)))
@@ -106,9 +107,7 @@ def _refuse_strangers(
     if (
         existing is not None
         and existing.incarnation != request.incarnation
-        and at.soft.has_session(
-            (existing.id, existing.epoch), at.now_ms, at.settings.session_ms
-        )
+        and at.soft.has_session((existing.id, existing.epoch), at.now_ms, at.settings.session_ms)
     ):
         raise Refused(
             ErrorCode.DUPLICATE_BROKER_REGISTRATION,
@@ -165,7 +164,7 @@ def _check_level(feature: FeatureRange, finalized: int) -> None:
 def _leave_isrs(
     at: Situation, request: RegisterBroker, existing: BrokerRegistration | None
 ) -> list[Versioned]:
-    """Take the broker's old incarnation out of ISRs, and out of ELRs if it may have lost records."""
+    """Take the old incarnation out of ISRs, and out of ELRs if it may have lost records."""
     changer, broker = PartitionChanger(at), request.broker
     in_isr = at.image.indexes.in_isr.get(broker, NONE_OF_THEM)
     clean = (

@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from typing import TypeVar
 
 from kedge.metadata import metadata_version
 from kedge.metadata.ids import Uuid
@@ -35,6 +36,8 @@ from kedge.metadata.records import (
     RECOVERY_UNCHANGED,
     PartitionChangeRecord,
 )
+
+Item = TypeVar("Item")
 
 
 class Election(Enum):
@@ -226,9 +229,7 @@ class _Change:
         known = self.now.last_known_elr
         if self.new_isr == () and known != (self.now.leader,):
             self.new_last_known = (self.now.leader,)
-        elif known and (
-            self.leader >= 0 or (self.now.has_leader and self.leader != NO_LEADER)
-        ):
+        elif known and (self.leader >= 0 or (self.now.has_leader and self.leader != NO_LEADER)):
             self.new_last_known = ()
 
     def record(self, key: PartitionKey) -> PartitionChangeRecord | None:
@@ -267,7 +268,7 @@ class _Change:
         return _if_other(directories, now.directories)
 
 
-def _if_other(value: tuple, before: tuple) -> tuple | None:
+def _if_other(value: tuple[Item, ...], before: tuple[Item, ...]) -> tuple[Item, ...] | None:
     return None if value == before else value
 
 

@@ -24,7 +24,6 @@ from kedge.topics.value_rules import (
     Validity,
 )
 
-
 # the sequence in which Kafka looks at values: of two faults the caller is told the first
 _SEQUENCE = (
     "segment.bytes",
@@ -89,9 +88,10 @@ def validate_topic_configs(
         )
     if values["remote.storage.enable"]:
         _validate_remote(values, remote_storage)
-    elif existing.get("remote.storage.enable", "").lower() == "true" and not values[
-        "remote.log.delete.on.disable"
-    ]:
+    elif (
+        existing.get("remote.storage.enable", "").lower() == "true"
+        and not values["remote.log.delete.on.disable"]
+    ):
         raise _invalid(
             "It is invalid to disable remote storage without deleting remote data. If you want to "
             "keep the remote data and turn to read only, please set "

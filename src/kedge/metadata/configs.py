@@ -160,9 +160,7 @@ def _after(resource: ConfigResource, step: Alteration, before: str | None) -> st
         return None
     lists = _LISTS.get(resource[0], {})
     if step.name not in lists:
-        raise _invalid(
-            f"Can't {step.op.name} to key {step.name} because its type is not LIST."
-        )
+        raise _invalid(f"Can't {step.op.name} to key {step.name} because its type is not LIST.")
     items = [item for item in (lists[step.name] if before is None else before).split(",") if item]
     for item in _pieces(step.value or ""):
         if step.op is Op.APPEND:
@@ -263,15 +261,11 @@ def _validate_broker_name(name: str) -> None:
 def _refuse_absent(at: Situation, resource: ConfigResource) -> None:
     kind, name = resource
     if kind == ResourceKind.TOPIC and name not in at.image.topic_ids:
-        raise Refused(
-            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist."
-        )
+        raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
     if kind == ResourceKind.BROKER and name:
         node = int(name)
         if node not in at.image.brokers and node not in at.settings.voters:
-            raise Refused(
-                ErrorCode.BROKER_ID_NOT_REGISTERED, f"No node with id {node} found."
-            )
+            raise Refused(ErrorCode.BROKER_ID_NOT_REGISTERED, f"No node with id {node} found.")
 
 
 def _invalid(message: str) -> Refused:

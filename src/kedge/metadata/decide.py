@@ -35,6 +35,7 @@ from kedge.metadata.heartbeats import (
     heartbeat,
 )
 from kedge.metadata.isr_changes import AlterPartition, alter_partition
+from kedge.metadata.more_partitions import CreatePartitions, create_partitions
 from kedge.metadata.producer_ids import AllocateProducerIds, allocate_producer_ids
 from kedge.metadata.quotas import AlterQuotas, alter_quotas
 from kedge.metadata.reassignments import (
@@ -46,14 +47,7 @@ from kedge.metadata.reassignments import (
 from kedge.metadata.refusal import Refused
 from kedge.metadata.scram import AlterScram, alter_scram
 from kedge.metadata.soft import SoftState, followed
-from kedge.metadata.topics import (
-    CreatePartitions,
-    CreateTopics,
-    DeleteTopics,
-    create_partitions,
-    create_topics,
-    delete_topics,
-)
+from kedge.metadata.topics import CreateTopics, DeleteTopics, create_topics, delete_topics
 
 HANDLERS: Mapping[type, Callable[[Situation, Any], Decision[Any]]] = {
     Activate: activate,

@@ -112,7 +112,7 @@ class Decision(Generic[Answer]):
     soft: SoftState | None = None
     atomic: bool = True
     shuts_down: int | None = None
-    """A broker in controlled shutdown: the end of these records is where it began, if not before."""
+    """A broker in controlled shutdown, which began at the end of these records or before."""
 
 
 def of_version_0(records: Iterable[MetadataRecord]) -> tuple[Versioned, ...]:

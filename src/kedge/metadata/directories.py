@@ -44,9 +44,7 @@ def assign_directories(
 ) -> Decision[tuple[tuple[DirectoryAssignment, ErrorCode], ...]]:
     """Note the directories, and take replicas in offline ones out of ISRs."""
     if not metadata_version.has_directories(at.level):
-        raise Refused(
-            ErrorCode.UNSUPPORTED_VERSION, "Directory assignment is not supported yet."
-        )
+        raise Refused(ErrorCode.UNSUPPORTED_VERSION, "Directory assignment is not supported yet.")
     broker = check_broker_epoch(at.image, request.broker, request.broker_epoch)
     changer = PartitionChanger(at)
     results: list[tuple[DirectoryAssignment, ErrorCode]] = []

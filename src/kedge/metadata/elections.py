@@ -7,7 +7,7 @@ ones where a topic allows them, a limited number at a time.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -132,7 +132,11 @@ def _unclean(at: Situation, changer: PartitionChanger, key: PartitionKey) -> lis
     return changer.change(topic, key[1], Wanted(election=Election.UNCLEAN))
 
 
-def _some(at: Situation, keys, change) -> Decision[bool]:
+def _some(
+    at: Situation,
+    keys: Iterable[PartitionKey],
+    change: Callable[[PartitionKey], list[Versioned]],
+) -> Decision[bool]:
     records: list[Versioned] = []
     for key in sorted(keys):
         if len(records) >= at.settings.elections_max:

@@ -107,13 +107,17 @@ def _update(
     elif feature == KRAFT_VERSION:
         return _update_kraft_version(at, update)
     elif feature == ELR_FEATURE and level >= 1:
-        if proposed.get(metadata_version.FEATURE, 0) < _ELR_NEEDS_LEVEL:
-            raise _invalid(
-                update,
-                f"{feature} could not be set to {level} because it depends on "
-                f"{metadata_version.FEATURE} level {_ELR_NEEDS_LEVEL}",
-            )
+        _validate_elr_level(update, proposed.get(metadata_version.FEATURE, 0))
     return [FeatureLevelRecord(feature, level)]
+
+
+def _validate_elr_level(update: FeatureUpdate, proposed: int) -> None:
+    if proposed < _ELR_NEEDS_LEVEL:
+        raise _invalid(
+            update,
+            f"{update.feature} could not be set to {update.level} because it depends on "
+            f"{metadata_version.FEATURE} level {_ELR_NEEDS_LEVEL}",
+        )
 
 
 def _update_kraft_version(at: Situation, update: FeatureUpdate) -> list[MetadataRecord]:
@@ -148,7 +152,9 @@ def _validate_metadata_version(at: Situation, update: FeatureUpdate) -> None:
 def _unsupported(at: Situation, feature: str, level: int) -> str | None:
     """Who does not support a level, in words; None if all do."""
     settings = at.settings
-    if why := _reason(f"Local controller {settings.node_id}", settings.features.get(feature), level):
+    if why := _reason(
+        f"Local controller {settings.node_id}", settings.features.get(feature), level
+    ):
         return why
     for broker in sorted(at.image.brokers.values(), key=lambda broker: broker.id):
         if why := _reason(f"Broker {broker.id}", _range(broker.features, feature), level):

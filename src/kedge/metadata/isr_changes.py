@@ -84,9 +84,7 @@ def alter_partition(
         made = changer.change(
             topic,
             wanted.partition,
-            Wanted(
-                isr=wanted.members, recovery=wanted.recovery, election=changer.election(topic)
-            ),
+            Wanted(isr=wanted.members, recovery=wanted.recovery, election=changer.election(topic)),
         )
         records += made
         results.append(_result(request.broker, wanted, topic, made))

@@ -54,7 +54,8 @@ class PersistentMap(Mapping[Key, Value]):
         return MapEdit(self._shards, self._size)
 
 
-_NO_SHARDS: tuple[dict[Any, Any], ...] = ({},) * SHARDS
+_NOTHING: dict[Any, Any] = {}
+_NO_SHARDS = (_NOTHING,) * SHARDS
 
 
 class MapEdit(Generic[Key, Value]):

@@ -30,16 +30,15 @@ class ProducerIdBlock:
     length: int = BLOCK
 
 
-def allocate_producer_ids(
-    at: Situation, request: AllocateProducerIds
-) -> Decision[ProducerIdBlock]:
+def allocate_producer_ids(at: Situation, request: AllocateProducerIds) -> Decision[ProducerIdBlock]:
     """Give the next block to a broker; a fenced broker gets one too."""
     check_broker_epoch(at.image, request.broker, request.broker_epoch)
     start = at.image.next_producer_id or 0
     if start > INT64_MAX - BLOCK:
         raise Refused(
-            ErrorCode.UNKNOWN_SERVER_ERROR, "Exhausted all producerIds as the next block's end "
-            f"producerId has exceeded the int64 type limit (current block start is {start})"
+            ErrorCode.UNKNOWN_SERVER_ERROR,
+            "Exhausted all producerIds as the next block's end "
+            f"producerId has exceeded the int64 type limit (current block start is {start})",
         )
     record = ProducerIdsRecord(request.broker, request.broker_epoch, start + BLOCK)
     return Decision(ProducerIdBlock(start), of_version_0([record]))

@@ -100,7 +100,8 @@ def _keys_for(at: Situation, entity: QuotaEntity) -> Mapping[str, int | None]:
         return _USER_KEYS
     if len(names) > 1:
         raise _invalid(
-            "Invalid quota entity combination, IP entity shouldnot be combined with User or ClientId"
+            "Invalid quota entity combination, IP entity shouldnot be combined with User or "
+            "ClientId"
         )
     address = names[IP]
     if address is not None and not _is_address(address) and not at.resolves(address):

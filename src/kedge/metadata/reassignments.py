@@ -63,9 +63,11 @@ def alter_reassignments(at: Situation, request: AlterReassignments) -> Decision[
     changer = PartitionChanger(at)
     results: list[tuple[str, int, ApiError]] = []
     records: list[Versioned] = []
+    seen: set[tuple[str, int]] = set()
     for order in request.orders:
         try:
             topic, now = _find(at, order)
+            _refuse_twice(order, seen)
             if order.replicas is None:
                 records += _cancel(changer, topic, order.partition, now)
             else:
@@ -92,6 +94,16 @@ def _find(at: Situation, order: ReassignmentOrder) -> tuple[Topic, Partition]:
             f"Unable to find partition {order.topic}:{order.partition}.",
         )
     return topic, now
+
+
+def _refuse_twice(order: ReassignmentOrder, seen: set[tuple[str, int]]) -> None:
+    # Kafka makes both records from one state; a node may not be able to replay the second.
+    if (order.topic, order.partition) in seen:
+        raise Refused(
+            ErrorCode.INVALID_REQUEST,
+            f"The request has partition {order.topic}:{order.partition} more than once.",
+        )
+    seen.add((order.topic, order.partition))
 
 
 def _cancel(
@@ -130,9 +142,7 @@ def _start(
         _refuse_factor_change(now, target)
     removing = tuple(sorted(set(now.replicas) - set(target)))
     adding = tuple(sorted(set(target) - set(now.replicas)))
-    wanted = Wanted(
-        replicas=(*target, *removing), removing=removing or None, adding=adding or None
-    )
+    wanted = Wanted(replicas=(*target, *removing), removing=removing or None, adding=adding or None)
     return changer.change(topic, number, wanted)
 
 
@@ -157,7 +167,5 @@ def list_reassignments(
         topic = at.image.topics[topic_id]
         if asked is None or (topic.name, number) in asked:
             now = topic.partitions[number]
-            found.append(
-                Reassignment(topic.name, number, now.replicas, now.adding, now.removing)
-            )
+            found.append(Reassignment(topic.name, number, now.replicas, now.adding, now.removing))
     return Decision(tuple(sorted(found, key=lambda one: (one.topic, one.partition))))

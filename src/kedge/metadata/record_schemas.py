@@ -90,7 +90,10 @@ STRUCTS: Mapping[type, tuple[Field, ...]] = MappingProxyType(
     {
         r.Endpoint: _ENDPOINT_FIELDS,
         r.FeatureRange: _FEATURE_FIELDS,
-        r.QuotaEntityPart: (Field("entity_type", _TEXT), Field("entity_name", _TEXT, nullable=True)),
+        r.QuotaEntityPart: (
+            Field("entity_type", _TEXT),
+            Field("entity_name", _TEXT, nullable=True),
+        ),
     }
 )
 
@@ -124,9 +127,7 @@ _ALL = (
             Field("log_dirs", _UUID, since=3, tag=0, default=(), many=True),
         ),
     ),
-    Schema(
-        r.UnregisterBrokerRecord, 1, 0, (Field("broker_id", _I32), Field("broker_epoch", _I64))
-    ),
+    Schema(r.UnregisterBrokerRecord, 1, 0, (Field("broker_id", _I32), Field("broker_epoch", _I64))),
     Schema(r.TopicRecord, 2, 0, (Field("name", _TEXT), Field("topic_id", _UUID))),
     Schema(
         r.PartitionRecord,

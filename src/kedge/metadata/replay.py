@@ -46,7 +46,11 @@ def _ended(image: Image, record: r.EndTransactionRecord | r.AbortTransactionReco
     before = image.before_transaction
     if before is None:
         raise InvariantViolated("a transaction ends that has not begun")
-    return before if isinstance(record, r.AbortTransactionRecord) else replace(image, before_transaction=None)
+    return (
+        before
+        if isinstance(record, r.AbortTransactionRecord)
+        else replace(image, before_transaction=None)
+    )
 
 
 # ---- brokers and controllers ---------------------------------------------------------------------

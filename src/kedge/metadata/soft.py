@@ -78,9 +78,15 @@ class SoftState:
         return at is not None and at + session_ms >= now_ms
 
     def one_expired(self, now_ms: int, session_ms: int) -> Incarnation | None:
-        """The incarnation that has been silent for longest, if for more than a session."""
-        late = [(at, key) for key, at in self.contacts.items() if at + session_ms < now_ms]
-        return min(late)[1] if late else None
+        """An incarnation that has been silent for more than a session.
+
+        Which one of several has no meaning; it is the first in Kafka's hash table.
+        """
+        late = [key for key, at in self.contacts.items() if at + session_ms < now_ms]
+        capacity = 16
+        while len(self.contacts) > capacity * 3 // 4:
+            capacity *= 2
+        return min(late, key=lambda key: _slot(key, capacity)) if late else None
 
     def registered(self, broker: int, *, fenced: bool) -> SoftState:
         """A record about the broker was replayed."""
@@ -89,6 +95,14 @@ class SoftState:
             return self.with_broker(broker, BrokerState(fenced))
         offset = known.metadata_offset if known.fenced != fenced else UNKNOWN_OFFSET
         return self.with_broker(broker, known.touched(fenced=fenced, metadata_offset=offset))
+
+
+def _slot(incarnation: Incarnation, capacity: int) -> int:
+    """The place of an incarnation in a Java hash table."""
+    broker, epoch = incarnation
+    folded = (epoch ^ (epoch >> 32)) & 0xFFFFFFFF
+    mixed = (31 * (31 + broker) + folded) & 0xFFFFFFFF
+    return (mixed ^ (mixed >> 16)) % capacity
 
 
 def at_claim(image: Image, now_ms: int) -> SoftState:
@@ -100,21 +114,21 @@ def at_claim(image: Image, now_ms: int) -> SoftState:
 
 def followed(soft: SoftState, image: Image, records: Iterable[r.MetadataRecord]) -> SoftState:
     """The state after records were replayed on the image."""
-    fenced = {}
+    fenced = {broker.id: broker.fenced for broker in image.brokers.values()}
     for record in records:
         match record:
             case r.RegisterBrokerRecord():
-                fenced[record.broker_id] = record.fenced
-                if record.broker_id in image.brokers:
+                if record.broker_id in fenced:
                     soft = soft.without_broker(record.broker_id)
+                fenced[record.broker_id] = record.fenced
                 soft = soft.registered(record.broker_id, fenced=record.fenced)
             case r.UnregisterBrokerRecord():
+                fenced.pop(record.broker_id, None)
                 soft = soft.without_broker(record.broker_id)
             case r.BrokerRegistrationChangeRecord():
-                broker = record.broker_id
-                before = fenced.get(broker, image.brokers[broker].fenced if broker in image.brokers else True)
-                fenced[broker] = record.fenced > 0 if record.fenced else before
-                soft = soft.registered(broker, fenced=fenced[broker])
+                if record.fenced:
+                    fenced[record.broker_id] = record.fenced > 0
+                soft = soft.registered(record.broker_id, fenced=fenced[record.broker_id])
             case _:
                 pass
     return soft

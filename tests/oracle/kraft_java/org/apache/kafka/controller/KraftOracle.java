@@ -486,8 +486,9 @@ public final class KraftOracle {
         JsonNode in = JSON.readTree(new File(args[0])); ArrayNode out = JSON.createArrayNode(); int bad = 0;
         for (JsonNode s : in.get("cases")) {
             JsonNode settings = s.has("settings") ? s.get("settings") : JSON.createObjectNode();
-            try { out.add(new KraftOracle(settings).play((ObjectNode) s)); }
-            catch (Throwable t) { bad++; System.err.println("case " + s.get("id") + ": " + t); t.printStackTrace(); }
+            KraftOracle one = new KraftOracle(settings);
+            try { out.add(one.play((ObjectNode) s)); }
+            catch (Throwable t) { bad++; System.err.println("case " + s.get("id") + ": " + t + " after " + one.faults); t.printStackTrace(); }
         }
         ObjectNode top = JSON.createObjectNode(); top.put("kafka", "4.1.0"); top.set("cases", out);
         JSON.writeValue(new File(args[1]), top);
