@@ -35,10 +35,12 @@ def run_kraft(case: Case) -> str | None:
 
 
 def text_line() -> str | None:
-    """The figures of message texts, if any were compared."""
+    """The figures of message texts since the last call, if any were compared."""
     if not TEXTS:
         return None
-    return f"message texts: {TEXTS['same']} same, {TEXTS['differ']} differ"
+    line = f"message texts: {TEXTS['same']} same, {TEXTS['differ']} differ"
+    TEXTS.clear()
+    return line
 
 
 def _difference(expected: Any, got: Any) -> str | None:

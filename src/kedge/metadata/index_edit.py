@@ -20,9 +20,11 @@ class IndexEdit:
         self._isr = _Groups(before.in_isr)
         self._elr = _Groups(before.in_elr)
         self._directory = _Groups(before.in_directory)
-        self._leaderless = before.leaderless.edit()
-        self._reassigning = before.reassigning.edit()
-        self._imbalanced = before.imbalanced.edit()
+        self._marked = (
+            before.leaderless.edit(),
+            before.reassigning.edit(),
+            before.imbalanced.edit(),
+        )
 
     def move(self, key: PartitionKey, before: Partition | None, after: Partition | None) -> None:
         """Account for a partition that was `before` and is `after`."""
@@ -38,28 +40,39 @@ class IndexEdit:
                 before.known_directories if before else (),
                 after.known_directories if after else (),
             )
-        _mark(self._leaderless, key, after is not None and not after.has_leader)
-        _mark(self._reassigning, key, after is not None and after.reassigning)
-        _mark(self._imbalanced, key, after is not None and not after.has_preferred_leader)
+        old, new = _marks(before), _marks(after)
+        if old != new:
+            for edit, was, wanted in zip(self._marked, old, new, strict=True):
+                if wanted and not was:
+                    edit[key] = None
+                elif was and not wanted:
+                    edit.discard(key)
 
     def finish(self) -> Indexes:
         """The edited indexes."""
+        leaderless, reassigning, imbalanced = (edit.finish() for edit in self._marked)
         return Indexes(
             self._isr.finish(),
             self._elr.finish(),
             self._directory.finish(),
-            self._leaderless.finish(),
-            self._reassigning.finish(),
-            self._imbalanced.finish(),
+            leaderless,
+            reassigning,
+            imbalanced,
         )
 
 
-def _mark(edit: _SetEdit, key: PartitionKey, wanted: bool) -> None:
-    if wanted:
-        if key not in edit:
-            edit[key] = None
-    else:
-        edit.discard(key)
+_UNMARKED = (False, False, False)
+
+
+def _marks(partition: Partition | None) -> tuple[bool, bool, bool]:
+    """Whether a partition has no leader, is being reassigned, is not led by its first replica."""
+    if partition is None:
+        return _UNMARKED
+    return (
+        not partition.has_leader,
+        partition.reassigning,
+        not partition.has_preferred_leader,
+    )
 
 
 class _Groups(Generic[Group]):
