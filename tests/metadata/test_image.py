@@ -61,7 +61,7 @@ def derived_indexes(image: Image) -> Indexes:
     )
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=25)
 @given(SEEDS)
 def test_an_image_is_the_replay_of_all_records(seed: int) -> None:
     player = played_once(seed)
@@ -71,14 +71,14 @@ def test_an_image_is_the_replay_of_all_records(seed: int) -> None:
     assert image == player.image
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=25)
 @given(SEEDS)
 def test_indexes_say_what_the_partitions_say(seed: int) -> None:
     image = played_once(seed).image
     assert image.indexes == derived_indexes(image)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=25)
 @given(SEEDS)
 def test_a_snapshot_of_a_replayed_snapshot_is_the_same(seed: int) -> None:
     once = snapshot(played_once(seed).image)
@@ -87,7 +87,7 @@ def test_a_snapshot_of_a_replayed_snapshot_is_the_same(seed: int) -> None:
     assert image.indexes == derived_indexes(image)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=25)
 @given(SEEDS)
 def test_every_record_can_be_shown_and_read_again(seed: int) -> None:
     for entry in played_once(seed).log:

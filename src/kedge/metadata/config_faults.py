@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from kedge.errors import MalformedInput
 from kedge.metadata.refusal import Refused
 from kedge.model.error_codes import ErrorCode
+from kedge.model.scala_map_order import properties_order
 from kedge.topics import V4_1, BrokerConfigs, ConfigType, Value, broker_defaults
 from kedge.topics.config_types import parse_type, show
 from kedge.topics.value_rules import (
@@ -71,7 +72,7 @@ def validate_topic_configs(
     remote_storage: bool,
 ) -> None:
     """Refuse overrides that a topic cannot have, single values before combinations."""
-    for name in configs:
+    for name in properties_order(configs):
         if name not in V4_1.keys:
             raise _invalid(f"Unknown topic config name: {name}")
     texts = {**broker_defaults(BrokerConfigs(static=static), V4_1), **configs}

@@ -28,7 +28,8 @@ from kedge.topics import V4_1, Alteration, ConfigType, Op
 
 VALUE_LENGTH_MAX = 32_767
 
-# the configs of brokers, groups and subscriptions that are lists, with their defaults
+# The configs that can be appended to, with their defaults. Those of groups and of client metrics
+# cannot, lists or not: Kafka's controller does not know their types.
 _LISTS: Mapping[int, Mapping[str, str]] = {
     ResourceKind.TOPIC: {
         key.name: key.default or "" for key in V4_1.keys.values() if key.kind is ConfigType.LIST
@@ -49,7 +50,6 @@ _LISTS: Mapping[int, Mapping[str, str]] = {
         "ssl.cipher.suites": "",
         "ssl.enabled.protocols": "TLSv1.2,TLSv1.3",
     },
-    ResourceKind.CLIENT_METRICS: {"metrics": "", "match": ""},
 }
 
 

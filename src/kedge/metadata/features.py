@@ -24,8 +24,10 @@ from kedge.metadata.records import (
 from kedge.metadata.refusal import SUCCESS, ApiError, Refused
 from kedge.metadata.topic_settings import ALL_BROKERS, MIN_ISR, ResourceKind, static_min_isr
 from kedge.model.error_codes import ErrorCode
+from kedge.model.scala_map_order import properties_order
 
 _ELR_NEEDS_LEVEL = 23
+_WITHOUT_LEVELS = frozenset({"streams.version"})  # known, but no level above 0 is finished yet
 
 
 class UpgradeType(IntEnum):
@@ -56,11 +58,12 @@ class UpdateFeatures:
 
 def update_features(at: Situation, request: UpdateFeatures) -> Decision[ApiError]:
     """Set all levels, or none."""
+    wanted = {update.feature: update for update in request.updates}
     proposed = {**at.image.features, **{u.feature: u.level for u in request.updates}}
     records: list[MetadataRecord] = []
     try:
-        for update in request.updates:
-            records += _update(at, update, proposed)
+        for feature in properties_order(wanted):  # of two faults the caller is told Kafka's first
+            records += _update(at, wanted[feature], proposed)
     except Refused as refused:
         message = (
             "The update failed for all features since the following feature had an error: "
@@ -106,6 +109,8 @@ def _update(
         _validate_metadata_version(at, update)
     elif feature == KRAFT_VERSION:
         return _update_kraft_version(at, update)
+    elif feature not in at.settings.features and feature not in _WITHOUT_LEVELS:
+        raise _invalid(update, f"Feature {feature} not found.")
     elif feature == ELR_FEATURE and level >= 1:
         _validate_elr_level(update, proposed.get(metadata_version.FEATURE, 0))
     return [FeatureLevelRecord(feature, level)]

@@ -69,7 +69,7 @@ def _alter(
 ) -> list[ClientQuotaRecord]:
     wanted = dict(entry.ops)
     if entry.entity in results or len(wanted) < len(entry.ops):
-        shown = ", ".join(f"{kind}={name or 'null'}" for kind, name in entry.entity)
+        shown = ", ".join(f"{k}={'null' if n is None else n}" for k, n in entry.entity)
         raise _invalid(f"Ignoring duplicate entity ClientQuotaEntity(entries={{{shown}}})")
     keys = _keys_for(at, entry.entity)
     current = at.image.quotas.get(entry.entity, {})

@@ -488,7 +488,10 @@ public final class KraftOracle {
             JsonNode settings = s.has("settings") ? s.get("settings") : JSON.createObjectNode();
             KraftOracle one = new KraftOracle(settings);
             try { out.add(one.play((ObjectNode) s)); }
-            catch (Throwable t) { bad++; System.err.println("case " + s.get("id") + ": " + t + " after " + one.faults); t.printStackTrace(); }
+            catch (Throwable t) {
+                bad++; ObjectNode failed = out.addObject(); failed.set("id", s.get("id")); failed.put("failed", t.toString());
+                ArrayNode f = failed.putArray("faults"); one.faults.forEach(f::add);
+            }
         }
         ObjectNode top = JSON.createObjectNode(); top.put("kafka", "4.1.0"); top.set("cases", out);
         JSON.writeValue(new File(args[1]), top);
