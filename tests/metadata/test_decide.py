@@ -11,12 +11,14 @@ import pytest
 
 from kedge.metadata.activation import Activate, WriteNoOp
 from kedge.metadata.brokers import RegisterBroker, UnregisterBroker
+from kedge.metadata.configs import AlterConfigs
 from kedge.metadata.decide import HANDLERS, decide
 from kedge.metadata.decision import Settings, Situation
 from kedge.metadata.elections import ElectPreferred
 from kedge.metadata.heartbeats import FenceStaleBroker, Heartbeat
 from kedge.metadata.ids import LOST, in_id_order, reserved
 from kedge.metadata.isr_changes import AlterPartition, WantedIsr
+from kedge.metadata.metadata_version import level_of
 from kedge.metadata.more_partitions import CreatePartitions, MorePartitions
 from kedge.metadata.reassignments import AlterReassignments, ReassignmentOrder
 from kedge.metadata.records import FeatureRange, RegisterBrokerRecord
@@ -24,9 +26,10 @@ from kedge.metadata.refusal import ApiError
 from kedge.metadata.replay import replay_all
 from kedge.metadata.scram import keys_of
 from kedge.metadata.tasks import AGAIN_AFTER_MS, Periods, Schedule
+from kedge.metadata.topic_settings import ResourceKind
 from kedge.metadata.topics import CreateTopics, NewTopicRequest
 from kedge.model.error_codes import ErrorCode
-from kedge.topics import encode_id
+from kedge.topics import Alteration, FrozenConfigs, Limits, Op, encode_id
 
 SETTINGS = Settings(node_id=1, cluster_id="cluster", voters=(1,))
 
@@ -208,6 +211,25 @@ def test_periodic_elections_stop_at_their_limit_and_say_so() -> None:
     assert len(controller.records) == 1
 
 
+def test_the_operators_policies_are_asked_last() -> None:
+    controller = brokers(1)
+    small = Limits(partitions_max=2)
+    frozen = FrozenConfigs(frozenset({"retention.ms"}))
+    controller.at = replace(controller.at, create_policy=small, alter_policy=frozen)
+    wanted = (NewTopicRequest("big", 3, 1), NewTopicRequest("small", 2, 1))
+    big, little = controller.ask(CreateTopics(wanted))
+    assert big.error.code is ErrorCode.POLICY_VIOLATION
+    assert little.error == ApiError()
+    resource = (ResourceKind.TOPIC, "small")
+    for name, code in (
+        ("retention.ms", ErrorCode.POLICY_VIOLATION),
+        ("segment.ms", ErrorCode.NONE),
+    ):
+        steps = (Alteration(name, Op.SET, "1000"),)
+        found = controller.ask(AlterConfigs(((resource, steps),)))
+        assert found[resource].code is code
+
+
 # ---- tasks ---------------------------------------------------------------------------------------
 
 
@@ -232,6 +254,13 @@ def test_ids_are_sorted_as_two_signed_numbers() -> None:
     assert in_id_order([uid(5), high, uid(3)]) == (high, uid(3), uid(5))
     assert reserved(uid(99))
     assert not reserved(uid(100))
+
+
+@pytest.mark.parametrize(
+    ("name", "level"), [("3.9-IV0", 21), ("4.0-IV3", 25), ("4.1", 27), ("3.7", 19), ("9.9", None)]
+)
+def test_levels_of_metadata_version_have_names(name: str, level: int | None) -> None:
+    assert level_of(name) == level
 
 
 def test_scram_keys_are_those_of_the_standard() -> None:

@@ -43,12 +43,23 @@ def compare(case: Case) -> tuple[str, str | None] | None:
     if faults or "failed" in case:
         found = next((why for text, why in KNOWN_FAULTS.items() if text in faults), None)
         return f"Kafka failed: {case.get('failed', '')} {faults}", found
+    told = io.StringIO()
     try:
-        with contextlib.redirect_stdout(io.StringIO()):
+        with contextlib.redirect_stdout(told):
             difference = run_kraft(case)
     except Exception:
         difference = "crashed: " + traceback.format_exc(limit=-3).replace("\n", " | ")
-    return None if difference is None else (difference, None)
+    sys.stdout.write(told.getvalue())  # message texts that differ
+    return None if difference is None else (difference, _repeated(case))
+
+
+def _repeated(case: Case) -> str | None:
+    """The reason if a broker's going changes a partition twice: the index of ELRs is stale."""
+    for step in case["steps"]:
+        changes = [orjson.dumps(r) for r in step["records"] if r["type"] == "PartitionChange"]
+        if step["request"]["op"] in ("register", "unregister") and len(set(changes)) < len(changes):
+            return "Kafka's index of ELRs names a partition that has none any more"
+    return None
 
 
 def hunt(seeds: Sequence[int]) -> Iterator[Finding]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from kedge.errors import PolicyViolation
 from kedge.metadata.config_faults import (
     validate_client_metrics,
     validate_group_configs,
@@ -24,7 +25,7 @@ from kedge.metadata.topic_names import name_fault
 from kedge.metadata.topic_settings import MIN_ISR, ResourceKind
 from kedge.model.error_codes import ErrorCode
 from kedge.model.java_text import INT32_MAX, INT32_MIN, whole_number
-from kedge.topics import V4_1, Alteration, ConfigType, Op
+from kedge.topics import V4_1, Alteration, AlterProposal, ConfigType, Op
 
 VALUE_LENGTH_MAX = 32_767
 
@@ -80,6 +81,7 @@ def alter_configs(at: Situation, request: AlterConfigs) -> Decision[ResourceErro
         try:
             made = _stepped(at, resource, steps)
             _validate(at, resource, made, new_resource=False)
+            _ask_policy(at, resource, made)
             records += made
             results[resource] = SUCCESS
         except Refused as refused:
@@ -101,6 +103,7 @@ def replace_configs(at: Situation, request: ReplaceConfigs) -> Decision[Resource
         deleted = [ConfigRecord(*resource, n, None) for n in sorted(current) if n not in configs]
         try:
             _validate(at, resource, [*named, *deleted], new_resource=False)
+            _ask_policy(at, resource, named)
             records += [*named, *deleted]
             results[resource] = SUCCESS
         except Refused as refused:
@@ -206,6 +209,16 @@ def _validate(
     _validate_result(at, resource, configs, existing)
     if not new_resource:
         _refuse_absent(at, resource)
+
+
+def _ask_policy(at: Situation, resource: ConfigResource, records: Iterable[ConfigRecord]) -> None:
+    """Ask the operator's policy, last; what the older request deletes by silence is not shown."""
+    if resource[0] != ResourceKind.TOPIC:
+        return
+    try:
+        at.alter_policy(AlterProposal(resource[1], {r.name: r.value for r in records}))
+    except PolicyViolation as refused:
+        raise Refused(ErrorCode.POLICY_VIOLATION, str(refused)) from None
 
 
 def _refuse_with_elr(record: ConfigRecord) -> None:

@@ -18,6 +18,7 @@ from kedge.metadata.records import MetadataRecord, Versioned
 from kedge.metadata.refusal import Refused
 from kedge.metadata.soft import SoftState
 from kedge.model.error_codes import ErrorCode
+from kedge.topics import AlterProposal, CreateProposal, Policy, allow
 
 Answer = TypeVar("Answer")
 
@@ -88,6 +89,11 @@ class Situation:
     """The quorum's own version, which control records hold."""
     refuses_kraft_version: Callable[[int], str | None] = _no_upgrade
     """Why the quorum cannot take a kraft.version; None if it can."""
+
+    create_policy: Policy[CreateProposal] = allow
+    """The operator's policy on new topics."""
+    alter_policy: Policy[AlterProposal] = allow
+    """The operator's policy on configs of topics."""
 
     @property
     def level(self) -> int:

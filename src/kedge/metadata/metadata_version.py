@@ -41,8 +41,9 @@ _CHANGED_RECORDS = frozenset({8, 11, 13, 14, 15, 17, 23})
 
 
 def level_of(name: str) -> int | None:
-    """The level of a name such as `4.1-IV1`."""
-    return _LEVELS.get(name)
+    """The level of a name such as `4.1-IV1`; a release such as `4.1` is its last level."""
+    found = [level for known, level in _LEVELS.items() if name in (known, known.split("-")[0])]
+    return max(found, default=None)
 
 
 def name_of(level: int) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from kedge.errors import PolicyViolation
 from kedge.metadata.assignments import (
     Replicas,
     new_partition,
@@ -25,8 +26,9 @@ from kedge.metadata.records import RemoveTopicRecord, TopicRecord, Versioned
 from kedge.metadata.refusal import SUCCESS, ApiError, Refused
 from kedge.metadata.topic_names import name_fault
 from kedge.metadata.topic_settings import Effective, ResourceKind, all_effective
+from kedge.model import BrokerId
 from kedge.model.error_codes import ErrorCode
-from kedge.topics import has_collision_chars
+from kedge.topics import CreateProposal, has_collision_chars
 
 BY_DEFAULT = -1
 PARTITIONS_PER_REQUEST_MAX = 10_000
@@ -101,6 +103,7 @@ def _create(
     resource = (ResourceKind.TOPIC, topic.name)
     config_part = config_records(at, resource, configs, new_resource=True) if configs else []
     replicas = _listed(at, topic) if topic.assignments else _placed(at, topic)
+    _ask_policy(at, topic, replicas, configs)
     topic_id = at.new_id()
     partitions = [new_partition(at, topic_id, n, ids) for n, ids in sorted(replicas.items())]
     created = CreatedTopic(
@@ -183,6 +186,28 @@ def _placed(at: Situation, topic: NewTopicRequest) -> dict[int, Replicas]:
             ErrorCode.INVALID_REPLICATION_FACTOR,
             f"Unable to replicate the partition {factor} time(s): {refused.error.message}",
         ) from None
+
+
+def _ask_policy(
+    at: Situation,
+    topic: NewTopicRequest,
+    replicas: Mapping[int, Replicas],
+    configs: Mapping[str, str],
+) -> None:
+    """Ask the operator's policy, last: about counts, or about replicas placed by hand."""
+    lists = {number: tuple(map(BrokerId, ids)) for number, ids in replicas.items()}
+    by_hand = bool(topic.assignments)
+    proposal = CreateProposal(
+        topic.name,
+        None if by_hand else len(lists),
+        None if by_hand else len(lists[0]),
+        lists if by_hand else None,
+        configs,
+    )
+    try:
+        at.create_policy(proposal)
+    except PolicyViolation as refused:
+        raise Refused(ErrorCode.POLICY_VIOLATION, str(refused)) from None
 
 
 # ---- deletion ------------------------------------------------------------------------------------
