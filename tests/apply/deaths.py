@@ -1,8 +1,8 @@
 """Every state in which a killed process can leave a cluster and its runs.
 
 A process that is killed leaves what it has written: the cluster, and the place where runs are kept.
-Nothing else of it remains, so a copy of both is all that the next process can find. `Deaths` watches
-a command from its first to its last step and keeps such a copy
+Nothing else of it remains, so a copy of both is all that the next process can find. `Deaths`
+watches a command from its first to its last step and keeps such a copy
 
     at the beginning             nothing was done yet
     after each line, each transaction of the log and each request that changes the cluster
@@ -256,6 +256,7 @@ class _WatchedLog(MemoryLog):
 
     def append(self, entries: Sequence[LogEntry]) -> int:
         last = super().append(entries)
-        self._deaths.journal_points += 1
-        self._deaths.at(f"append {entries[0].key}")
+        if len(entries) > 1:  # more than a lease that is renewed
+            self._deaths.journal_points += 1
+            self._deaths.at(f"append {entries[0].key}")
         return last

@@ -125,15 +125,15 @@ def layout(cluster: Cluster, topic: str) -> Layout:
     return described.replicas()
 
 
-def log_dirs(cluster: Cluster, topic: str) -> Places:
-    """The log directory of each replica."""
+def log_dirs(cluster: Cluster, topic: str, *, future: bool = False) -> Places:
+    """The log directory of each replica; with `future`, the one to which it is being copied."""
     return {
         (stored.tp.partition, broker): each.path
         for broker, found in cluster.log_dirs(BROKERS, [topic]).items()
         if isinstance(found, tuple)
         for each in found
         for stored in each.replicas
-        if not stored.future
+        if stored.future == future
     }
 
 
@@ -194,6 +194,7 @@ class Start:
         assert throttles(cluster, *self.topics) == self.throttles
         assert not any(run.record().lease for run in runs.all())
         assert not cluster.reassignments()
+        assert not log_dirs(cluster, self.topics[0], future=True)
         now = layout(cluster, self.topics[0])
         assert all(now[n] in (BEFORE[n], AFTER[n]) for n in BEFORE), now
         with runs.held(patient=False):

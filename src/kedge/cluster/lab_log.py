@@ -77,7 +77,7 @@ class LabLog:
         sizes = (ENTRY_BYTES + len(key) + len(value or b"") for key, value in entries)
         if sum(sizes) > FRAME_BYTES_MAX - HEADER_BYTES_MAX:
             raise InvalidRequest(
-                f"The plan is too long for a lab: compressed, more than {FRAME_BYTES_MAX >> 20} MiB",
+                f"The plan is too long for a lab: more than {FRAME_BYTES_MAX >> 20} MiB compressed",
                 hint="keep the run in a directory with --state PATH",
             )
         sent = tuple(SentEntry(*entry) for entry in entries)

@@ -1,7 +1,7 @@
 """The log of runs in the lab's own store: what a topic with one writer is in a real cluster.
 
-    /kedge_runs                  {"epoch": 3, "end": 41}     the writer's epoch; records before `end`
-    /kedge_runs/000000000040     {"at": 1795000000000, "key": "lease"} and, after a line feed, bytes
+    /kedge_runs                {"epoch": 3, "end": 41}    the writer's epoch; records before `end`
+    /kedge_runs/000000000040   {"at": 1795000000000, "key": "lease"} and, after a line feed, bytes
 
 A batch writes its records first and `end` last: a process that is killed in between leaves records
 that were never committed, and the next start removes them. Of records with the same key the last

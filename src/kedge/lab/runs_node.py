@@ -43,9 +43,7 @@ class RunsNode:
 def _with_runs_log(payload: bytes) -> Answer:
     """The supported versions, with those of the log of runs."""
     header = decode_header(Reader(payload))
-    response = supported(
-        ErrorCode.NONE if header.is_supported else ErrorCode.UNSUPPORTED_VERSION
-    )
+    response = supported(ErrorCode.NONE if header.is_supported else ErrorCode.UNSUPPORTED_VERSION)
     entry = ApiVersionsResponse.ApiVersion(
         api_key=RUNS_LOG.key, min_version=RUNS_LOG.oldest, max_version=RUNS_LOG.newest
     )
