@@ -9,8 +9,9 @@ Processes that are really killed are in `test_killed_processes`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import closing, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from itertools import cycle
 from pathlib import Path
 from typing import Any, cast
 
@@ -126,11 +127,13 @@ class Bench:
     lab: Lab
     admin: KafkaAdmin
     state: Path | None  # None: in the lab
+    opened: ExitStack
 
     def runs(self, life: Life) -> RunStore:
         if self.state is not None:
             return MortalRuns(self.state, self.lab.cluster_id, life)
         log = LabLog(self.lab.bootstrap_servers, PLAIN_ACCESS)
+        self.opened.callback(log.close)
         timing = Timing(lease_s=0.05, renew_s=1e6, poll_s=0.01)
         mortal = cast("FencedLog", MortalLog(log, life))
         return ClusterRuns(mortal, self.lab.cluster_id, timing=timing)
@@ -150,13 +153,14 @@ class Bench:
         return Start.of(self.admin, name, OTHER)
 
 
-@pytest.fixture(params=["directory", "lab"])
-def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
+@contextmanager
+def opened_bench(state: Path | None) -> Iterator[Bench]:
     with running(brokers=len(BROKERS), first_id=1) as (lab, admin):
         create_topics(admin, "first", OTHER)
         admin.delete_topics(["first"])
         throttle_by_others(admin, (BYSTANDER,), OTHER)
-        yield Bench(lab, admin, tmp_path if request.param == "directory" else None)
+        with ExitStack() as opened:
+            yield Bench(lab, admin, state, opened)
 
 
 def points_of_apply(bench: Bench) -> int:
@@ -165,23 +169,36 @@ def points_of_apply(bench: Bench) -> int:
     bench.process(life).apply(start.plan)
     start.check(bench.admin, bench.runs(Life()), RunState.DONE)
     bench.admin.delete_topics(["whole"])
+    assert life.passed >= 15
     return life.passed
 
 
 @pytest.mark.parametrize("command", Command)
-def test_apply_killed_at_every_point_of_a_lab(bench: Bench, command: Command) -> None:
-    points = points_of_apply(bench)
-    assert points > 20
-    for point in range(1, points + 1):
-        start = bench.new_topic(f"killed-{point}")
-        with pytest.raises(Killed):
-            bench.process(Life(ends_after=point)).apply(start.plan)
-        try:
-            check(bench, command, start)
-        except BaseException as fault:
-            fault.add_note(f"apply killed after point {point} of {points}, then {command}")
-            raise
-        bench.admin.delete_topics([start.topics[0]])
+def test_apply_killed_at_every_point_with_runs_in_the_lab(command: Command) -> None:
+    with opened_bench(None) as bench:
+        for point in range(1, points_of_apply(bench) + 1):
+            check_death(bench, point, command)
+
+
+def test_apply_killed_at_every_point_with_runs_in_a_directory(tmp_path: Path) -> None:
+    commands = cycle(Command)  # every command after every point is in tests/apply
+    with opened_bench(tmp_path) as bench:
+        for point in range(1, points_of_apply(bench) + 1):
+            check_death(bench, point, next(commands))
+
+
+def check_death(bench: Bench, point: int, command: Command) -> None:
+    """A run of its own that is killed after a point, and then a command."""
+    start = bench.new_topic(f"killed-{point}")
+    with pytest.raises(Killed):
+        bench.process(Life(ends_after=point)).apply(start.plan)
+    try:
+        check(bench, command, start)
+    except BaseException as fault:
+        fault.add_note(f"apply killed after point {point}, then {command}")
+        raise
+    bench.admin.delete_topics([start.topics[0]])
+    bench.opened.close()
 
 
 def check(bench: Bench, command: Command, start: Start) -> None:
@@ -196,5 +213,4 @@ def check(bench: Bench, command: Command, start: Start) -> None:
         bench.process(Life()).do(command)
     except RefusedCommand as refusal:
         refused = refusal
-    with closing(bench.runs(Life())) if bench.state is None else nullcontext(runs) as after:
-        expected.check(start, bench.admin, after, refused)
+    expected.check(start, bench.admin, bench.runs(Life()), refused)
