@@ -196,7 +196,7 @@ def test_a_process_that_is_killed_right_after_a_line_in_the_lab(
     finish(story, command)
 
 
-@pytest.mark.parametrize(("lines", "command"), [(2, "resume"), (5, "rollback"), (7, "cancel")])
+@pytest.mark.parametrize(("lines", "command"), [(2, "resume"), (5, "rollback"), (6, "cancel")])
 def test_a_process_that_is_killed_when_its_file_has_so_many_lines(
     lab: dict[str, Any], tmp_path: Path, lines: int, command: str
 ) -> None:
