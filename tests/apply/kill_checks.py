@@ -83,8 +83,10 @@ def create_topics(cluster: Cluster, topic: str, other: str = "") -> None:
 
 def throttle_by_others(cluster: Cluster, brokers: tuple[BrokerId, ...], topic: str) -> None:
     """Throttles that no run of Kedge has set."""
-    foreign = {broker_resource(broker): (RATES, FOREIGN_RATE) for broker in brokers}
-    foreign[topic_resource(topic)] = (LISTS, "*")
+    foreign: dict[ConfigResource, tuple[tuple[str, ...], str]] = {
+        **{broker_resource(broker): (RATES, FOREIGN_RATE) for broker in brokers},
+        topic_resource(topic): (LISTS, "*"),
+    }
     changes = {
         resource: [ConfigChange(name, ConfigOp.SET, value) for name in names]
         for resource, (names, value) in foreign.items()

@@ -8,7 +8,7 @@ its store, the same is in `tests/lab/test_kill_matrix.py`.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -145,7 +145,7 @@ def death_in(state: RunState, deaths: Sequence[Death]) -> Death:
 
 
 @contextmanager
-def told(story: str) -> Iterator[None]:
+def told(story: str) -> Generator[None]:
     """What is raised within names the deaths that led to it."""
     try:
         yield

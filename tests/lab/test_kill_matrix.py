@@ -8,7 +8,7 @@ Processes that are really killed are in `test_killed_processes`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import cycle
@@ -154,7 +154,7 @@ class Bench:
 
 
 @contextmanager
-def opened_bench(state: Path | None) -> Iterator[Bench]:
+def opened_bench(state: Path | None) -> Generator[Bench]:
     with running(brokers=len(BROKERS), first_id=1) as (lab, admin):
         create_topics(admin, "first", OTHER)
         admin.delete_topics(["first"])
