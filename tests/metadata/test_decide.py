@@ -10,18 +10,19 @@ from typing import Any
 import pytest
 
 from kedge.metadata.activation import Activate, WriteNoOp
-from kedge.metadata.brokers import RegisterBroker, UnregisterBroker
+from kedge.metadata.brokers import RegisterBroker, RegisterController, UnregisterBroker
 from kedge.metadata.configs import AlterConfigs
 from kedge.metadata.decide import HANDLERS, decide
-from kedge.metadata.decision import Settings, Situation
+from kedge.metadata.decision import ELR_FEATURE, Settings, Situation
 from kedge.metadata.elections import ElectPreferred
+from kedge.metadata.features import FeatureUpdate, UpdateFeatures
 from kedge.metadata.heartbeats import FenceStaleBroker, Heartbeat
 from kedge.metadata.ids import LOST, in_id_order, reserved
 from kedge.metadata.isr_changes import AlterPartition, WantedIsr
 from kedge.metadata.metadata_version import level_of
 from kedge.metadata.more_partitions import CreatePartitions, MorePartitions
 from kedge.metadata.reassignments import AlterReassignments, ReassignmentOrder
-from kedge.metadata.records import FeatureRange, RegisterBrokerRecord
+from kedge.metadata.records import ConfigRecord, FeatureRange, NoOpRecord, RegisterBrokerRecord
 from kedge.metadata.refusal import ApiError
 from kedge.metadata.replay import replay_all
 from kedge.metadata.scram import keys_of
@@ -160,6 +161,43 @@ def test_an_epoch_is_the_offset_of_the_first_record_of_a_registration() -> None:
     controller.add_broker(1, incarnation=uid(5555))
     assert controller.at.image.brokers[1].epoch == before
     assert controller.at.image.brokers[1].offset == before + 1
+
+
+# ---- features ------------------------------------------------------------------------------------
+
+
+def update(controller: Controller, feature: str, level: int) -> ApiError:
+    return controller.ask(UpdateFeatures((FeatureUpdate(feature, level),)))
+
+
+def test_a_controller_that_has_not_registered_blocks_features() -> None:
+    controller = Controller(replace(SETTINGS, voters=(1, 2)))
+    refused = update(controller, "group.version", 1)
+    assert "controller 2 has not registered" in (refused.message or "")
+    controller.ask(RegisterController(2, uid(500), features=()))
+    refused = update(controller, "group.version", 1)
+    assert "Controller 2 does not support this feature." in (refused.message or "")
+    ranges = (FeatureRange("group.version", 0, 1),)
+    controller.ask(RegisterController(2, uid(500), features=ranges))
+    assert update(controller, "group.version", 1) == ApiError()
+
+
+def test_eligible_leader_replicas_need_their_level_and_one_min_isr() -> None:
+    controller = Controller(replace(SETTINGS, bootstrap={"metadata.version": 22}))
+    refused = update(controller, ELR_FEATURE, 1)
+    assert "depends on metadata.version level 23" in (refused.message or "")
+    assert update(controller, "metadata.version", 23) == ApiError()
+    assert update(controller, ELR_FEATURE, 1) == ApiError()
+    assert controller.records[0] == ConfigRecord(4, "", "min.insync.replicas", "1")
+
+
+def test_the_quorum_is_asked_before_its_own_version_is_raised() -> None:
+    controller = Controller()
+    assert update(controller, "kraft.version", 1).code is ErrorCode.INVALID_UPDATE_VERSION
+    controller.at = replace(controller.at, refuses_kraft_version=lambda level: None)
+    assert update(controller, "kraft.version", 1) == ApiError()
+    assert controller.records == [NoOpRecord()]
+    assert "kraft.version" not in controller.at.image.features
 
 
 # ---- limits --------------------------------------------------------------------------------------

@@ -178,11 +178,6 @@ class Image:
         topic_id = self.topic_ids.get(name)
         return None if topic_id is None else self.topics[topic_id]
 
-    def partition(self, key: PartitionKey) -> Partition | None:
-        """The partition with that topic id and number."""
-        topic = self.topics.get(key[0])
-        return None if topic is None else topic.partitions.get(key[1])
-
     def is_active(self, broker: int) -> bool:
         """Whether a broker is registered, unfenced and not shutting down."""
         found = self.brokers.get(broker)
