@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from kedge.metadata.acls import Operation
 from kedge.metadata.activation import Activate, WriteNoOp
 from kedge.metadata.brokers import RegisterBroker, RegisterController, UnregisterBroker
 from kedge.metadata.configs import AlterConfigs
@@ -27,7 +28,7 @@ from kedge.metadata.refusal import ApiError
 from kedge.metadata.replay import replay_all
 from kedge.metadata.scram import keys_of
 from kedge.metadata.tasks import AGAIN_AFTER_MS, Periods, Schedule
-from kedge.metadata.topic_settings import ResourceKind
+from kedge.metadata.topic_settings import ALL_BROKERS, ResourceKind
 from kedge.metadata.topics import CreateTopics, NewTopicRequest
 from kedge.model.error_codes import ErrorCode
 from kedge.topics import Alteration, FrozenConfigs, Limits, Op, encode_id
@@ -61,7 +62,7 @@ class Controller:
         self.at = replace(self.at, now_ms=self.at.now_ms + ms)
 
     def add_broker(self, broker: int, **changes: Any) -> None:
-        levels = (FeatureRange("metadata.version", 7, 27),)
+        levels = (FeatureRange("metadata.version", 7, 27), FeatureRange(ELR_FEATURE, 0, 1))
         request = RegisterBroker(
             broker, "cluster", uid(broker * 1000), features=levels, directories=(uid(200 + broker),)
         )
@@ -299,6 +300,21 @@ def test_ids_are_sorted_as_two_signed_numbers() -> None:
 )
 def test_levels_of_metadata_version_have_names(name: str, level: int | None) -> None:
     assert level_of(name) == level
+
+
+def test_numbers_of_a_newer_release_are_unknown() -> None:
+    assert Operation(99) is Operation.UNKNOWN
+    assert ResourceKind(64) is ResourceKind.UNKNOWN
+
+
+def test_a_broker_config_that_is_no_number_stops_nothing() -> None:
+    controller = brokers(2, replace(SETTINGS, bootstrap={"metadata.version": 27, ELR_FEATURE: 1}))
+    odd = ((ALL_BROKERS, (Alteration("min.insync.replicas", Op.SET, "x"),)),)
+    controller.ask(AlterConfigs(odd))
+    controller.ask(CreateTopics((NewTopicRequest("t", assignments=((0, (1, 2)),)),)))
+    epoch = controller.at.image.brokers[1].epoch
+    answer = controller.ask(Heartbeat(1, epoch, controller.at.next_offset, want_fence=True))
+    assert answer.is_fenced
 
 
 def test_scram_keys_are_those_of_the_standard() -> None:

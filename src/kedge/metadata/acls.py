@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from kedge.metadata.decision import Decision, Situation, of_version_0, refuse_too_many
+from kedge.metadata.open_enum import OpenEnum
 from kedge.metadata.records import AccessControlEntryRecord, RemoveAccessControlEntryRecord
 from kedge.metadata.refusal import SUCCESS, ApiError, Refused
 from kedge.model.error_codes import ErrorCode
@@ -17,7 +18,7 @@ from kedge.model.error_codes import ErrorCode
 WILDCARD = "*"
 
 
-class ResourceType(IntEnum):
+class ResourceType(OpenEnum):
     """What an ACL is about."""
 
     UNKNOWN = 0
@@ -30,7 +31,7 @@ class ResourceType(IntEnum):
     USER = 7
 
 
-class PatternType(IntEnum):
+class PatternType(OpenEnum):
     """How the resource's name is meant. MATCH is for filters: whatever would apply to the name."""
 
     UNKNOWN = 0
@@ -40,7 +41,7 @@ class PatternType(IntEnum):
     PREFIXED = 4
 
 
-class Operation(IntEnum):
+class Operation(OpenEnum):
     """What is allowed or denied."""
 
     UNKNOWN = 0
@@ -61,7 +62,7 @@ class Operation(IntEnum):
     TWO_PHASE_COMMIT = 15
 
 
-class Permission(IntEnum):
+class Permission(OpenEnum):
     """Whether it is allowed or denied."""
 
     UNKNOWN = 0

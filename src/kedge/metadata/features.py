@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from enum import IntEnum
 
 from kedge.metadata import metadata_version
 from kedge.metadata.brokers import KRAFT_VERSION
 from kedge.metadata.decision import ELR_FEATURE, Decision, Situation, of_version_0
+from kedge.metadata.open_enum import OpenEnum
 from kedge.metadata.records import (
     ConfigRecord,
     FeatureLevelRecord,
@@ -30,7 +30,7 @@ _ELR_NEEDS_LEVEL = 23
 _WITHOUT_LEVELS = frozenset({"streams.version"})  # known, but no level above 0 is finished yet
 
 
-class UpgradeType(IntEnum):
+class UpgradeType(OpenEnum):
     """Which way a level may go; the numbers are those on the wire."""
 
     UNKNOWN = 0

@@ -12,13 +12,15 @@ from typing import TypeAlias
 
 from kedge.metadata.decision import Situation
 from kedge.metadata.image import ConfigResource
+from kedge.metadata.open_enum import OpenEnum
+from kedge.model.java_text import trim, whole_number
 from kedge.topics import V4_1, ConfigKey, Synonym
 
 MIN_ISR = "min.insync.replicas"
 UNCLEAN = "unclean.leader.election.enable"
 
 
-class ResourceKind(IntEnum):
+class ResourceKind(OpenEnum):
     """What a config belongs to; the numbers are those on the wire."""
 
     UNKNOWN = 0
@@ -63,7 +65,16 @@ def effective(at: Situation, overrides: Mapping[str, str], name: str) -> Effecti
 
 
 def _converted(synonym: Synonym, text: str) -> str:
-    return text if synonym.factor == 1 else str(int(text.strip() or 0) * synonym.factor)
+    return text if synonym.factor == 1 else str(_number(text, 0) * synonym.factor)
+
+
+def _number(text: str, default: int) -> int:
+    """A whole number; the default for a text that is none.
+
+    The controller does not validate configs of brokers, so any text may be stored.
+    """
+    found = whole_number(trim(text))
+    return default if found is None else found
 
 
 def all_effective(at: Situation, overrides: Mapping[str, str]) -> dict[str, Effective]:
@@ -92,9 +103,9 @@ def allows_unclean_election(at: Situation, topic: str) -> bool:
 
 def min_isr(at: Situation, topic: str, replicas: int) -> int:
     """How many replicas of a topic must be in sync, at most all of them."""
-    return min(int(topic_value(at, topic, MIN_ISR)), replicas)
+    return min(_number(topic_value(at, topic, MIN_ISR), 1), replicas)
 
 
 def static_min_isr(at: Situation) -> int:
     """The cluster's min.insync.replicas as `server.properties` has it."""
-    return int(at.settings.static.get(MIN_ISR, "1"))
+    return _number(at.settings.static.get(MIN_ISR, "1"), 1)
