@@ -95,6 +95,30 @@ def test_a_subscription_is_refused(name: str, configs: dict[str, str], fault: st
         validate_client_metrics(name, configs)
 
 
+@pytest.mark.parametrize(
+    ("text", "good"),
+    [
+        ("earliest", True),
+        ("LATEST", False),
+        ("by_duration", False),
+        ("by_duration:P1D", True),
+        ("by_duration:pt1h30m", True),
+        ("by_duration:PT0.5S", True),
+        ("by_duration:-PT1H", False),
+        ("by_duration:P-1D", False),
+        ("by_duration:P1DT", False),
+        ("by_duration:P", False),
+        ("by_duration:1", False),
+    ],
+)
+def test_where_share_groups_may_start(text: str, good: bool) -> None:
+    if good:
+        validate_group_configs({"share.auto.offset.reset": text})
+    else:
+        with pytest.raises(Refused):
+            validate_group_configs({"share.auto.offset.reset": text})
+
+
 def test_what_kafka_takes_is_taken() -> None:
     validate_group_configs({"consumer.session.timeout.ms": "45001"})
     validate_client_metrics("m", {"interval.ms": "100", "match": "client_id=a.*", "metrics": "*"})

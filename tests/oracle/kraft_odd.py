@@ -103,7 +103,17 @@ def _value(rng: random.Random, key: str) -> str:
     special = {
         "match": ("client_id=a", "client_id=[", "client_id", "odd=1", "client_id=a=b", ""),
         "interval.ms": ("100", "99", "3600000", "3600001", "x"),
-        "share.auto.offset.reset": ("earliest", "LATEST", "by_duration:PT1H", "by_duration:1", "x"),
+        "share.auto.offset.reset": (
+            "earliest",
+            "LATEST",
+            "by_duration:PT1H",
+            "by_duration:1",
+            "by_duration:-PT1H",
+            "by_duration:P1DT",
+            "by_duration:p1dt2h3m4.5s",
+            "by_duration:PT",
+            "none",
+        ),
         "share.isolation.level": ("read_committed", "READ_COMMITTED", "read_uncommitted"),
     }
     if key in special:

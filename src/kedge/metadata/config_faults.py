@@ -206,7 +206,12 @@ _GROUP_NUMBERS: Mapping[str, _Bounds] = {
     "streams.num.standby.replicas": _bounds(0, 0, 2, "streams", "standby.replicas"),
 }
 _LEAST = {"share.record.lock.duration.ms": 1_000, "streams.num.standby.replicas": 0}
-_RESETS = re.compile(r"(?i:earliest|latest)|by_duration:P.+", re.IGNORECASE)
+_BY_DURATION = "by_duration:"
+_DURATION = re.compile(
+    r"([-+]?)P(?:([-+]?\d+)D)?(T(?=[-+\d])(?:([-+]?\d+)H)?(?:([-+]?\d+)M)?"
+    r"(?:([-+]?\d+)(?:[.,]\d{0,9})?S)?)?",
+    re.ASCII | re.IGNORECASE,
+)
 _ISOLATION = OneOf(("read_committed", "read_uncommitted"))
 
 
@@ -223,7 +228,7 @@ def validate_group_configs(configs: Mapping[str, str]) -> None:
             numbers[name] = int(_number(parsed(name, text, ConfigType.INT, least)))
         elif name == "share.isolation.level":
             parsed(name, text, ConfigType.STRING, _ISOLATION)
-        elif not _RESETS.fullmatch(text.strip()):
+        elif not _is_offset_reset(text.strip()):
             why = (
                 f"Invalid value `{text.strip()}` for configuration {name}. The value must be "
                 "either 'earliest', 'latest' or of the format 'by_duration:<PnDTnHnMn.nS>'."
@@ -234,6 +239,18 @@ def validate_group_configs(configs: Mapping[str, str]) -> None:
             raise _invalid(f"{name} must be greater than or equal to {bounds.low_name}")
         if numbers[name] > bounds.high:
             raise _invalid(f"{name} must be less than or equal to {bounds.high_name}")
+
+
+def _is_offset_reset(text: str) -> bool:
+    """Whether a share group can start there: at an end, or some time ago (ISO 8601)."""
+    if not text.startswith(_BY_DURATION):
+        return text in ("earliest", "latest")
+    found = _DURATION.fullmatch(text.removeprefix(_BY_DURATION))
+    if found is None or (found[2] is None and found[3] is None):
+        return False
+    days, hours, minutes, seconds = (int(found[n] or 0) for n in (2, 4, 5, 6))
+    total = ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+    return total <= 0 if found[1] == "-" else total >= 0
 
 
 # ---- client metrics ------------------------------------------------------------------------------
