@@ -117,6 +117,9 @@ class ResourceAnswer:
     full: Days | None  # if replicas were spread evenly
     headroom: Days | None
     share: float | None  # of all capacity, at the peak
+    model: Forecast
+    times: Floats
+    values: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,13 +165,15 @@ def capacity_answer(
     known = [each.disk_capacity for each in brokers if each.disk_capacity is not None]
     disk = sum(known) / len(known) if known else None
     capacities = {"disk": disk, "in": question.network, "out": question.network}
-    totals = {name: fit(*total_series(reporting, name)) for name in RESOURCES}
-    fitted = {name: model for name, model in totals.items() if model is not None}
+    totals = {name: total_series(reporting, name) for name in RESOURCES}
+    models = {name: fit(*series) for name, series in totals.items()}
+    fitted = {name: model for name, model in models.items() if model is not None}
     if not fitted:
         return None
     have = len(brokers)
     resources = [
-        _resource(name, model, capacities[name], have, question) for name, model in fitted.items()
+        _resource(name, model, capacities[name], have, question, totals[name])
+        for name, model in fitted.items()
     ]
     with_more = [
         _with_more(name, model, capacities[name], have + question.add, question)
@@ -224,7 +229,12 @@ def days_until(model: Forecast, limit: float, as_of: float) -> Days:
 
 
 def _resource(
-    name: str, model: Forecast, capacity: float | None, have: int, question: CapacityQuestion
+    name: str,
+    model: Forecast,
+    capacity: float | None,
+    have: int,
+    question: CapacityQuestion,
+    series: tuple[Floats, Floats],
 ) -> ResourceAnswer:
     peak = peak_before(model, question.by)
     more = _with_more(name, model, capacity, have, question)
@@ -241,6 +251,9 @@ def _resource(
         full=more.full,
         headroom=more.headroom,
         share=more.share,
+        model=model,
+        times=series[0],
+        values=series[1],
     )
 
 

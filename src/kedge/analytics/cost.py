@@ -17,7 +17,7 @@ for as long as the window is. Only measured windows are billed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Context, Decimal, localcontext
 from typing import Any, cast
@@ -137,20 +137,6 @@ def charges(cells: Iterable[Cell], key: Callable[[Cell], tuple[str | None, ...]]
 def _add(sums: dict[str, int], more: Mapping[str, int]) -> None:
     for name in RESOURCES:
         sums[name] += more[name]
-
-
-def rounded_parts(micros: Sequence[int], unit: int) -> list[int]:
-    """Parts in whole units that add up to their rounded total (largest remainders).
-
-    Printed sums then add up too: three thirds of 1.00 are 0.34, 0.33 and 0.33.
-    """
-    total = sum(micros)
-    wanted = (2 * total + unit) // (2 * unit)
-    floors = [part // unit for part in micros]
-    order = sorted(range(len(micros)), key=lambda place: (-(micros[place] % unit), place))
-    for place in order[: wanted - sum(floors)]:
-        floors[place] += 1
-    return floors
 
 
 def parse_rates(document: Mapping[str, Any]) -> Rates:

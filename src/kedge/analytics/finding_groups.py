@@ -28,6 +28,7 @@ from kedge.analytics.findings import (
     SMALLER_IS_WORSE,
     ClusterFacts,
     Finding,
+    Key,
     Remembered,
     growth_on_disk,
 )
@@ -210,7 +211,7 @@ def _rank(group: FindingGroup) -> tuple[object, ...]:
 # ---- since the last run -------------------------------------------------------------------------
 
 
-def _with_change(group: FindingGroup, known: Mapping[object, Remembered]) -> FindingGroup:
+def _with_change(group: FindingGroup, known: Mapping[Key, Remembered]) -> FindingGroup:
     seen = [known[one.key] for one in group.findings if one.key in known]
     earlier = [one.previous for one in seen if one.previous is not None]
     first_seen = min((one.first_seen for one in seen), default=None)
