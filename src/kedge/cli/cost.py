@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from datetime import date
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from kedge.cli.connection import echo_json, echo_lines
 from kedge.cli.options import Output, OutputOption, say
 from kedge.cli.pipeline_options import TablesOption
-from kedge.errors import InvalidRequest, MalformedInput
+from kedge.errors import InvalidRequest
 
-TOML_MAX = 1_000_000  # bytes
 SHOWN = 20
 
 
@@ -47,6 +46,7 @@ def cost_command(
     from kedge.analytics.cost import parse_rates, priced
     from kedge.analytics.owners import Owners, parse_owners
     from kedge.files import with_path_context, write_atomically
+    from kedge.files.toml_files import read_toml
     from kedge.pipeline.load_reader import measured_shares, topic_usage
     from kedge.pipeline.table_reader import Tables
     from kedge.report.cost import Bill, cost_html, cost_lines, cost_row
@@ -54,12 +54,12 @@ def cost_command(
     begin, end = _day(first, "--from", date.min), _day(last, "--to", date.max)
     if begin > end:
         raise InvalidRequest(f"--from {first} is after --to {last}", hint="swap them")
-    document = _read_toml(rates)
+    document = read_toml(rates)
     with with_path_context(rates):
         prices = parse_rates(document)
     known = Owners()
     if owners is not None:
-        document = _read_toml(owners)
+        document = read_toml(owners)
         with with_path_context(owners):
             known = parse_owners(document)
     opened = Tables(tables)
@@ -82,18 +82,3 @@ def _day(text: str, option: str, missing: date) -> date:
         return date.fromisoformat(text) if text else missing
     except ValueError:
         raise InvalidRequest(f"{option} {text!r} is not a date", hint="write 2027-03-01") from None
-
-
-def _read_toml(path: Path) -> dict[str, Any]:
-    """A TOML file with decimals as they are written."""
-    import tomllib
-    from decimal import Decimal, InvalidOperation
-
-    from kedge.files import read_text
-
-    text = read_text(path, limit=TOML_MAX)
-    try:
-        return tomllib.loads(text, parse_float=Decimal)
-    except (tomllib.TOMLDecodeError, InvalidOperation, ValueError, RecursionError) as fault:
-        what = f"not TOML ({' '.join(str(fault).split())[:200]})"
-        raise MalformedInput(what, place=str(path)) from fault
