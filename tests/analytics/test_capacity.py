@@ -16,7 +16,7 @@ from kedge.analytics.capacity import (
 
 START = 1_767_571_200.0
 DAY_S = 86_400.0
-TIMES = START + 300.0 * np.arange(25)  # two hours
+TIMES = np.asarray(START + 300.0 * np.arange(25), np.float64)  # two hours
 DAYS = (TIMES - TIMES[-1]) / DAY_S
 
 

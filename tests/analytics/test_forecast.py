@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,10 +11,18 @@ from hypothesis import strategies as st
 
 from kedge.analytics.back_test import back_test
 from kedge.analytics.forecast import DAY_S, HOUR_S, Pattern, fit
+from kedge.model.columns import Floats
 
 START = 1_767_571_200.0  # a Monday, 00:00 UTC
 HOURS = np.arange(28 * 24)
-TIMES = START + HOUR_S * HOURS
+
+
+def after(hours: Any, step_s: float = HOUR_S, start: float = START) -> Floats:
+    """Times so many steps after a start."""
+    return np.asarray(start + step_s * hours, np.float64)
+
+
+TIMES = after(HOURS)
 
 
 def weekly(hours: np.ndarray) -> np.ndarray:
@@ -28,7 +38,7 @@ def test_a_weekly_pattern_with_a_trend_is_repeated_exactly() -> None:
     ahead = np.arange(28 * 24, 35 * 24)
     # an hour is forecast as a whole, so the trend within it is that of its middle
     expected = weekly(ahead) + 2.0 * ahead / 24
-    assert model.at(START + HOUR_S * (ahead + 0.5)) == pytest.approx(expected, abs=1e-9)
+    assert model.at(after(ahead + 0.5)) == pytest.approx(expected, abs=1e-9)
     assert model.slope_per_day == pytest.approx(2.0)
     assert model.high(TIMES[-1:] + DAY_S) == pytest.approx(model.at(TIMES[-1:] + DAY_S))
 
@@ -39,7 +49,7 @@ def test_a_weekly_pattern_with_a_trend_is_repeated_exactly() -> None:
 )
 def test_the_pattern_needs_enough_history(days: float, pattern: Pattern) -> None:
     hours = HOURS[: int(days * 24)]
-    model = fit(START + HOUR_S * hours, weekly(hours))
+    model = fit(after(hours), weekly(hours))
     assert model is not None
     assert model.pattern is pattern
 
@@ -60,11 +70,23 @@ def test_a_tenth_of_outliers_and_a_gap_do_not_move_the_forecast() -> None:
 
 
 def test_a_short_series_has_its_trend_alone() -> None:
-    times = START + 300.0 * np.arange(12)
-    model = fit(times, 50 + 4.0 * (times - START) / DAY_S)
+    times = after(np.arange(12), 300.0)
+    model = fit(times, np.asarray(50 + 4.0 * (times - START) / DAY_S, np.float64))
     assert model is not None
     assert model.slope_per_day == pytest.approx(4.0)
     assert model.at(np.array([START + 10 * DAY_S])) == pytest.approx([90.0])
+
+
+def test_the_morning_of_a_rate_is_no_trend() -> None:
+    hours = HOURS[:6]
+    values = np.asarray(weekly(hours) + 10.0 * hours, np.float64)
+    model = fit(after(hours), values, is_rate=True)
+    assert model is not None
+    assert model.slope_per_day == 0.0
+    assert model.level == pytest.approx(float(np.median(values)))
+    later = fit(after(HOURS), weekly(HOURS) + 2.0 * HOURS / 24, is_rate=True)
+    assert later is not None
+    assert later.slope_per_day == pytest.approx(2.0)
 
 
 def test_a_slope_that_noise_explains_is_none() -> None:
@@ -104,7 +126,7 @@ def test_the_first_hour_over_a_limit_may_be_a_weekly_peak() -> None:
     found = model.days_until(limit)
     assert found is not None
     # a twin that looks at every minute
-    minutes = model.origin + 60.0 * np.arange(60 * 24 * 60)
+    minutes = after(np.arange(60 * 24 * 60), 60.0, model.origin)
     first = minutes[np.flatnonzero(model.at(minutes) >= limit)[0]]
     assert found == pytest.approx((first - model.origin) / DAY_S, abs=1 / (24 * 60))
 
@@ -115,12 +137,12 @@ def test_worse_luck_reaches_a_limit_sooner(
 ) -> None:
     rng = np.random.default_rng(seed)
     hours = HOURS[:200]
-    model = fit(START + HOUR_S * hours, level + slope * hours / 24 + rng.normal(0, noise, 200))
+    model = fit(after(hours), level + slope * hours / 24 + rng.normal(0, noise, 200))
     assert model is not None
     days = [model.days_until(level * 1.5, z=z) for z in (1.28, 0.0, -1.28)]
     ordered = [float("inf") if each is None else each for each in days]
     assert ordered == sorted(ordered)
-    ahead = model.origin + DAY_S * np.arange(30)
+    ahead = after(np.arange(30), DAY_S, model.origin)
     assert (model.low(ahead) <= model.at(ahead)).all()
     assert (model.at(ahead) <= model.high(ahead)).all()
 

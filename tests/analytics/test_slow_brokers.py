@@ -14,7 +14,7 @@ from kedge.analytics.slow_brokers import (
 )
 
 COUNT, RECENT = 120, 30
-TIMES = 60.0 * np.arange(1, COUNT + 1)
+TIMES = np.asarray(60.0 * np.arange(1, COUNT + 1), np.float64)
 
 
 def broker(number: int, before: float, now: float, name: str = MEASUREMENTS[0]) -> BrokerHealth:

@@ -166,7 +166,7 @@ def capacity_answer(
     disk = sum(known) / len(known) if known else None
     capacities = {"disk": disk, "in": question.network, "out": question.network}
     totals = {name: total_series(reporting, name) for name in RESOURCES}
-    models = {name: fit(*series) for name, series in totals.items()}
+    models = {name: fit(*series, is_rate=name != "disk") for name, series in totals.items()}
     fitted = {name: model for name, model in models.items() if model is not None}
     if not fitted:
         return None

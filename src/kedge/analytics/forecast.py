@@ -112,13 +112,18 @@ class Forecast:
         return Z_80 * self._deviation(times)
 
 
-def fit(times: Floats, values: Floats) -> Forecast | None:
-    """The forecast of a series with ascending times; None for fewer than two points."""
+def fit(times: Floats, values: Floats, *, is_rate: bool = False) -> Forecast | None:
+    """The forecast of a series with ascending times; None for fewer than two points.
+
+    Rates follow the day: before there is a pattern of a day, a rise is the morning and no trend.
+    """
     present = np.isfinite(values)
     times, values = times[present], values[present]
     if len(times) < 2 or times[-1] <= times[0]:
         return None
     span = float(times[-1] - times[0])
+    if is_rate and span < DAY_PATTERN_FROM_S - HOUR_S:
+        return _level_alone(times, values)
     if span < BUCKETS_FROM_S:
         return _trend_alone(times, values)
     first, grid = _hourly(*_recent(times, values))
@@ -140,6 +145,13 @@ def _recent(times: Floats, values: Floats) -> tuple[Floats, Floats]:
 
 def _hours(times: Floats) -> Int64s:
     return np.clip(np.floor(times / HOUR_S), -LONG_AGO, LONG_AGO).astype(np.int64)
+
+
+def _level_alone(times: Floats, values: Floats) -> Forecast:
+    """The median of a short series, and how far its values are from it."""
+    level, span = median(values), float(times[-1] - times[0])
+    noise = _noise(values - level, 1)
+    return Forecast(float(times[-1]), level, 0.0, np.zeros(1), noise=noise, span_s=span)
 
 
 def _trend_alone(times: Floats, values: Floats) -> Forecast:

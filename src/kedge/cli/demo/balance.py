@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 MINUTES = 120
 TOLERANCE = "0.1"
-DISK, NETWORK = "2TB", "1GB"  # of a broker; the lab's disks have no limit
+NETWORK = "1GB"  # bytes per second of a broker's link
 RATES = """currency = "EUR"
 [per_gb]
 in = 0.01
@@ -45,7 +45,7 @@ def measured(demo: Demo) -> Path:
     )
     demo.command("pipeline", "findings", "--tables", str(history), "--limit", "8")
     demo.section("When it is full, and who pays")
-    demo.command("capacity", "--tables", str(history), "--disk", DISK, "--network", NETWORK)
+    demo.command("capacity", "--tables", str(history), "--network", NETWORK)
     rates, owners = demo.directory / "rates.toml", demo.directory / "owners.toml"
     rates.write_text(RATES)
     owners.write_text(OWNERS)
