@@ -50,15 +50,19 @@ def compare(case: Case) -> tuple[str, str | None] | None:
     except Exception:
         difference = "crashed: " + traceback.format_exc(limit=-3).replace("\n", " | ")
     sys.stdout.write(told.getvalue())  # message texts that differ
-    return None if difference is None else (difference, _repeated(case))
+    return None if difference is None else (difference, _reason(case))
 
 
-def _repeated(case: Case) -> str | None:
-    """The reason if a broker's going changes a partition twice: the index of ELRs is stale."""
+def _reason(case: Case) -> str | None:
+    """Why Kedge may differ (docs/concepts/differences.md), if the case shows it."""
     for step in case["steps"]:
-        changes = [orjson.dumps(r) for r in step["records"] if r["type"] == "PartitionChange"]
-        if step["request"]["op"] in ("register", "unregister") and len(set(changes)) < len(changes):
+        request, records = step["request"]["op"], step["records"]
+        changes = [orjson.dumps(r) for r in records if r["type"] == "PartitionChange"]
+        if request in ("register", "unregister") and len(set(changes)) < len(changes):
             return "Kafka's index of ELRs names a partition that has none any more"
+        refused = isinstance(step["response"], list) and step["response"][0].get("error") != "NONE"
+        if request == "createPartitions" and refused and records:
+            return "Kafka refuses more partitions, and writes those before the one that cannot be"
     return None
 
 
