@@ -250,6 +250,23 @@ def test_a_prediction_is_what_a_slow_replay_finds(
         assert max(broker.link_in, broker.link_out) <= 1 + 1e-9
 
 
+@settings(max_examples=40, deadline=None)
+@given(plans(), st.floats(0.3, 1.5), st.floats(0.3, 1.5))
+def test_a_draw_gives_the_time_of_a_prediction_with_its_rates(
+    plan: tuple[list[Change], dict[TopicPartition, int], Limits, Environment],
+    network: float,
+    disk: float,
+) -> None:
+    changes, sizes, limits, around = plan
+    leaders = {change.tp: change.before[0] for change in changes}
+    factors = [RateFactors(network, disk)]
+    drawn = predict(changes, sizes, leaders, limits, around, samples=factors)
+    rates = Rates(around.rates.network * network, around.rates.disk * disk)
+    whole = predict(changes, sizes, leaders, limits, replace(around, rates=rates))
+    if drawn.seconds < inf:
+        assert drawn.seconds_p10 == drawn.seconds_p90 == pytest.approx(whole.seconds)
+
+
 @settings(max_examples=80, deadline=None)
 @given(st.data())
 def test_rates_stay_max_min_fair_while_copies_come_and_go(data: st.DataObject) -> None:
@@ -278,9 +295,11 @@ def test_rates_that_runs_have_measured_replace_the_assumed_ones_once_there_are_e
     records = [RateRecord(float(n), 100.0 + n, None) for n in range(5)]
     assert read_rates(b"".join(map(rate_line, records)) + b'{"at":') == records
     assert learned_rates(records[:4], Rates(7.0, 8.0)) == Rates(7.0, 8.0)
-    assert learned_rates(records, Rates(7.0, 8.0)) == Rates(102.0, 8.0)
+    assert learned_rates(records, Rates(7.0, 800.0)) == Rates(102.0, 800.0)
     (lowest, highest) = drawn_factors([(0.0, 0.0), (0.999, 0.999999)], records)
     assert (lowest.network, highest.network) == pytest.approx((100 / 102, 104 / 102))
+    (lowest, highest) = drawn_factors([(0.0, 0.0), (0.999, 0.999999)], records[:4])
+    assert (lowest.network, highest.network) == pytest.approx((0.5, 1.1), rel=2e-2)
     assert (lowest.disk, highest.disk) == pytest.approx((0.5, 1.1), rel=1e-3)
 
 

@@ -110,6 +110,8 @@ def predicted(
     state: str | None = None,
 ) -> Prediction:
     """The prediction of a plan on the cluster of a snapshot, with drawn and learned rates."""
+    import os
+    from concurrent.futures import ThreadPoolExecutor
     from random import Random
 
     from kedge.apply import target_of
@@ -134,7 +136,13 @@ def predicted(
     rng = Random(SEED)
     draws = [(rng.random(), rng.random()) for _ in range(samples)]
     factors = drawn_factors(draws, records)
-    return predict_on_snapshot(changes, cluster, limits, around, target=target, samples=factors)
+    with ThreadPoolExecutor(os.cpu_count() or 1) as threads:  # replays are compiled code
+        return predict_on_snapshot(
+            *(changes, cluster, limits, around),
+            target=target,
+            samples=factors,
+            in_parallel=threads.map,
+        )
 
 
 def _rates(network: str, disk: str) -> Rates | None:

@@ -1,13 +1,14 @@
 """Rates of links and disks that runs have measured, and the spread that a prediction draws from.
 
-A file of records, one line each, belongs to a cluster. A run may append what the fastest broker
-reached while no throttle held it back:
+A file of records, one line each, belongs to a cluster. A run appends what the fastest broker
+reached while no throttle held it back (`kedge.execution.rate_meter`):
 
     {"at":1763362800.0,"network":412000000.0,"disk":187000000.0}
 
 From `ENOUGH` records on, the medians replace the assumed rates and draws come from the records.
 With fewer, links and disks are taken to deliver between half and a little more than the assumed
-rate, most likely all of it (a triangle).
+rate, most likely all of it (a triangle). What came over a link was written to a disk: where disks
+were not measured themselves, they carry at least what links do.
 """
 
 from __future__ import annotations
@@ -72,15 +73,18 @@ def _rate(value: object) -> float | None:
 def learned_rates(records: Sequence[RateRecord], assumed: Rates) -> Rates:
     """The medians of what was measured often enough, and the assumed rate otherwise."""
     network, disk = _measured(records, "network"), _measured(records, "disk")
+    over_links = median(network) if len(network) >= ENOUGH else None
     return Rates(
-        median(network) if len(network) >= ENOUGH else assumed.network,
-        median(disk) if len(disk) >= ENOUGH else assumed.disk,
+        assumed.network if over_links is None else over_links,
+        median(disk) if len(disk) >= ENOUGH else max(assumed.disk, over_links or 0.0),
     )
 
 
 def drawn_factors(draws: Sequence[Draw], records: Sequence[RateRecord] = ()) -> list[RateFactors]:
     """What links and disks deliver in each sample, relative to the rates of the prediction."""
     network, disk = _measured(records, "network"), _measured(records, "disk")
+    if len(disk) < ENOUGH <= len(network):  # disks are known by what links brought, and vary alike
+        return [RateFactors(_factor(one, network), _factor(one, network)) for one, _ in draws]
     return [RateFactors(_factor(one, network), _factor(other, disk)) for one, other in draws]
 
 
