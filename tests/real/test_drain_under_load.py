@@ -155,9 +155,7 @@ def test_a_throttle_that_adapts_backs_off_when_a_broker_stands_still(loaded: Loa
         answer_of(process)
     throttles = measured(events).events[-1]["summary"]["throttles"]
     print([(round(each["after_s"]), each["rate"], each["why"]) for each in throttles])
-    fallen = next(
-        b for a, b in zip(throttles, throttles[1:], strict=False) if b["rate"] < a["rate"]
-    )
+    fallen = next(b for a, b in pairwise(throttles) if b["rate"] < a["rate"])
     assert fallen["why"].startswith((f"broker {STOPPED} responds in", "reading the cluster took"))
     assert arrivals.under_min_isr == set()
 
