@@ -125,7 +125,7 @@ def predicted(
         predict_on_snapshot,
         present_changes,
     )
-    from kedge.execution.prediction.learned_rates import drawn_factors, learned_rates
+    from kedge.execution.prediction.learned_rates import Draw, drawn_factors, learned_rates
 
     records = [] if rates else measured_rates(state_directory(state), cluster.cluster_id)
     target = target_of(plan, RunKind.APPLY)
@@ -134,7 +134,7 @@ def predicted(
     timing = Timing(poll_s=poll_s)
     around = environment_of(cluster, [change.tp for change in changes], chosen, timing)
     rng = Random(SEED)
-    draws = [(rng.random(), rng.random()) for _ in range(samples)]
+    draws = [Draw(*(rng.random() for _ in Draw._fields)) for _ in range(samples)]
     factors = drawn_factors(draws, records)
     with ThreadPoolExecutor(os.cpu_count() or 1) as threads:  # replays are compiled code
         return predict_on_snapshot(

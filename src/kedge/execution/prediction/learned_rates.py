@@ -7,7 +7,8 @@ reached while no throttle held it back (`kedge.execution.rate_meter`):
 
 From `ENOUGH` records on, the medians replace the assumed rates and draws come from the records.
 With fewer, links and disks are taken to deliver between half and a little more than the assumed
-rate, most likely all of it (a triangle). What came over a link was written to a disk: where disks
+rate, most likely all of it (a triangle). Throttles and the delays of brokers are drawn from
+triangles too, whatever was measured. What came over a link was written to a disk: where disks
 were not measured themselves, they carry at least what links do.
 """
 
@@ -17,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 from statistics import median
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import orjson
 
@@ -26,9 +27,20 @@ from kedge.execution.prediction.environment import Rates
 from kedge.execution.prediction.predict import RateFactors
 
 ENOUGH = 5
-LEAST, LIKELY, MOST = 0.5, 1.0, 1.1  # of the assumed rate
+HARDWARE = (0.5, 1.0, 1.1)  # of the assumed rate: least, most likely, most
+THROTTLE = (0.85, 1.0, 1.05)  # of the rate that is set
+DELAYS = (0.5, 1.0, 4.0)  # of those assumed; a busy broker takes seconds to confirm a throttle
 
-Draw = tuple[float, float]  # two numbers between 0 and 1: for links and for disks
+Triangle = tuple[float, float, float]
+
+
+class Draw(NamedTuple):
+    """Numbers between 0 and 1: for links, disks, throttles and delays."""
+
+    network: float = 0.5
+    disk: float = 0.5
+    throttle: float = 0.5
+    delays: float = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +95,17 @@ def learned_rates(records: Sequence[RateRecord], assumed: Rates) -> Rates:
 def drawn_factors(draws: Sequence[Draw], records: Sequence[RateRecord] = ()) -> list[RateFactors]:
     """What links and disks deliver in each sample, relative to the rates of the prediction."""
     network, disk = _measured(records, "network"), _measured(records, "disk")
-    if len(disk) < ENOUGH <= len(network):  # disks are known by what links brought, and vary alike
-        return [RateFactors(_factor(one, network), _factor(one, network)) for one, _ in draws]
-    return [RateFactors(_factor(one, network), _factor(other, disk)) for one, other in draws]
+    # disks that are known by what links brought vary as those do
+    alike = len(disk) < ENOUGH <= len(network)
+    return [
+        RateFactors(
+            _factor(draw.network, network),
+            _factor(draw.network, network) if alike else _factor(draw.disk, disk),
+            _in_triangle(draw.throttle, THROTTLE),
+            _in_triangle(draw.delays, DELAYS),
+        )
+        for draw in draws
+    ]
 
 
 def _measured(records: Sequence[RateRecord], what: str) -> list[float]:
@@ -96,7 +116,12 @@ def _measured(records: Sequence[RateRecord], what: str) -> list[float]:
 def _factor(draw: float, measured: Sequence[float]) -> float:
     if len(measured) >= ENOUGH:
         return measured[int(draw * len(measured))] / median(measured)
-    split = (LIKELY - LEAST) / (MOST - LEAST)
-    if draw < split:
-        return LEAST + sqrt(draw * (MOST - LEAST) * (LIKELY - LEAST))
-    return MOST - sqrt((1 - draw) * (MOST - LEAST) * (MOST - LIKELY))
+    return _in_triangle(draw, HARDWARE)
+
+
+def _in_triangle(draw: float, triangle: Triangle) -> float:
+    """The value that such a share of all draws is below."""
+    least, likely, most = triangle
+    if draw < (likely - least) / (most - least):
+        return least + sqrt(draw * (most - least) * (likely - least))
+    return most - sqrt((1 - draw) * (most - least) * (most - likely))

@@ -40,10 +40,19 @@ NOT_FULL = 1 - 1e-6  # of a link or disk: up to that share it holds no copy up
 
 
 class RateFactors(NamedTuple):
-    """One draw of uncertain hardware: what links and disks deliver of their assumed rates."""
+    """One draw of what is uncertain.
 
-    network: float
-    disk: float
+    What links, disks and throttles deliver of their rates, and how long brokers take to set and to
+    remove throttles and to elect leaders, relative to what is assumed.
+    """
+
+    network: float = 1.0
+    disk: float = 1.0
+    throttle: float = 1.0
+    delays: float = 1.0
+
+
+AS_ASSUMED = RateFactors()
 
 
 class Mapper(Protocol):
@@ -77,10 +86,8 @@ def predict(
     same = _without_effect(model, names, found)
 
     def seconds_of(factors: RateFactors) -> float:
-        if same(factors):
-            return seconds
-        drawn = replay(with_factors(model, names, factors))
-        return whole_seconds(drawn, environment, limits)
+        drawn = found if same(factors) else replay(with_factors(model, names, factors))
+        return whole_seconds(drawn, environment, limits, factors)
 
     drawn = list(in_parallel(seconds_of, samples)) if isfinite(seconds) else []
     low, high = _quantiles(drawn or [seconds])
@@ -132,15 +139,22 @@ def _before_moves(environment: Environment, limits: Limits) -> float:
     return 0.0 if limits.rate is None else environment.timing.throttle_s
 
 
-def whole_seconds(found: Replayed, environment: Environment, limits: Limits) -> float:
-    """From the start of a run to its end, with throttles, the last observation and elections."""
+def whole_seconds(
+    found: Replayed, environment: Environment, limits: Limits, factors: RateFactors = AS_ASSUMED
+) -> float:
+    """From the start of a run to its end, with throttles, the last observation and elections.
+
+    A throttle that delivers less makes the moves longer by as much.
+    """
     moving = float(found.end.max(initial=0.0))
     if not isfinite(moving):
         return inf
-    timing = environment.timing
+    timing, released = environment.timing, 0.0
+    if limits.rate is not None:
+        moving, released = moving / factors.throttle, timing.release_s
     seen = ceil(moving / timing.poll_s - 1e-9) * timing.poll_s if timing.poll_s else moving
-    released = 0.0 if limits.rate is None else timing.release_s
-    return _before_moves(environment, limits) + seen + timing.election_s + released
+    around = _before_moves(environment, limits) + timing.election_s + released
+    return seen + around * factors.delays
 
 
 def with_factors(model: FlowModel, names: Names, factors: RateFactors) -> FlowModel:
