@@ -111,22 +111,21 @@ def test_another_rate_doubles_what_arrives_within_ten_seconds(loaded: Loaded) ->
     words = ("drain", str(DRAINED), "--throttle", f"{RATE}", *SLOTS)
     with watching(loaded) as arrivals, job(loaded, *words) as (process, _):
         until(lambda: _arrived(loaded) > 30 * MB, 60.0)
-        time.sleep(10.0)
+        time.sleep(12.0)
         began = time.monotonic()
         changed = loaded.kedge.run("throttle", "--rate", f"{2 * RATE}")
+        confirmed = time.monotonic()
         assert (changed["at_work"], changed["unconfirmed"], changed["refused"]) == (True, [], "")
-        confirmed = time.monotonic() - began
-        time.sleep(max(0.0, began + 10.0 - time.monotonic()))
-        ended = time.monotonic()
+        time.sleep(10.0)
         answer_of(process)
     for broker in OTHERS:
-        slow = arrivals.rate(broker, began - 8.0, began)
-        fast = arrivals.rate(broker, began + 4.0, ended)
+        slow = arrivals.rate(broker, began - 10.0, began)
+        fast = arrivals.rate(broker, confirmed, confirmed + 10.0)
         print(
             f"{loaded.cluster.release}, broker {broker}: {slow:.0f} bytes/s before, {fast:.0f} "
-            f"bytes/s from 4 to 10 s after (confirmed after {confirmed:.1f} s)"
+            f"bytes/s in the 10 s after (confirmed after {confirmed - began:.1f} s)"
         )
-        assert fast == pytest.approx(2 * slow, rel=0.15)
+        assert fast >= 1.8 * slow
     assert loaded.throttles() == []
 
 

@@ -28,7 +28,7 @@ from kedge.execution.prediction.predict import RateFactors
 
 ENOUGH = 5
 HARDWARE = (0.5, 1.0, 1.1)  # of the assumed rate: least, most likely, most
-THROTTLE = (0.85, 1.0, 1.05)  # of the rate that is set
+THROTTLE = (0.75, 1.0, 1.08)  # of what throttles usually deliver; busy brokers deliver less
 DELAYS = (0.5, 1.0, 4.0)  # of those assumed; a busy broker takes seconds to confirm a throttle
 
 Triangle = tuple[float, float, float]
