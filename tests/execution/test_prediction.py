@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from math import inf
 
@@ -101,6 +102,27 @@ def test_slow_hardware_widens_the_range_only_where_no_throttle_hides_it() -> Non
 
     assert spread(10_000_000) == 1.0
     assert spread(None) > 1.5
+
+
+def test_a_throttle_that_delivers_less_makes_moves_longer_by_as_much() -> None:
+    changes = moves(((1,), (2,)))
+    sizes, leaders = {changes[0].tp: 97 * GB}, {changes[0].tp: BrokerId(1)}
+    samples = [RateFactors(throttle=share, delays=2.0) for share in (0.5, 0.8, 1.0)]
+
+    def called(
+        function: Callable[[RateFactors], float], draws: Iterable[RateFactors]
+    ) -> list[float]:
+        return [function(each) for each in reversed(list(draws))]
+
+    limits = Limits(100_000_000)
+    found = predict(
+        *(changes, sizes, leaders, limits, Environment()), samples=samples, in_parallel=called
+    )
+    assert found.moving_seconds == pytest.approx(970.3)
+    assert found.seconds == 1001.0 + 0.5 + 0.2 + 0.5
+    assert (found.seconds_p10, found.seconds_p90) == pytest.approx((1001 + 2.4, 2001 + 2.4), abs=1)
+    free = predict(changes, sizes, leaders, Limits(None), Environment(), samples=samples)
+    assert free.seconds_p90 == pytest.approx(free.seconds + 0.2)
 
 
 def test_copies_between_log_directories_have_their_own_throttle_and_disks() -> None:

@@ -40,7 +40,7 @@ MB = 1_000_000
 RATE = 8 * MB
 SLOTS = ("--moves-per-broker", "4")  # the run may be late now and then without a pause
 INTO_EACH = PARTITIONS * BYTES_EACH // len(OTHERS)
-LOWEST = 3 * MB
+LOWEST = 2 * MB
 STOPPED = 3
 
 
@@ -77,7 +77,7 @@ def job(loaded: Loaded, *words: str) -> Generator[tuple[Any, Path]]:
 def test_a_drain_under_load_takes_its_time_keeps_its_rate_and_loses_nothing(
     loaded: Loaded,
 ) -> None:
-    words = ("drain", str(DRAINED), "--throttle", f"{RATE}", *SLOTS)
+    words = ("drain", str(DRAINED), "--throttle", f"{RATE}")
     cluster = loaded.cluster
     reader = LiveReader(cluster.bootstrap).start()
     producer = IdentifiedProducer(cluster.bootstrap, LOADED, name="x" * 500, pause_s=0.002).start()
@@ -108,24 +108,28 @@ def test_a_drain_under_load_takes_its_time_keeps_its_rate_and_loses_nothing(
 
 
 def test_another_rate_doubles_what_arrives_within_ten_seconds(loaded: Loaded) -> None:
-    words = ("drain", str(DRAINED), "--throttle", f"{RATE}", *SLOTS)
+    """Kafka counts over ten seconds: it allows at once what was too little of those before, and then
+    no more than what leaves them. So the average of ten seconds counts, which begin at the latest
+    when the command has ended."""
+    words = ("drain", str(DRAINED), "--throttle", f"{RATE // 2}", *SLOTS)
     with watching(loaded) as arrivals, job(loaded, *words) as (process, _):
-        until(lambda: _arrived(loaded) > 30 * MB, 60.0)
+        until(lambda: _arrived(loaded) > 20 * MB, 60.0)
         time.sleep(12.0)
         began = time.monotonic()
-        changed = loaded.kedge.run("throttle", "--rate", f"{2 * RATE}")
+        changed = loaded.kedge.run("throttle", "--rate", f"{RATE}")
         confirmed = time.monotonic()
         assert (changed["at_work"], changed["unconfirmed"], changed["refused"]) == (True, [], "")
         time.sleep(10.0)
         answer_of(process)
     for broker in OTHERS:
         slow = arrivals.rate(broker, began - 10.0, began)
-        fast = arrivals.rate(broker, confirmed, confirmed + 10.0)
+        starts = [at for at, _ in arrivals.samples if began <= at <= confirmed]
+        fast = max(arrivals.rate(broker, at, at + 10.0) for at in starts)
         print(
             f"{loaded.cluster.release}, broker {broker}: {slow:.0f} bytes/s before, {fast:.0f} "
-            f"bytes/s in the 10 s after (confirmed after {confirmed - began:.1f} s)"
+            f"bytes/s in 10 s after (confirmed after {confirmed - began:.1f} s)"
         )
-        assert fast >= 1.8 * slow
+        assert fast >= 1.85 * slow
     assert loaded.throttles() == []
 
 
@@ -146,6 +150,7 @@ def test_a_throttle_that_adapts_backs_off_when_a_broker_stands_still(loaded: Loa
     words = ("drain", str(DRAINED), "--throttle", f"auto:{LOWEST}-{100 * MB}", *SLOTS)
     with watching(loaded) as arrivals, job(loaded, *words) as (process, events):
         until(lambda: len(_rates(loaded, events)) >= 2, 90.0)
+        time.sleep(3.0)  # brokers have the new rate, and the run reads the cluster again
         stopped = loaded.cluster.pid(STOPPED)
         os.kill(stopped, signal.SIGSTOP)
         time.sleep(2.0)
