@@ -38,7 +38,7 @@ pytestmark = [pytest.mark.real, pytest.mark.slow]
 
 MB = 1_000_000
 RATE = 8 * MB
-SLOTS = ("--moves-per-broker", "4")  # the run may be late now and then without a pause
+SLOTS = ("--moves-per-broker", "6")  # the run may be late now and then without a pause
 INTO_EACH = PARTITIONS * BYTES_EACH // len(OTHERS)
 LOWEST = 2 * MB
 STOPPED = 3
@@ -77,7 +77,7 @@ def job(loaded: Loaded, *words: str) -> Generator[tuple[Any, Path]]:
 def test_a_drain_under_load_takes_its_time_keeps_its_rate_and_loses_nothing(
     loaded: Loaded,
 ) -> None:
-    words = ("drain", str(DRAINED), "--throttle", f"{RATE}")
+    words = ("drain", str(DRAINED), "--throttle", f"{RATE}", *SLOTS)
     cluster = loaded.cluster
     reader = LiveReader(cluster.bootstrap).start()
     producer = IdentifiedProducer(cluster.bootstrap, LOADED, name="x" * 500, pause_s=0.002).start()
@@ -108,9 +108,9 @@ def test_a_drain_under_load_takes_its_time_keeps_its_rate_and_loses_nothing(
 
 
 def test_another_rate_doubles_what_arrives_within_ten_seconds(loaded: Loaded) -> None:
-    """Kafka counts over ten seconds: it allows at once what was too little of those before, and then
-    no more than what leaves them. So the average of ten seconds counts, which begin at the latest
-    when the command has ended."""
+    """Kafka counts over ten seconds: it allows at once what was too little of those before, and
+    then no more than what leaves them. So the average of ten seconds counts, which begin at the
+    latest when the command has ended."""
     words = ("drain", str(DRAINED), "--throttle", f"{RATE // 2}", *SLOTS)
     with watching(loaded) as arrivals, job(loaded, *words) as (process, _):
         until(lambda: _arrived(loaded) > 20 * MB, 60.0)
