@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
@@ -33,7 +34,12 @@ LONG_S = 30.0
 
 
 def run() -> BenchSection:
-    """Predict twice (the first compiles), and run the smaller plan on virtual time."""
+    """Predict, run the smaller plan on virtual time, and jobs on real brokers."""
+    return section(list(calibration()))
+
+
+def section(jobs: Sequence[Compared]) -> BenchSection:
+    """The section with these jobs; predictions are made twice, the first compiles."""
     large = random_moves(*LARGE, seed=SEED, mean_bytes=LARGE_BYTES)
     small = random_moves(*SMALL, seed=SEED, mean_bytes=SMALL_BYTES)
     _predicted(small)
@@ -54,7 +60,7 @@ def run() -> BenchSection:
             "simulated run",
             simulated.moving_seconds,
         ),
-        *map(_calibrated, jobs := calibration()),
+        *map(_calibrated, jobs),
     )
     return BenchSection(
         "prediction",

@@ -94,17 +94,13 @@ def filled_cluster(release: str) -> Generator[tuple[SeparateBrokers, Kedge]]:
         yield cluster, Kedge(cluster, directory)
 
 
-def calibration() -> list[Compared]:
-    """Every job of both releases."""
-    found: list[Compared] = []
+def calibration() -> Generator[Compared]:
+    """Every job of both releases, one after the other."""
     for release, name in RELEASES.items():
         with filled_cluster(release) as (cluster, kedge):
             for throttled in (True, False):
                 for with_clients in (False, True):
-                    for each in _round(name, cluster, kedge, throttled, with_clients):
-                        print(each, file=sys.stderr, flush=True)
-                        found.append(each)
-    return found
+                    yield from _round(name, cluster, kedge, throttled, with_clients)
 
 
 def _round(
@@ -115,12 +111,13 @@ def _round(
             stack.enter_context(clients(cluster, TOPIC, CLIENT_BYTES_PER_S))
         for job in JOBS:
             throttle = ("--throttle", job.throttle) if throttled else ("--no-throttle",)
-            predicted = kedge.predicted(*job.words, *throttle)
             measured = kedge.carried_out(*job.words, *throttle)
-            told = job.throttle if throttled else ""
-            yield Compared(release, job.name, told, with_clients, predicted, measured)
+            assert measured.predicted is not None, "a job says what it takes"
+            rate = job.throttle if throttled else ""
+            yield Compared(release, job.name, rate, with_clients, measured.predicted, measured)
         kedge.carried_out("replication", f"{TOPIC}=2", "--no-throttle")
 
 
 if __name__ == "__main__":
-    calibration()
+    for compared in calibration():
+        print(compared, file=sys.stderr, flush=True)

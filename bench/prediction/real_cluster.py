@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -34,16 +35,16 @@ class Predicted:
     p10: float
     middle: float
     p90: float
-    bound: float
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What a job took, in seconds, and what it has copied."""
+    """What a job took, in seconds, what it has copied, and what it had said that it takes."""
 
     seconds: float
     bytes_copied: int
     events: tuple[Mapping[str, Any], ...]
+    predicted: Predicted | None = None
 
 
 class Kedge:
@@ -69,13 +70,7 @@ class Kedge:
 
     def run(self, *words: str) -> Any:
         """The answer of a command that must succeed."""
-        return answer_of(self.start(*words))
-
-    def predicted(self, *job: str) -> Predicted:
-        """What a job says that it takes."""
-        found = self.run(*job, "--dry-run")["prediction"]
-        low, high = found["seconds_p10"], found["seconds_p90"]
-        return Predicted(low, found["seconds"], high, found["bound_seconds"])
+        return ended(self.start(*words))[0]
 
     def start_job(self, *job: str) -> tuple[subprocess.Popen[str], Path]:
         """Start a job; its events go to the file that is returned."""
@@ -86,12 +81,26 @@ class Kedge:
     def carried_out(self, *job: str) -> Measured:
         """A job from its beginning to its end."""
         process, events = self.start_job(*job)
-        answer_of(process)
-        return measured(events)
+        said = ended(process)[1]
+        return measured(events, said)
 
 
-def answer_of(process: subprocess.Popen[str]) -> Any:
-    """What a command answered; it must have succeeded."""
+RANGE = re.compile(r"prediction: takes (.*?) \((.*?) to (.*?) for 8 in 10")
+SECONDS = re.compile(r"(?:(\d+) min )?(\d+) s")
+
+
+def told(said: str, middle: float | None) -> Predicted | None:
+    """What a job has said before it began; whole seconds, but for the middle."""
+    found = RANGE.search(said)
+    if found is None or middle is None:
+        return None
+    parts = [SECONDS.fullmatch(each) for each in found.groups()[1:]]
+    low, high = (60 * int(each[1] or 0) + int(each[2]) for each in parts if each is not None)
+    return Predicted(min(low, middle), middle, max(high, middle))
+
+
+def ended(process: subprocess.Popen[str]) -> tuple[Any, str]:
+    """What a command answered and what it said; it must have succeeded."""
     try:
         out, err = process.communicate(timeout=JOB_TIMEOUT_S)
     except subprocess.TimeoutExpired:
@@ -99,14 +108,15 @@ def answer_of(process: subprocess.Popen[str]) -> Any:
         out, err = process.communicate()
     if process.returncode != 0:
         raise RuntimeError(f"{process.args} ended with {process.returncode}: {err}{out}")
-    return json.loads(out)
+    return json.loads(out), err
 
 
-def measured(events: Path) -> Measured:
+def measured(events: Path, said: str = "") -> Measured:
     """What a run that has ended took, from its events."""
     found = tuple(json.loads(line) for line in events.read_text().splitlines())
     summary = found[-1]["summary"]
-    return Measured(summary["seconds"], summary["bytes_copied"], found)
+    predicted = told(said, summary["predicted_seconds"])
+    return Measured(summary["seconds"], summary["bytes_copied"], found, predicted)
 
 
 # ---- data ---------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from bench.prediction.real_cluster import answer_of, measured
+from bench.prediction.real_cluster import ended, measured
 from jvm import KAFKA_3_9, KAFKA_4_1, memory_directory
 from tests.real.drain_under_load import (
     BYTES_EACH,
@@ -81,9 +81,10 @@ def test_a_drain_under_load_takes_its_time_keeps_its_rate_and_loses_nothing(
     cluster = loaded.cluster
     reader = LiveReader(cluster.bootstrap).start()
     producer = IdentifiedProducer(cluster.bootstrap, LOADED, name="x" * 500, pause_s=0.002).start()
-    predicted = loaded.kedge.predicted(*words)
     with watching(loaded) as arrivals:
         found = loaded.kedge.carried_out(*words)
+    predicted = found.predicted
+    assert predicted is not None
     producer.stop()
     reader.stop_after(producer.acked)
 
@@ -120,7 +121,7 @@ def test_another_rate_doubles_what_arrives_within_ten_seconds(loaded: Loaded) ->
         confirmed = time.monotonic()
         assert (changed["at_work"], changed["unconfirmed"], changed["refused"]) == (True, [], "")
         time.sleep(10.0)
-        answer_of(process)
+        ended(process)
     for broker in OTHERS:
         slow = arrivals.rate(broker, began - 10.0, began)
         starts = [at for at, _ in arrivals.samples if began <= at <= confirmed]
@@ -157,7 +158,7 @@ def test_a_throttle_that_adapts_backs_off_when_a_broker_stands_still(loaded: Loa
         os.kill(stopped, signal.SIGCONT)
         until(lambda: _rates(loaded, events)[-1] < max(_rates(loaded, events)), 15.0)
         loaded.kedge.run("throttle", "--rate", f"{100 * MB}")
-        answer_of(process)
+        ended(process)
     throttles = measured(events).events[-1]["summary"]["throttles"]
     print([(round(each["after_s"]), each["rate"], each["why"]) for each in throttles])
     fallen = next(b for a, b in pairwise(throttles) if b["rate"] < a["rate"])
