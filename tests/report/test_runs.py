@@ -56,7 +56,7 @@ def test_refused_and_skipped_partitions_are_told_apart() -> None:
 
 def test_throttles_that_are_left_are_named_with_their_place() -> None:
     (line,) = unreleased_lines(LEASE)
-    assert line.startswith("1 throttle setting left on broker 4, which could not be reached")
+    assert line.startswith("1 throttle setting left on broker 4, which could not be changed")
     assert unreleased_lines(Lease()) == []
     assert outcome_lines(replace(DONE, unreleased=LEASE), "r1")[1] == line
     assert lease_rows("r1", LEASE) == [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from kedge.apply.run_port import Run
+from kedge.apply.throttle_keeper import ThrottleKeeper
 from kedge.apply.throttles import (
     CONFIRM_S,
     Waiting,
@@ -14,6 +15,7 @@ from kedge.apply.throttles import (
     until_confirmed,
 )
 from kedge.cluster.port import Cluster
+from kedge.errors import Unauthorised
 from kedge.execution import (
     Lease,
     Observation,
@@ -25,7 +27,7 @@ from kedge.execution import (
     refuse_foreign,
 )
 from kedge.execution import journal as lines
-from kedge.model import BrokerId
+from kedge.model import BrokerId, TopicPartition
 from kedge.plan import Change
 
 
@@ -48,6 +50,7 @@ class ThrottleControl:
         self.log_dir_rate = record.steering.log_dir_rate
         self._leased_for: frozenset[BrokerId] = frozenset()
         self._moving = False
+        self._keeper = ThrottleKeeper(cluster, files, changes, waiting.clock, on_note)
 
     @property
     def wanted(self) -> bool:
@@ -78,6 +81,10 @@ class ThrottleControl:
         if known:
             set_throttles(self._cluster, Lease(known))
 
+    def keep(self, statuses: Statuses, seen: Observation) -> dict[TopicPartition, str]:
+        """Set again what others have removed; returns moves that would not be throttled."""
+        return self._keeper.keep(statuses, seen) if self.wanted and self._moving else {}
+
     def change(
         self, rate: int | None, log_dir_rate: int | None, statuses: Statuses, seen: Observation
     ) -> tuple[str, ...]:
@@ -88,6 +95,7 @@ class ThrottleControl:
         self.rate, self.log_dir_rate = rate, log_dir_rate
         if not self._moving:
             return ()
+        self._keeper.put_off()
         record = self._files.record()
         missing = missing_from(record.lease, self._lease_for(statuses, seen))
         if missing:
@@ -98,7 +106,14 @@ class ThrottleControl:
     def release(self) -> Lease:
         """Remove the throttles; returns those that are not confirmed to be gone."""
         self._moving = False
-        return release(self._cluster, self._files, self._waiting)
+        try:
+            return release(self._cluster, self._files, self._waiting)
+        except Unauthorised as refusal:
+            self._note(
+                f"the throttles of this run stay: {refusal.what}; grant it, then remove them with "
+                "kedge throttle --clear"
+            )
+            return self._files.record().lease
 
     def _lease_for(self, statuses: Statuses, seen: Observation) -> Lease:
         within = self.log_dir_rate
@@ -109,7 +124,9 @@ class ThrottleControl:
     def _lease(self, lease: Lease) -> None:
         self._files.write(lines.leased(lease))
         set_throttles(self._cluster, lease)
-        for broker in until_confirmed(self._cluster, lease, self._waiting):
+        silent = until_confirmed(self._cluster, lease, self._waiting)
+        self._keeper.put_off(silent)
+        for broker in silent:
             if BrokerId(int(broker)) in self._cluster.describe().alive:
                 self._note(f"broker {broker} did not report its throttle within {CONFIRM_S:g} s")
 
