@@ -14,7 +14,7 @@ from jvm import KAFKA_4_1
 from kedge.errors import RequestTimedOut
 from kedge.model import BrokerId, TopicPartition
 from tests.real import clusters
-from tests.real.four_brokers import KILLABLE
+from tests.real.four_brokers import KILLABLE, FourBrokers
 from tests.real.kedge_cluster import until
 from tests.real.operator import Entry, Operator
 
@@ -89,6 +89,7 @@ def is_stopped(process: int) -> bool:
 def test_a_broker_that_stands_still_does_not_answer_the_probe(operator: Operator) -> None:
     before = operator.admin.round_trips([B3, B4], 2000)
     assert all(isinstance(each, float) and each < 2.0 for each in before.values()), before
+    assert isinstance(operator.cluster, FourBrokers)
     process = operator.cluster.killable_pid
     os.kill(process, signal.SIGSTOP)
     until(lambda: is_stopped(process), 10.0)

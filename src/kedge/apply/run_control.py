@@ -60,9 +60,7 @@ class RunControl:
         self.adaptive = AdaptiveControl(cluster, files, health, throttles, pacing)
         stuck_after_s = self._steering.stuck_after_s
         self._watch = StuckWatch(cluster, self._changes, stuck_after_s, pacing.clock)
-        self._destinations = Destinations(
-            self._changes, self._target, stuck_after_s, pacing.clock
-        )
+        self._destinations = Destinations(self._changes, self._target, stuck_after_s, pacing.clock)
         self.refused: dict[TopicPartition, KedgeError] = {}
         self.sent_back: set[TopicPartition] = set()
         self._in_vain: dict[TopicPartition, str] = {}

@@ -57,9 +57,7 @@ class StuckWatch:
         without = idle.without_end_s if starved else idle.without_bytes_s
         return without >= self.stuck_after_s
 
-    def _why(
-        self, change: Change, found: Found, rate: int | None, idle: Idle
-    ) -> StuckReason:
+    def _why(self, change: Change, found: Found, rate: int | None, idle: Idle) -> StuckReason:
         destinations = tuple(change.added) or tuple(change.after)
         dirs = self._log_dirs(destinations, found)
         left = found.sizes.of_partition(change)

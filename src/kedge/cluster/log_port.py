@@ -55,6 +55,10 @@ class FencedLog(Protocol):
         """
         ...
 
+    def create_again(self) -> None:
+        """Create the log unless another client has, after it was deleted; offsets begin anew."""
+        ...
+
     def read(self, after: int) -> list[LogRecord]:
         """Every committed record after an offset, in order."""
         ...
@@ -71,6 +75,7 @@ class FencedLog(Protocol):
 
         Raises:
             WriterFenced: another client has become the writer, or this one has to become it again.
+            JournalDamaged: the log was deleted since it was read; nothing was written.
             Unavailable: no answer in time; the entries may have been written.
         """
         ...

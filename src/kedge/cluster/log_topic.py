@@ -39,6 +39,11 @@ class LogTopic:
             raise found
         return self._known
 
+    def is_deleted(self) -> bool:
+        """Whether the topic is not there (any more); looked up each time."""
+        self._known = False
+        return not self.exists()
+
     def create(self) -> list[str]:
         """Create the topic unless it exists; returns a sentence for each setting that is unsafe."""
         if self.exists():
