@@ -1,8 +1,8 @@
 """Finds throttles of a run that another client has changed or removed while moves are under way.
 
 Kafka's own tool removes the rates of all brokers when it verifies any reassignment. What is missing
-is set again: moves would go on without a throttle. A value that another client has set is left as it
-is, and never removed. Where such a list does not name the replicas that still have to move, their
+is set again: moves would go on without a throttle. A value that another client has set is left as
+it is, and never removed. Where such a list does not name replicas that still have to move, their
 moves would not be throttled: they are returned, for the run to set them aside.
 """
 
