@@ -9,7 +9,7 @@ from kedge.apply.observe import observe_health
 from kedge.cluster.port import Cluster
 from kedge.errors import Unauthorised, Unavailable
 from kedge.execution import Health
-from kedge.execution.health import GivenUp
+from kedge.execution.health import GivenUp, OfflineLogDir
 from kedge.model import BrokerId
 from kedge.plan import Change
 
@@ -34,7 +34,7 @@ class HealthGuard:
     ) -> None:
         self._cluster, self._changes, self._clock, self._note = cluster, changes, clock, on_note
         self._give_up_after_s = give_up_after_s
-        self._since: dict[BrokerId | str, float] = {}  # when each trouble was first seen
+        self._since: dict[BrokerId | OfflineLogDir, float] = {}  # when each trouble was first seen
         self._due: float | None = None
         self._health = Health()
         self.read_at: float | None = None
@@ -61,8 +61,8 @@ class HealthGuard:
     def _given_up(self, now: float) -> GivenUp:
         late = [each for each, since in self._since.items() if now - since >= self._give_up_after_s]
         return GivenUp(
-            frozenset(each for each in late if not isinstance(each, str)),
-            frozenset(each for each in late if isinstance(each, str)),
+            frozenset(each for each in late if not isinstance(each, OfflineLogDir)),
+            frozenset(each for each in late if isinstance(each, OfflineLogDir)),
         )
 
     def _remember(self, now: float) -> None:

@@ -29,7 +29,7 @@ from kedge.execution import (
     statuses_of,
     work_of,
 )
-from kedge.execution.health import NOTHING_GIVEN_UP, GivenUp
+from kedge.execution.health import NOTHING_GIVEN_UP, GivenUp, OfflineLogDir
 from kedge.model import BrokerId, TopicPartition
 from kedge.plan import Change, Directories, PartitionReplica
 
@@ -212,10 +212,10 @@ def min_isr_of(cluster: Cluster, topics: Sequence[str]) -> dict[str, int]:
     return found
 
 
-def _offline_log_dirs(cluster: Cluster, brokers: Sequence[BrokerId]) -> list[str]:
-    found: list[str] = []
+def _offline_log_dirs(cluster: Cluster, brokers: Sequence[BrokerId]) -> list[OfflineLogDir]:
+    found: list[OfflineLogDir] = []
     for broker, answer in cluster.log_dirs(brokers, []).items() if brokers else ():
         for log_dir in () if isinstance(answer, KedgeError) else answer:
             if log_dir.error is not None:
-                found.append(f"{log_dir.path} on broker {broker}")
+                found.append(OfflineLogDir(log_dir.path, broker))
     return found

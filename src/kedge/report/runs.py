@@ -219,6 +219,8 @@ def status_row(status: RunStatus, now: float) -> dict[str, Any]:
         "seconds_left": figures.seconds_left,
         "throttled": bool(record.lease),
         "rate": record.rate,
+        "owner": None if status.owner is None else status.owner.name,
+        "owner_seen_at": None if status.owner is None else _time(status.owner.renewed_at),
         **steering_fields(record),
     }
 
@@ -258,6 +260,8 @@ def status_lines(row: Mapping[str, Any]) -> list[str]:
         lines.append(f"down: broker {', '.join(map(str, row['brokers_down']))}")
     if row["throttled"]:
         lines.append(f"throttled to {bytes_text(row['rate'] or 0)}/s in and out of each broker")
+    if row["owner"]:
+        lines.append(f"owner {row['owner']}, last seen {row['owner_seen_at']}")
     return lines + steering_lines(row)
 
 
