@@ -260,13 +260,14 @@ def right_to_throttle_lost(one: Trial) -> str:
 def right_to_see_lost(one: Trial) -> str:
     """The user may not even list reassignments any more: the run is left as it is."""
     one.apply()
-    revoke(CLUSTER_DESCRIBE, one.cluster.bootstrap, USER)
+    lost = (*CLUSTER_DESCRIBE, *CLUSTER_ALTER)  # who may alter may describe
+    revoke(lost, one.cluster.bootstrap, USER)
     done = one.end()
     assert done.code == 1, done
     (sentence,) = [line for line in done.err.splitlines() if line.startswith("kedge:")]
     assert "Missing permission: Describe on Cluster" in sentence, sentence
     assert "moves go on under their throttles; continue it with kedge resume" in sentence
-    _resume_with(one, CLUSTER_DESCRIBE)
+    _resume_with(one, lost)
     return "left as it is in one sentence; resumed with the right back"
 
 
