@@ -207,7 +207,7 @@ class Ownership:
         Which process may write is not in the log: the writer of before is fenced all the same.
         """
         kept = self.image.entries()
-        self._log.create_again()
+        self._log.create()
         self._log.become_writer()
         self.image = LogImage()
         self._add_new()

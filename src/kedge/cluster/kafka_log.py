@@ -104,6 +104,7 @@ class KafkaLog:
         self._writer: Producer | None = None
         self._sender: Producer | None = None
         self._last = NOTHING_READ
+        self._found_deleted = False
 
     @property
     def name(self) -> str:
@@ -119,13 +120,11 @@ class KafkaLog:
                     "This cluster takes no data, so it cannot keep runs",
                     hint="keep them in a directory with --state PATH",
                 )
+        if self._found_deleted:
+            self.close()  # clients of the topic that was deleted
+            self._last, self._found_deleted = NOTHING_READ, False
+            self._topic.forget()
         return self._topic.create()
-
-    def create_again(self) -> None:
-        self.close()  # clients of the topic that was deleted
-        self._last = NOTHING_READ
-        self._topic.is_deleted()  # looked up anew
-        self._topic.create()
 
     def close(self) -> None:
         if self._consumer is not None:
@@ -270,6 +269,7 @@ class KafkaLog:
     # ---- errors ---------------------------------------------------------------------------------
 
     def _deleted(self) -> JournalDamaged:
+        self._found_deleted = True
         return JournalDamaged(
             f"Topic {self._topic_name} was deleted or truncated while it was in use",
             hint="check with kedge reassign list and kedge configs describe what runs have left",

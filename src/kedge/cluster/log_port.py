@@ -49,14 +49,12 @@ class FencedLog(Protocol):
     def create(self) -> list[str]:
         """Create the log unless it exists; returns what is wrong with its settings, if anything.
 
+        After it was found to be deleted it is read and written from its beginning again.
+
         Raises:
             Unauthorised: a permission is missing; it is named.
             UnsupportedByCluster: the cluster keeps no data.
         """
-        ...
-
-    def create_again(self) -> None:
-        """Create the log unless another client has, after it was deleted; offsets begin anew."""
         ...
 
     def read(self, after: int) -> list[LogRecord]:

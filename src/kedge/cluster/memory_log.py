@@ -60,9 +60,6 @@ class MemoryLog:
         self._topic.created = True
         return []
 
-    def create_again(self) -> None:
-        self._topic.created = True
-
     def read(self, after: int) -> list[LogRecord]:
         self._must_be_up()
         return [each for each in self._topic.records if each.offset > after]
