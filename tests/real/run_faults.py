@@ -16,6 +16,8 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
+from confluent_kafka import KafkaException
+
 from jvm import KAFKA_3_9, KAFKA_4_1, memory_directory
 from tests.real.brokers_apart import brokers_apart
 from tests.real.fault_trial import BYTES_EACH, Trial, trial
@@ -103,7 +105,7 @@ def faults(release: str, chosen: list[Fault]) -> bool:
             try:
                 place = Path(directory) / f"trial-{number}"
                 came = play(cluster, place, fault, cluster.security)
-            except AssertionError as failure:
+            except (AssertionError, KafkaException) as failure:
                 clean, came = False, f"FAILED: {failure}"
             print(f"{release} {name}: {came} ({time.monotonic() - began:.0f} s)", flush=True)
     return clean

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from kedge.apply.run_port import Run
 from kedge.apply.throttle_keeper import ThrottleKeeper
@@ -15,7 +16,7 @@ from kedge.apply.throttles import (
     until_confirmed,
 )
 from kedge.cluster.port import Cluster
-from kedge.errors import Unauthorised
+from kedge.errors import Unauthorised, Unavailable
 from kedge.execution import (
     Lease,
     Observation,
@@ -29,6 +30,10 @@ from kedge.execution import (
 from kedge.execution import journal as lines
 from kedge.model import BrokerId, TopicPartition
 from kedge.plan import Change
+
+ATTEMPTS, ATTEMPT_PAUSE_S = 10, 1.0
+
+T = TypeVar("T")
 
 
 class ThrottleControl:
@@ -107,7 +112,7 @@ class ThrottleControl:
         """Remove the throttles; returns those that are not confirmed to be gone."""
         self._moving = False
         try:
-            return release(self._cluster, self._files, self._waiting)
+            return self._repeated(lambda: release(self._cluster, self._files, self._waiting))
         except Unauthorised as refusal:
             self._note(
                 f"the throttles of this run stay: {refusal.what}; grant it, then remove them with "
@@ -123,12 +128,22 @@ class ThrottleControl:
 
     def _lease(self, lease: Lease) -> None:
         self._files.write(lines.leased(lease))
-        set_throttles(self._cluster, lease)
+        self._repeated(lambda: set_throttles(self._cluster, lease))
         silent = until_confirmed(self._cluster, lease, self._waiting)
         self._keeper.put_off(silent)
         for broker in silent:
             if BrokerId(int(broker)) in self._cluster.describe().alive:
                 self._note(f"broker {broker} did not report its throttle within {CONFIRM_S:g} s")
+
+    def _repeated(self, action: Callable[[], T]) -> T:
+        """Set or remove throttles; again where a controller that is moving does not answer."""
+        for _ in range(ATTEMPTS - 1):
+            try:
+                return action()
+            except Unavailable as fault:
+                self._note(f"no response from the cluster ({fault.what}); retrying")
+                self._waiting.sleep(ATTEMPT_PAUSE_S)
+        return action()
 
 
 def change_rates(

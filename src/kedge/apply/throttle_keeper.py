@@ -57,7 +57,7 @@ class ThrottleKeeper:
         missing: list[Setting] = []
         uncovered: dict[TopicPartition, str] = {}
         for setting in lease.settings():
-            if setting.scope == "broker" and setting.name in {*unreached, *self._silent}:
+            if setting.scope == "broker" and setting.name in unreached:
                 continue
             value = shown.get(setting[:3])
             if value is None:
@@ -84,7 +84,8 @@ class ThrottleKeeper:
         if not missing:
             return
         set_throttles(self._cluster, Lease.of(missing))
-        for place in dict.fromkeys(f"{each.scope} {each.name}" for each in missing):
+        removed = [e for e in missing if e.scope == "topic" or e.name not in self._silent]
+        for place in dict.fromkeys(f"{each.scope} {each.name}" for each in removed):
             self._note(
                 f"the throttle of {place} was removed by another client and is set again; "
                 "kedge throttle --rate changes it"
