@@ -6,6 +6,7 @@ import contextlib
 import subprocess
 from collections.abc import Generator
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 from kedge.cluster.kafka_log import RUNS_TOPIC
@@ -17,21 +18,25 @@ from tests.real.kedge_cluster import until
 from tests.real.live_cluster import LiveCluster
 from tests.real.operator import RECORD_BYTES, Done, Entry, Operator, Replicas, ended
 
-ORDERS, LEDGER, BYSTANDER = "faulty-orders", "faulty-ledger", "faulty-bystander"
-MOVES: dict[TopicPartition, tuple[Replicas, Replicas]] = {
-    TopicPartition(ORDERS, 0): ((1, 2), (4, 2)),
-    TopicPartition(ORDERS, 1): ((2, 1), (3, 1)),
-    TopicPartition(ORDERS, 2): ((1, 2), (3, 2)),
-    TopicPartition(ORDERS, 3): ((2, 1), (4, 1)),
-    TopicPartition(LEDGER, 0): ((1, 2), (4, 2)),
-    TopicPartition(LEDGER, 1): ((2, 1), (3, 1)),
-}
-AFTER = {tp: after for tp, (_, after) in MOVES.items()}
 BYTES_EACH = 2_000_000
 PACE = ("--throttle", "400kB", "--moves-per-broker", "1", "--interval", "0.2")
 FAST = ("--throttle", "20MB", "--interval", "0.2")
 STUCK = ("--stuck-after", "8s")
 SETTLED_S = 60.0
+
+Moves = dict[TopicPartition, tuple[Replicas, Replicas]]
+
+
+def moves_of(orders: str, ledger: str) -> Moves:
+    """Replicas before and after: brokers 1 and 2 lead, 3 and 4 get replicas."""
+    return {
+        TopicPartition(orders, 0): ((1, 2), (4, 2)),
+        TopicPartition(orders, 1): ((2, 1), (3, 1)),
+        TopicPartition(orders, 2): ((1, 2), (3, 2)),
+        TopicPartition(orders, 3): ((2, 1), (4, 1)),
+        TopicPartition(ledger, 0): ((1, 2), (4, 2)),
+        TopicPartition(ledger, 1): ((2, 1), (3, 1)),
+    }
 
 
 class Trial:
@@ -50,15 +55,23 @@ class Trial:
         self.operator = Operator(cluster, directory, state=state)
         self.user = user or self.operator  # who applies the plan
         self.process: subprocess.Popen[str] | None = None
-        for topic in (ORDERS, LEDGER):
-            tps = {tp.partition: ids for tp, (ids, _) in MOVES.items() if tp.topic == topic}
+        # A broker that was down while a replica left it may keep that replica, in ZooKeeper mode: a
+        # topic of the same name would not be replicated there.
+        own = token_hex(3)
+        self.orders, self.ledger, self.bystander = (
+            f"{name}-{own}" for name in ("orders", "ledger", "bystander")
+        )
+        self.moves = moves_of(self.orders, self.ledger)
+        self.after = {tp: after for tp, (_, after) in self.moves.items()}
+        for topic in (self.orders, self.ledger):
+            tps = {tp.partition: ids for tp, (ids, _) in self.moves.items() if tp.topic == topic}
             self.operator.create(topic, tps)
             self.operator.fill(topic, tps, bytes_each)
-        self.operator.create(BYSTANDER, {0: (1, 2)})
-        self.operator.fill(BYSTANDER, [0], bytes_each)
-        self.plan = str(self.operator.plan_file({tp: Entry(ids) for tp, ids in AFTER.items()}))
+        self.operator.create(self.bystander, {0: (1, 2)})
+        self.operator.fill(self.bystander, [0], bytes_each)
+        self.plan = str(self.operator.plan_file({tp: Entry(ids) for tp, ids in self.after.items()}))
         self.producer = IdentifiedProducer(
-            cluster.bootstrap, ORDERS, name="order", pause_s=0.01
+            cluster.bootstrap, self.orders, name="order", pause_s=0.01
         ).start()
 
     # ---- the run --------------------------------------------------------------------------------
@@ -77,13 +90,13 @@ class Trial:
     @property
     def moving(self) -> set[TopicPartition]:
         """The partitions of the plan that are being moved."""
-        return MOVES.keys() & self.operator.admin.reassignments().keys()
+        return self.moves.keys() & self.operator.admin.reassignments().keys()
 
     @property
     def waiting(self) -> list[TopicPartition]:
         """The partitions of the plan that have not begun to move."""
-        now = self.operator.replicas([ORDERS, LEDGER])
-        return [tp for tp in MOVES if tp not in self.moving and now[tp] == MOVES[tp][0]]
+        now = self.operator.replicas([self.orders, self.ledger])
+        return [tp for tp in self.moves if tp not in self.moving and now[tp] == self.moves[tp][0]]
 
     def end(self) -> Done:
         """The end of the run."""
@@ -94,7 +107,7 @@ class Trial:
 
     def must_be_in_place(self, *, but: dict[TopicPartition, Replicas] | None = None) -> None:
         """Every partition is where the plan puts it, except some that are elsewhere."""
-        wanted = {tp: ids for tp, ids in (AFTER | (but or {})).items() if ids}
+        wanted = {tp: ids for tp, ids in (self.after | (but or {})).items() if ids}
         topics = sorted({tp.topic for tp in wanted})
         found = self.operator.replicas(topics)
         wrong = {tp: (found[tp], ids) for tp, ids in wanted.items() if found[tp] != ids}
@@ -109,7 +122,7 @@ class Trial:
     def must_keep_records(self) -> None:
         """Every acknowledged record can be read, once."""
         self.producer.stop()
-        read = read_all(self.cluster.bootstrap, ORDERS, 4)
+        read = read_all(self.cluster.bootstrap, self.orders, 4)
         identified = [value for value in read if len(value) < RECORD_BYTES]
         lost, doubled = lost_and_doubled(self.producer.acked, identified)
         assert self.producer.acked
@@ -127,7 +140,7 @@ class Trial:
         self.operator.admin.alter_reassignments(dict.fromkeys(moving))
         self.operator.attempt("throttle", "--clear")
         there = set(self.operator.admin.topic_names())
-        names = (ORDERS, LEDGER, BYSTANDER, RUNS_TOPIC)
+        names = (self.orders, self.ledger, self.bystander, RUNS_TOPIC)
         self.operator.delete(*(name for name in names if name in there))
         self.operator.close()
 

@@ -10,12 +10,7 @@ from kedge.cluster.kafka_log import RUNS_TOPIC
 from kedge.model import BrokerId, TopicPartition
 from tests.real.brokers_apart import BrokersApart
 from tests.real.fault_trial import (
-    AFTER,
-    BYSTANDER,
     FAST,
-    LEDGER,
-    MOVES,
-    ORDERS,
     SETTLED_S,
     STUCK,
     Trial,
@@ -37,7 +32,9 @@ def foreign_move_of_planned_partitions(one: Trial) -> str:
     one.apply()
     under_way, waiting = sorted(one.moving)[0], one.waiting[-1]
     targets = {
-        tp: ids for tp in (under_way, waiting) for ids in [(1, 3) if AFTER[tp][0] == 4 else (2, 4)]
+        tp: ids
+        for tp in (under_way, waiting)
+        for ids in [(1, 3) if one.after[tp][0] == 4 else (2, 4)]
     }
     ids = {tp: tuple(map(BrokerId, each)) for tp, each in targets.items()}
     answers = one.operator.admin.alter_reassignments(ids)
@@ -55,7 +52,7 @@ def foreign_move_of_planned_partitions(one: Trial) -> str:
 def foreign_move_of_another_partition(one: Trial) -> str:
     """Another client moves a partition that is not in the plan."""
     one.apply()
-    tp = TopicPartition(BYSTANDER, 0)
+    tp = TopicPartition(one.bystander, 0)
     answers = one.operator.admin.alter_reassignments({tp: (BrokerId(1), BrokerId(3))})
     assert not any(answers.values()), answers
     done = one.end()
@@ -68,13 +65,13 @@ def foreign_move_of_another_partition(one: Trial) -> str:
 def topic_deleted(one: Trial) -> str:
     """A topic of the plan is deleted."""
     one.apply()
-    one.operator.admin.delete_topics([LEDGER])
+    one.operator.admin.delete_topics([one.ledger])
     done = one.end()
-    must_end(done, 0, gone={tp for tp in MOVES if tp.topic == LEDGER})
+    must_end(done, 0, gone={tp for tp in one.moves if tp.topic == one.ledger})
     assert "is gone: its topic was deleted" in done.err, done.err
-    one.must_be_in_place(but={tp: () for tp in MOVES if tp.topic == LEDGER})
+    one.must_be_in_place(but={tp: () for tp in one.moves if tp.topic == one.ledger})
     one.must_be_clean()
-    assert LEDGER not in one.operator.admin.topic_names()
+    assert one.ledger not in one.operator.admin.topic_names()
     return "the topic's moves are gone, the others done"
 
 
@@ -83,11 +80,11 @@ def broker_killed(one: Trial) -> str:
     one.apply(*STUCK)
     one.cluster.kill(4)
     done = one.end()
-    to_4 = {tp for tp, ids in AFTER.items() if 4 in ids}
-    arrived = {tp for tp in to_4 if one.operator.replicas([tp.topic])[tp] == AFTER[tp]}
+    to_4 = {tp for tp, ids in one.after.items() if 4 in ids}
+    arrived = {tp for tp in to_4 if one.operator.replicas([tp.topic])[tp] == one.after[tp]}
     must_end(done, 1, left=to_4 - arrived, refused=to_4 - arrived)
     assert all("broker 4 is down" in row["why"] for row in done.json["refused"]), done.out
-    one.must_be_in_place(but={tp: MOVES[tp][0] for tp in to_4 - arrived})
+    one.must_be_in_place(but={tp: one.moves[tp][0] for tp in to_4 - arrived})
     until(lambda: not one.operator.admin.reassignments(), SETTLED_S)
     left = {row["of"] for row in done.json["throttles_left"]}
     assert left <= {"broker 4"}, left
@@ -154,11 +151,11 @@ def disk_full(one: Trial) -> str:
     path = str(one.cluster.small_disk)
     entries = {
         tp: Entry(ids, tuple(path if broker == 4 else "any" for broker in ids))
-        for tp, ids in AFTER.items()
+        for tp, ids in one.after.items()
     }
     plan = one.operator.plan_file(entries, "directed.json")
     one.apply(*STUCK, plan=str(plan))
-    to_4 = {tp for tp, ids in AFTER.items() if 4 in ids}
+    to_4 = {tp for tp, ids in one.after.items() if 4 in ids}
     until(lambda: bool(one.moving & to_4), SETTLED_S)
     filler = one.cluster.small_disk / "filler"
     try:
@@ -169,7 +166,7 @@ def disk_full(one: Trial) -> str:
         assert refused
         assert refused <= to_4
         reasons = {row["why"] for row in done.json["refused"]}
-        one.must_be_in_place(but={tp: MOVES[tp][0] for tp in refused})
+        one.must_be_in_place(but={tp: one.moves[tp][0] for tp in refused})
     finally:
         filler.unlink(missing_ok=True)
         if not one.cluster.has_ended(4):
@@ -192,13 +189,15 @@ def fill_disk(path: Path) -> None:
 def config_changed(one: Trial) -> str:
     """Another client changes configs: a retention, and throttles that the run has set."""
     one.apply()
-    alter_config(one, "topic", ORDERS, "retention.ms", "100000000")
+    alter_config(one, "topic", one.orders, "retention.ms", "100000000")
     lists = "follower.replication.throttled.replicas"
-    alter_config(one, "topic", ORDERS, lists, None)
+    alter_config(one, "topic", one.orders, lists, None)
     alter_config(one, "broker", "3", "follower.replication.throttled.rate", "390000")
     done = one.end()
     must_end(done, 0)
-    assert f"throttle of topic {ORDERS} was removed by another client and is set again" in done.err
+    assert (
+        f"throttle of topic {one.orders} was removed by another client and is set again" in done.err
+    )
     assert "of broker 3 was changed by another client to 390000" in done.err, done.err
     one.must_be_in_place()
     left = one.operator.throttles()
@@ -228,10 +227,10 @@ def right_to_move_lost(one: Trial) -> str:
     under_way = one.moving
     revoke(CLUSTER_ALTER, one.cluster.bootstrap, USER)
     done = one.end()
-    refused = MOVES.keys() - under_way
+    refused = one.moves.keys() - under_way
     must_end(done, 1, left=refused, refused=refused)
     assert all("Missing permission: Alter on Cluster" in r["why"] for r in done.json["refused"])
-    one.must_be_in_place(but={tp: MOVES[tp][0] for tp in refused})
+    one.must_be_in_place(but={tp: one.moves[tp][0] for tp in refused})
     until(lambda: not one.operator.admin.reassignments(), SETTLED_S)
     one.operator.assert_no_throttles()
     _resume_with(one, CLUSTER_ALTER)
@@ -245,12 +244,12 @@ def right_to_throttle_lost(one: Trial) -> str:
     lost = (*CLUSTER_ALTER, *CONFIGS_ALTER)
     revoke(lost, one.cluster.bootstrap, USER)
     done = one.end()
-    refused = MOVES.keys() - under_way
+    refused = one.moves.keys() - under_way
     must_end(done, 1, left=refused, refused=refused)
     assert "the throttles of this run stay: Missing permission: " in done.err, done.err
     assert "kedge throttle --clear" in done.err
     assert len(done.json["throttles_left"]) >= 8, done.json
-    one.must_be_in_place(but={tp: MOVES[tp][0] for tp in refused})
+    one.must_be_in_place(but={tp: one.moves[tp][0] for tp in refused})
     one.operator.run("throttle", "--clear")
     one.operator.assert_no_throttles()
     _resume_with(one, lost)
