@@ -31,11 +31,8 @@ def foreign_move_of_planned_partitions(one: Trial) -> str:
     """Another client moves a partition that is under way, and one that waits."""
     one.apply()
     under_way, waiting = sorted(one.moving)[0], one.waiting[-1]
-    targets = {
-        tp: ids
-        for tp in (under_way, waiting)
-        for ids in [(1, 3) if one.after[tp][0] == 4 else (2, 4)]
-    }
+    elsewhere = {4: (1, 3), 3: (2, 4)}  # by the broker that the plan puts first
+    targets = {tp: elsewhere[one.after[tp][0]] for tp in (under_way, waiting)}
     ids = {tp: tuple(map(BrokerId, each)) for tp, each in targets.items()}
     answers = one.operator.admin.alter_reassignments(ids)
     assert not any(answers.values()), answers
@@ -195,9 +192,8 @@ def config_changed(one: Trial) -> str:
     alter_config(one, "broker", "3", "follower.replication.throttled.rate", "390000")
     done = one.end()
     must_end(done, 0)
-    assert (
-        f"throttle of topic {one.orders} was removed by another client and is set again" in done.err
-    )
+    set_again = f"throttle of topic {one.orders} was removed by another client and is set again"
+    assert set_again in done.err, done.err
     assert "of broker 3 was changed by another client to 390000" in done.err, done.err
     one.must_be_in_place()
     left = one.operator.throttles()
