@@ -93,7 +93,7 @@ class RunControl:
         rate_before, rates = self._throttles.rate, (record.rate, record.steering.log_dir_rate)
         try:
             silent = self._throttles.change(*rates, statuses, found.seen)
-        except RefusedCommand as refusal:
+        except (RefusedCommand, Unauthorised) as refusal:
             self._steering = before
             self._throttles.rate, self._throttles.log_dir_rate = rate_before, before.log_dir_rate
             self._files.write(lines.settings_changed(rate_before, record.each_way, before))
