@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from contextlib import ExitStack
+from dataclasses import asdict, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kedge.cli.connection import echo_json
+from kedge.cli.connection import CommandConfigOption, echo_json
+from kedge.cli.option_group import with_option_group
 from kedge.cli.options import Output, OutputOption, console, note, say
 from kedge.cli.pipeline_options import (
     JarsOption,
@@ -19,14 +21,14 @@ from kedge.cli.pipeline_options import (
     TablesOption,
     spark_settings,
 )
+from kedge.cli.prometheus_options import PrometheusOptions
 from kedge.errors import InvalidRequest
 from kedge.model.printable import printable
 
 if TYPE_CHECKING:
     from kedge.metrics.parsing.cluster_metadata import ClusterMetadata, LeaderHistory
+    from kedge.metrics.parsing.series_names import SeriesNames
     from kedge.pipeline.jobs.ingest import IngestResult
-    from kedge.pipeline.jobs.ingest_metrics import MetricsRequest
-    from kedge.pipeline.manifest import Settings
     from kedge.pipeline.rates_reader import PartitionRate
 
 
@@ -51,13 +53,17 @@ class SourceName(StrEnum):
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the group `pipeline`."""
-    app.command("ingest", cls=PipelineCommand)(ingest_command)
+    with_server = with_option_group(PrometheusOptions, into="server")
+    app.command("ingest", cls=PipelineCommand)(with_server(ingest_command))
     app.command("rates", cls=PipelineCommand)(rates_command)
 
 
 def ingest_command(
-    source: Annotated[Path, typer.Option("--input", help="Directory of files of the source")],
+    server: PrometheusOptions,
     tables: TablesOption,
+    source: Annotated[
+        Path | None, typer.Option("--input", help="Directory of files of the source")
+    ] = None,
     kind: Annotated[
         SourceName, typer.Option("--source", help="Where the metrics come from")
     ] = SourceName.ROWS,
@@ -67,6 +73,16 @@ def ingest_command(
     ] = None,
     leaders: Annotated[
         Path | None, typer.Option(help="Leaders over time: JSON, for sources without them")
+    ] = None,
+    bootstrap_server: Annotated[
+        str, typer.Option("--bootstrap-server", help="Or a live cluster that tells both")
+    ] = "",
+    command_config: CommandConfigOption = None,
+    start: Annotated[
+        float | None, typer.Option("--from", help="With --prometheus: start, seconds since 1970")
+    ] = None,
+    end: Annotated[
+        float | None, typer.Option("--to", help="With --prometheus: end; now without")
     ] = None,
     mapping: Annotated[
         Path | None, typer.Option(help="Series of other exporter rules: a TOML file")
@@ -107,7 +123,14 @@ def ingest_command(
 
     settings = Settings(allowed_lateness_s=allowed_lateness, interval_s=interval)
     session = spark_settings(master, driver_memory, jars)
-    if kind is SourceName.ROWS:
+    if server.prometheus:
+        kind = SourceName.PROMETHEUS
+    if (source is None) != bool(server.prometheus):
+        raise InvalidRequest(
+            "no metrics given" if source is None else "metrics from two places",
+            hint="use either --input DIRECTORY or --prometheus URL",
+        )
+    if kind is SourceName.ROWS and source is not None:
         if brokers is None or assignment is None:
             raise InvalidRequest("rows need --brokers and --assignment")
         request = IngestRequest(source, Format(form), brokers, assignment, tables, settings)
@@ -117,48 +140,54 @@ def ingest_command(
             )
         show_run(done, tables, output)
         return
-    from kedge.pipeline.jobs.ingest_metrics import ingest_metrics
+    from kedge.metrics.origins import Origin
+    from kedge.pipeline.jobs.ingest_metrics import MetricsRequest, ingest_metrics
 
-    metrics = _metrics_request(kind, source, metadata, leaders, mapping, tables, settings)
-    with shown() as progress:
+    described = _described(kind, metadata, leaders, bootstrap_server, command_config)
+    names = _series_names(mapping)
+    with ExitStack() as stack:
+        if source is None:
+            files = stack.enter_context(server.downloaded(names, start=start, end=end))
+            source = files[0].parent
+        request = MetricsRequest(source, Origin(kind), described[0], tables, described[1])
+        request = replace(request, names=names, settings=settings)
+        progress = stack.enter_context(shown())
         done = ingest_metrics(
-            metrics, lambda rows: spark_session(session.for_rows(rows)), progress=progress
+            request, lambda rows: spark_session(session.for_rows(rows)), progress=progress
         )
     show_run(done, tables, output)
 
 
-def _metrics_request(
+def _described(
     kind: SourceName,
-    source: Path,
     metadata: Path | None,
     leaders: Path | None,
-    mapping: Path | None,
-    tables: Path,
-    settings: Settings,
-) -> MetricsRequest:
+    bootstrap_server: str,
+    command_config: Path | None,
+) -> tuple[ClusterMetadata, LeaderHistory]:
+    """The cluster and its leaders, from files or from the live cluster."""
+    if metadata is not None:
+        return read_metadata(metadata), read_leaders(leaders)
+    if not bootstrap_server:
+        hint = "a JSON file with cluster, brokers and instance_to_broker, or --bootstrap-server"
+        raise InvalidRequest(f"the source {kind} needs --metadata", hint=hint)
+    from kedge.cli.snapshot import live_snapshot
+    from kedge.pipeline.live_loads import history_of, metadata_of
+
+    taken = live_snapshot(bootstrap_server, command_config)
+    return metadata_of(taken), read_leaders(leaders) or history_of(taken)
+
+
+def _series_names(mapping: Path | None) -> SeriesNames:
     from kedge.files import read_text, with_path_context
-    from kedge.metrics.origins import Origin
     from kedge.metrics.parsing.series_mapping import parse_mapping
     from kedge.metrics.parsing.series_names import ExporterNames
-    from kedge.pipeline.jobs.ingest_metrics import MetricsRequest
 
-    if metadata is None:
-        hint = "a JSON file with cluster, brokers and instance_to_broker"
-        raise InvalidRequest(f"the source {kind} needs --metadata", hint=hint)
-    names = ExporterNames()
-    if mapping is not None:
-        text = read_text(mapping)
-        with with_path_context(mapping):
-            names = parse_mapping(text)
-    return MetricsRequest(
-        source,
-        Origin(kind),
-        read_metadata(metadata),
-        tables,
-        read_leaders(leaders),
-        names,
-        settings,
-    )
+    if mapping is None:
+        return ExporterNames()
+    text = read_text(mapping)
+    with with_path_context(mapping):
+        return parse_mapping(text)
 
 
 def read_metadata(path: Path) -> ClusterMetadata:

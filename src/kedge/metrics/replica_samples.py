@@ -135,7 +135,8 @@ def _row_of(rows: _PartitionRows, partition: Any, end_ms: Any) -> Any:
     partitions = np.unique(rows["partition"])
     per_partition = len(rows["partition"]) // len(partitions)
     ends = rows["end_ms"][:per_partition]
-    return np.searchsorted(partitions, partition) * per_partition + np.searchsorted(ends, end_ms)
+    row: Any = np.searchsorted(partitions, partition)
+    return row * per_partition + np.searchsorted(ends, end_ms)
 
 
 @dataclass(frozen=True, slots=True)
