@@ -83,14 +83,14 @@ def _stretches(
         mean = np.maximum((rate[1:] - rate[:-1] * kept) / (1 - kept), 0.0)
         began = _birth(int(ts[0]), answered, usual, leading)
         yield _steps(row, np.append([began], ts), np.append([rate[0]], mean))
-        died = leading.ended(int(ts[-1]), int(ts[-1]) + usual)
+        died = leading.ended(int(ts[-1]), int(ts[-1]) + int(_GAP * usual))
         if died is not None:  # it led no more before the next sample was due
             yield _steps(row, np.array([ts[-1], died]), rate[-1:])
 
 
 def _birth(ts: int, answered: Ints, usual: int, leading: _Leading) -> int:
     """When the time began that the first rate of a stretch stands for."""
-    led = leading.began(ts - usual, ts)
+    led = leading.began(ts - int(_GAP * usual), ts)
     if led is not None:
         return led
     before = answered[(answered < ts - usual // 2) & (answered >= ts - _GAP * usual)]

@@ -18,6 +18,7 @@ from kedge.metrics.measurement import Series
 
 _DELETED: Final = 0.5  # of the usual bytes per record: a segment was deleted meanwhile
 _JOINING: Final = 2  # first intervals of a replica that appeared later: it copied old records
+_ENOUGH_RECORDS: Final = 0.5  # of the usual number in an interval
 _PAIRS: Final = 3  # moments with size and end offset of one replica that are enough
 
 
@@ -27,6 +28,7 @@ class RecordSizes:
 
     size: Floats
     compacted: Flags  # logs that shrank while their start stood
+    highest: Floats  # of any interval: no log grows by more than was appended
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,24 +40,45 @@ class _Growth:
     start_stood: Flags
     near_deletion: Flags  # the start moved in the interval before or after, or is not known
 
+    @staticmethod
+    def of(parts: list[_Growth]) -> _Growth:
+        """The growth of several replicas."""
+        return _Growth(
+            np.concatenate([part.records for part in parts]),
+            np.concatenate([part.bytes for part in parts]),
+            np.concatenate([part.start_stood for part in parts]),
+            np.concatenate([part.near_deletion for part in parts]),
+        )
+
+    @property
+    def grew(self) -> Flags:
+        """Intervals with new records in which nothing seems to have been deleted."""
+        return self.start_stood & (self.records > 0) & (self.bytes >= 0)
+
 
 def record_sizes(samples: TopicSamples, partitions: Ints) -> RecordSizes:
     """Bytes per record of each partition, as far as the logs of its replicas tell them."""
     size = np.full(len(partitions), np.nan)
     compacted = np.zeros(len(partitions), np.bool_)
+    highest = np.full(len(partitions), np.nan)
     ends = dict(samples[Series.LOG_END_OFFSET].by_partition())
     starts = dict(samples[Series.LOG_START_OFFSET].by_partition())
     for partition, sizes in samples[Series.LOG_SIZE].by_partition():
         if partition not in ends:
             continue
         row = int(np.searchsorted(partitions, partition))
-        growth = [
-            _growth(own, ends[partition], starts.get(partition), _joined_later(own, sizes))
-            for own in sizes.single()
-        ]
-        compacted[row] = any(_compacted(one) for one in growth)
-        size[row] = _bytes_per_record(growth, compacted=bool(compacted[row]))
-    return RecordSizes(size, compacted)
+        growth = _Growth.of(
+            [
+                _growth(own, ends[partition], starts.get(partition), _joined_later(own, sizes))
+                for own in sizes.single()
+            ]
+        )
+        compacted[row] = _compacted(growth)
+        if compacted[row]:
+            size[row], highest[row] = _of_compacted(growth)
+        else:
+            size[row] = _of_clean(growth)
+    return RecordSizes(size, compacted, highest)
 
 
 def _joined_later(own: Points, sizes: Points) -> bool:
@@ -115,35 +138,34 @@ def _compacted(growth: _Growth) -> bool:
     return bool((shrank & (growth.records >= 0)).any())
 
 
-def _bytes_per_record(growth: list[_Growth], *, compacted: bool) -> float:
-    records = np.concatenate([one.records for one in growth])
-    gained = np.concatenate([one.bytes for one in growth])
-    stood = np.concatenate([one.start_stood for one in growth])
-    near = np.concatenate([one.near_deletion for one in growth])
-    grew = stood & (records > 0) & (gained >= 0)
-    if compacted:
-        return _of_compacted(records[grew & (gained > 0)], gained[grew & (gained > 0)])
-    clean = grew & ~near
-    chosen = clean if clean.any() else grew
-    if not chosen.any():
+def _of_clean(growth: _Growth) -> float:
+    """Growth over new records, summed over clean intervals."""
+    records, gained, grew = growth.records, growth.bytes, growth.grew
+    clean = grew & ~growth.near_deletion
+    if clean.any():
+        usual = float(gained[clean].sum() / records[clean].sum())
+    elif grew.any():
+        usual = _weighted_median(gained[grew] / records[grew], records[grew])
+    else:
         return float("nan")
-    usual = gained[chosen].sum() / records[chosen].sum()
-    if not clean.any():
-        usual = _weighted_quantile(gained[grew] / records[grew], records[grew], 0.5)
     # next to a deletion: the size may have been read after it and the log start before
     whole = clean | (grew & (gained >= _DELETED * usual * records))
-    total = records[whole].sum()
-    return float(gained[whole].sum() / total) if total else float("nan")
+    return float(gained[whole].sum() / records[whole].sum())
 
 
-def _of_compacted(records: Floats, gained: Floats) -> float:
-    if not len(records):
-        return float("nan")
-    return _weighted_quantile(gained / records, records, 0.5)
+def _of_compacted(growth: _Growth) -> tuple[float, float]:
+    """The median of intervals that grew, and the highest of those with enough records."""
+    grew = growth.grew & (growth.bytes > 0)
+    if not grew.any():
+        return float("nan"), float("nan")
+    records, ratio = growth.records[grew], growth.bytes[grew] / growth.records[grew]
+    enough = records >= _ENOUGH_RECORDS * np.median(growth.records[growth.records > 0])
+    highest = float(ratio[enough].max()) if enough.any() else float("nan")
+    return _weighted_median(ratio, records), highest
 
 
-def _weighted_quantile(value: Floats, weight: Floats, share: float) -> float:
+def _weighted_median(value: Floats, weight: Floats) -> float:
     order = np.argsort(value)
     reached = np.cumsum(weight[order])
-    at = int(np.searchsorted(reached, share * reached[-1]))
+    at = int(np.searchsorted(reached, 0.5 * reached[-1]))
     return float(value[order][min(at, len(value) - 1)])
