@@ -8,7 +8,7 @@ the end of a series is lost.
 
 from __future__ import annotations
 
-from typing import Final, cast
+from typing import Final
 
 import numpy as np
 
@@ -46,7 +46,7 @@ def _without_dips(ts: Ints, value: Floats) -> tuple[Ints, Floats]:
     """Leave out values that fall and come back at once: older scrapes between newer ones."""
     keep = np.ones(len(value), np.bool_)
     reached = 0  # position of the last value that stays
-    for fall in cast("list[int]", (np.flatnonzero(np.diff(value) < 0) + 1).tolist()):
+    for fall in (np.flatnonzero(np.diff(value) < 0) + 1).tolist():
         if not keep[fall]:
             continue
         reached = fall - 1
@@ -64,7 +64,7 @@ def _between(row: int, ts: Ints, value: Floats, answered: Ints, silent: Ints, us
     amount = np.diff(value)
     fell = amount < 0
     long_gap = (end - start) > 1.9 * usual
-    for gap in cast("list[int]", np.flatnonzero(fell | long_gap).tolist()):
+    for gap in np.flatnonzero(fell | long_gap).tolist():
         low, high = int(start[gap]), int(end[gap])
         inside = answered[(answered > low + usual // 2) & (answered < high - usual // 2)]
         absent = len(inside) >= _ABSENT_SAMPLES and high - low > 1.9 * usual

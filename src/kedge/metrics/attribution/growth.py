@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from kedge.metrics.attribution.grid import Grid, Steps
-from kedge.metrics.attribution.samples import Flags, Floats, Ints, Points, TopicSamples
+from kedge.metrics.attribution.samples import Flags, Floats, Ints, Points, TopicSamples, row_of
 from kedge.metrics.measurement import Series
 
 _DELETED: Final = 0.5  # of the usual growth: something was deleted meanwhile
@@ -35,7 +35,7 @@ def log_growth(samples: TopicSamples, partitions: Ints, grid: Grid) -> LogGrowth
     mean = np.zeros(len(partitions))
     parts: list[Steps] = []
     for partition, sizes in samples[Series.LOG_SIZE].by_partition():
-        row = int(np.searchsorted(partitions, partition))
+        row = row_of(partitions, partition)
         own = max(sizes.single(), key=len)
         known[row] = len(own) > 1
         shrank[row] = bool((np.diff(own.value) < 0).any())

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final, cast
+from typing import Final
 
 import numpy as np
 
@@ -76,7 +76,7 @@ def _stretches(
 ) -> Iterator[Steps]:
     """Steps of each stretch of samples without a gap."""
     breaks = np.flatnonzero(np.diff(own.ts) > _GAP * usual) + 1
-    bounds = [0, *cast("list[int]", breaks.tolist()), len(own)]
+    bounds = [0, *breaks.tolist(), len(own)]
     for first, last in pairwise(bounds):
         ts, rate = own.ts[first:last], own.value[first:last]
         kept = np.exp(-np.diff(ts) / _MEMORY_MS)

@@ -13,7 +13,8 @@ from typing import Final
 
 import numpy as np
 
-from kedge.metrics.attribution.samples import Flags, Floats, Ints, Points, TopicSamples
+from kedge.metrics.attribution.offsets import end_offset_at
+from kedge.metrics.attribution.samples import Flags, Floats, Ints, Points, TopicSamples, row_of
 from kedge.metrics.measurement import Series
 
 _DELETED: Final = 0.5  # of the usual bytes per record: a segment was deleted meanwhile
@@ -61,17 +62,15 @@ def record_sizes(samples: TopicSamples, partitions: Ints) -> RecordSizes:
     size = np.full(len(partitions), np.nan)
     compacted = np.zeros(len(partitions), np.bool_)
     highest = np.full(len(partitions), np.nan)
-    ends = dict(samples[Series.LOG_END_OFFSET].by_partition())
-    starts = dict(samples[Series.LOG_START_OFFSET].by_partition())
+    ends = _Offsets.of(samples[Series.LOG_END_OFFSET])
+    starts = _Offsets.of(samples[Series.LOG_START_OFFSET])
     for partition, sizes in samples[Series.LOG_SIZE].by_partition():
-        if partition not in ends:
+        if partition not in ends.of_partition:
             continue
-        row = int(np.searchsorted(partitions, partition))
+        row = row_of(partitions, partition)
+        joining = int(sizes.ts.min() + 1.5 * sizes.spacing())
         growth = _Growth.of(
-            [
-                _growth(own, ends[partition], starts.get(partition), _joined_later(own, sizes))
-                for own in sizes.single()
-            ]
+            [_growth(own, ends, starts, int(own.ts[0]) > joining) for own in sizes.single()]
         )
         compacted[row] = _compacted(growth)
         if compacted[row]:
@@ -81,36 +80,49 @@ def record_sizes(samples: TopicSamples, partitions: Ints) -> RecordSizes:
     return RecordSizes(size, compacted, highest)
 
 
-def _joined_later(own: Points, sizes: Points) -> bool:
-    return int(own.ts[0]) > int(sizes.ts.min()) + 1.5 * max(sizes.spacing(), 1)
+@dataclass(frozen=True, slots=True)
+class _Offsets:
+    """One kind of offsets, by replica and by partition."""
+
+    of_replica: dict[tuple[int, int], Points]
+    of_partition: dict[int, Points]
+
+    @staticmethod
+    def of(points: Points) -> _Offsets:
+        return _Offsets(
+            {(int(own.partition[0]), int(own.broker[0])): own for own in points.single()},
+            dict(points.by_partition()),
+        )
 
 
-def _growth(sizes: Points, ends: Points, starts: Points | None, joined_later: bool) -> _Growth:
+def _growth(sizes: Points, ends: _Offsets, starts: _Offsets, joined_later: bool) -> _Growth:
     """Growth of one replica, from moments at which its size and end offset are both known."""
-    own_ends = ends.where(ends.broker == sizes.broker[0])
-    same = np.isin(sizes.ts, own_ends.ts)
-    if same.sum() >= _PAIRS:
-        sizes = sizes.where(same)
-        end = own_ends.value[np.searchsorted(own_ends.ts, sizes.ts)]
+    partition, broker = int(sizes.partition[0]), int(sizes.broker[0])
+    own_ends = ends.of_replica.get((partition, broker))
+    own_starts = starts.of_replica.get((partition, broker))
+    paired = None if own_ends is None else _paired(sizes.ts, own_ends.ts)
+    if own_ends is not None and paired is not None:
+        sizes = sizes.where(paired)
+        end = own_ends.value[_positions(own_ends.ts, sizes.ts)]
     else:  # clients ask for sizes and offsets a little apart
-        end = _between(ends, sizes.ts)
+        end = end_offset_at(ends.of_partition[partition], sizes.ts)
+    if own_starts is None or _paired(sizes.ts, own_starts.ts) is None:
+        own_starts = starts.of_partition.get(partition)
     skip = _JOINING if joined_later else 0
-    moved, near = _deletions(sizes, starts)
+    moved, near = _deletions(sizes, own_starts)
     return _Growth(np.diff(end)[skip:], np.diff(sizes.value)[skip:], ~moved[skip:], near[skip:])
 
 
-def _between(ends: Points, ts: Ints) -> Floats:
-    """The highest end offset at other moments, in a line between, before and after samples."""
-    order = np.argsort(ends.ts, kind="stable")
-    known = ends.ts[order]
-    value = np.maximum.accumulate(ends.value[order])
-    known, first = np.unique(known, return_index=True)
-    value = np.maximum.reduceat(value, first) if len(value) else value
-    if len(known) < 2:
-        return np.full(len(ts), value[0])
-    right = np.clip(np.searchsorted(known, ts), 1, len(known) - 1)
-    slope = (value[right] - value[right - 1]) / (known[right] - known[right - 1])
-    return value[right - 1] + slope * (ts - known[right - 1])
+def _paired(ts: Ints, others: Ints) -> Flags | slice | None:
+    """Which moments are also among the others; None if too few."""
+    if np.array_equal(ts, others):
+        return slice(None)
+    same = np.isin(ts, others)
+    return same if same.sum() >= _PAIRS else None
+
+
+def _positions(known: Ints, ts: Ints) -> Ints | slice:
+    return slice(None) if len(known) == len(ts) else np.searchsorted(known, ts)
 
 
 def _deletions(sizes: Points, starts: Points | None) -> tuple[Flags, Flags]:
@@ -118,19 +130,22 @@ def _deletions(sizes: Points, starts: Points | None) -> tuple[Flags, Flags]:
     intervals = max(len(sizes) - 1, 0)
     if starts is None or not len(starts):
         return np.zeros(intervals, np.bool_), np.ones(intervals, np.bool_)
-    own = starts.where(starts.broker == sizes.broker[0])
-    if np.isin(sizes.ts, own.ts).sum() < _PAIRS:
-        own = starts
-    order = np.argsort(own.ts, kind="stable")
-    known, value = own.ts[order], np.maximum.accumulate(own.value[order])
-    after = np.clip(np.searchsorted(known, sizes.ts), 0, len(known) - 1)
-    before = np.maximum(after - 1, 0)
-    nearer = np.where(sizes.ts - known[before] < known[after] - sizes.ts, before, after)
-    moved = np.diff(value[nearer]) != 0
+    moved = np.diff(_nearest(starts, sizes.ts)) != 0
     near = np.zeros(intervals, np.bool_)
     near[1:] |= moved[:-1]
     near[:-1] |= moved[1:]
     return moved, near & ~moved
+
+
+def _nearest(points: Points, ts: Ints) -> Floats:
+    """The highest value so far at the sample that is nearest to each moment."""
+    if np.array_equal(points.ts, ts):
+        return points.value
+    order = np.argsort(points.ts, kind="stable")
+    known, value = points.ts[order], np.maximum.accumulate(points.value[order])
+    after = np.clip(np.searchsorted(known, ts), 0, len(known) - 1)
+    before = np.maximum(after - 1, 0)
+    return value[np.where(ts - known[before] < known[after] - ts, before, after)]
 
 
 def _compacted(growth: _Growth) -> bool:
@@ -167,5 +182,6 @@ def _of_compacted(growth: _Growth) -> tuple[float, float]:
 def _weighted_median(value: Floats, weight: Floats) -> float:
     order = np.argsort(value)
     reached = np.cumsum(weight[order])
-    at = int(np.searchsorted(reached, 0.5 * reached[-1]))
+    half = 0.5 * float(reached[-1])
+    at = int(np.searchsorted(reached, half))
     return float(value[order][min(at, len(value) - 1)])

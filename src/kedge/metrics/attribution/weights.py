@@ -12,7 +12,7 @@ from kedge.metrics.attribution.growth import LogGrowth, log_growth
 from kedge.metrics.attribution.offsets import record_steps
 from kedge.metrics.attribution.record_size import RecordSizes, record_sizes
 from kedge.metrics.attribution.result import Rule
-from kedge.metrics.attribution.samples import Flags, Floats, Ints, TopicSamples
+from kedge.metrics.attribution.samples import Flags, Floats, Ints, TopicSamples, row_of
 from kedge.metrics.attribution.totals import Totals, totals
 from kedge.metrics.measurement import Series
 
@@ -119,7 +119,7 @@ def _last_highest(samples: TopicSamples, series: Series, partitions: Ints) -> Fl
     """The highest of the last values of each partition's replicas."""
     highest = np.full(len(partitions), np.nan)
     for own in samples[series].single():
-        row = int(np.searchsorted(partitions, own.partition[0]))
+        row = row_of(partitions, int(own.partition[0]))
         highest[row] = np.fmax(highest[row], own.value[-1])
     return highest
 
