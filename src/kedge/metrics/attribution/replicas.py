@@ -32,9 +32,9 @@ def replica_sizes(samples: TopicSamples, partitions: Ints, grid: Grid) -> Replic
     columns: list[tuple[Ints, Ints, Ints, Floats]] = []
     for own in points.single():
         interval, value = _last_values(own, grid, carried)
-        row = np.searchsorted(partitions, own.partition[:1])
-        count = len(interval)
-        columns.append((np.repeat(row, count), np.repeat(own.broker[:1], count), interval, value))
+        row, broker = row_of(partitions, int(own.partition[0])), int(own.broker[0])
+        rows, brokers = (np.full(len(interval), one, np.int64) for one in (row, broker))
+        columns.append((rows, brokers, interval, value))
     if not columns:
         none = np.empty(0, np.int64)
         return ReplicaSizes(none, none, none, np.empty(0, np.float64))

@@ -146,7 +146,7 @@ def read_samples(table: Table) -> TopicSamples:
         raise ValueError(f"measurements of one topic are expected, not of {topics} in {clusters}")
     names, codes = _encoded(table["series"])
     topic = topics[0] if topics else ""
-    of_topic = topic_codes == names_of_topics.index(topic) if names_of_topics else topic_codes > 0
+    of_topic = topic_codes == _position(names_of_topics, topic)
     every = Points(
         _ids(table["partition"]),
         _encoded(table["group"])[1],
@@ -162,12 +162,14 @@ def read_samples(table: Table) -> TopicSamples:
         chosen = np.flatnonzero((codes == code) & of_topic)
         if len(chosen):
             series[Series(name)] = _sorted(every.where(chosen))
-    ups = every.where(codes == (names.index(Series.UP) if Series.UP in names else NONE))
-    others = (
-        every.where(topic_codes == names_of_topics.index("")) if "" in names_of_topics else _EMPTY
-    )
-    answered, silent = _availability(ups, [others, *series.values()])
+    ups = every.where(codes == _position(names, Series.UP))
+    of_brokers = every.where(topic_codes == _position(names_of_topics, ""))
+    answered, silent = _availability(ups, [of_brokers, *series.values()])
     return TopicSamples(topic, series, answered, silent)
+
+
+def _position(names: list[str], name: str) -> int:
+    return names.index(name) if name in names else NONE
 
 
 def _encoded(column: Column) -> tuple[list[str], Ids]:
