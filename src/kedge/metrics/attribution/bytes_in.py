@@ -68,13 +68,18 @@ def _split_by_broker(
     grid: Grid,
     leaders: Leadership | None,
 ) -> Floats:
-    """Split what each broker measured over what it led, by weights that are only roughly known."""
+    """Split what each broker measured over what it led, by weights that are only roughly known.
+
+    Where a leader moved, what all brokers measured is split: samples are older than the move.
+    """
     if leaders is None:
         return split(measured.of_topic, weight, weight.sum(axis=1))
-    amount = np.zeros_like(weight)
+    moved = leaders.moved(grid)
+    amount = split(np.where(moved, measured.of_topic, 0.0), weight, weight.sum(axis=1))
     for row, broker in enumerate(measured.brokers):
         led = leaders.led(broker, partitions, grid)
         own = led * weight
         own = np.where(own.sum(axis=0) > 0, own, np.where(led.sum(axis=0) > 0, led, weight))
-        amount += split(measured.amount[row], own, (led * weight).sum(axis=1))
+        steady = np.where(moved, 0.0, measured.amount[row])
+        amount += split(steady, own, (led * weight).sum(axis=1))
     return amount

@@ -58,12 +58,17 @@ def _byte_series(samples: TopicSamples) -> bool:
 
 
 def _rate_of(read: Floats, between: Floats) -> Floats:
-    """Bytes per ms that groups read; in intervals that commits hardly cover the mean."""
-    time = between.sum()
-    mean = read.sum(axis=1) / time if time > 0 else np.zeros(len(read))
-    covered = between >= _ENOUGH * between.max(initial=0)
-    covered &= between > 0
-    return np.where(covered, read / np.maximum(between, 1), mean[:, None])
+    """Bytes per ms that groups read; in intervals that commits hardly cover the nearest."""
+    covered = np.flatnonzero((between >= _ENOUGH * between.max(initial=0)) & (between > 0))
+    if not len(covered):
+        return np.zeros_like(read)
+    every = np.arange(len(between))
+    after = np.clip(np.searchsorted(covered, every), 0, len(covered) - 1)
+    before = np.maximum(after - 1, 0)
+    nearest = np.where(
+        every - covered[before] < np.abs(covered[after] - every), covered[before], covered[after]
+    )
+    return (read / np.maximum(between, 1))[:, nearest]
 
 
 def _split(measured: Totals, read_per_ms: Floats, appended: Appended) -> Shares:

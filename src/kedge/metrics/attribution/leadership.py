@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kedge.metrics.attribution.grid import Grid
-from kedge.metrics.attribution.samples import Floats, Ints, TopicSamples, row_of
+from kedge.metrics.attribution.samples import Flags, Floats, Ints, TopicSamples, row_of
 from kedge.metrics.measurement import NONE, Series
 
 
@@ -57,6 +57,16 @@ class Leadership:
             inside = np.minimum(low + grid.step_ms, end[at]) - np.maximum(low, start[at])
             share[row] += np.maximum(inside, 0) / grid.step_ms
         return share
+
+    def moved(self, grid: Grid) -> Flags:
+        """The intervals in which a leader changed, with those before and after."""
+        changed = np.append([False], self.partition[1:] == self.partition[:-1])
+        ts = self.since_ms[changed[: len(self.since_ms)]]
+        inside = ts[(ts > grid.first_ms) & (ts <= grid.first_ms + grid.count * grid.step_ms)]
+        moved = np.zeros(grid.count, np.bool_)
+        for near in (-1, 0, 1):
+            moved[np.clip(grid.at(inside) + near, 0, grid.count - 1)] = True
+        return moved
 
     def at_ends(self, partitions: Ints, grid: Grid) -> Ints:
         """The leader of each partition at the end of each interval; `NONE` where unknown."""
