@@ -13,7 +13,7 @@ import numpy as np
 from kedge.metrics.attribution.bytes_in import Appended, Shares
 from kedge.metrics.attribution.grid import Grid
 from kedge.metrics.attribution.leadership import Leadership
-from kedge.metrics.attribution.offsets import read_steps
+from kedge.metrics.attribution.offsets import committed_offsets, read_steps
 from kedge.metrics.attribution.result import Rule
 from kedge.metrics.attribution.samples import Floats, Ints, TopicSamples
 from kedge.metrics.attribution.split import split
@@ -34,7 +34,7 @@ def bytes_out(
 ) -> Shares:
     """By committed offsets and bytes per record; the rest that no group explains by bytes in."""
     measured = totals(samples, Series.BYTES_OUT, Series.BYTES_OUT_RATE, grid, leaders)
-    commits = samples[Series.COMMITTED_OFFSET]
+    commits = committed_offsets(samples)
     steps = read_steps(samples, partitions)
     size = np.nan_to_num(appended.record_size)[:, None]
     read = grid.spread(steps, len(partitions)) * size
@@ -50,7 +50,7 @@ def bytes_out(
     if measured is None:
         rule = [Rule.COMMITS] * len(partitions)
         return Shares(read, rule, ~np.isfinite(appended.record_size), between)
-    return _split(measured, _rate_of(read, between), between, appended, grid)
+    return _split(measured, _rate_of(read, between), appended)
 
 
 def _byte_series(samples: TopicSamples) -> bool:
@@ -58,17 +58,20 @@ def _byte_series(samples: TopicSamples) -> bool:
 
 
 def _rate_of(read: Floats, between: Floats) -> Floats:
-    """Bytes per ms that groups read; in intervals that commits hardly cover the mean."""
-    time = between.sum()
-    mean = read.sum(axis=1) / time if time > 0 else np.zeros(len(read))
-    covered = between >= _ENOUGH * between.max(initial=0)
-    covered &= between > 0
-    return np.where(covered, read / np.maximum(between, 1), mean[:, None])
+    """Bytes per ms that groups read; in intervals that commits hardly cover the nearest."""
+    covered = np.flatnonzero((between >= _ENOUGH * between.max(initial=0)) & (between > 0))
+    if not len(covered):
+        return np.zeros_like(read)
+    every = np.arange(len(between))
+    after = np.clip(np.searchsorted(covered, every), 0, len(covered) - 1)
+    before = np.maximum(after - 1, 0)
+    nearest = np.where(
+        every - covered[before] < np.abs(covered[after] - every), covered[before], covered[after]
+    )
+    return (read / np.maximum(between, 1))[:, nearest]
 
 
-def _split(
-    measured: Totals, read_per_ms: Floats, between: Floats, appended: Appended, grid: Grid
-) -> Shares:
+def _split(measured: Totals, read_per_ms: Floats, appended: Appended) -> Shares:
     total = measured.of_topic
     explained = read_per_ms * measured.covered_ms
     by_in = appended.shares.amount

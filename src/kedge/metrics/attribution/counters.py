@@ -8,7 +8,7 @@ the end of a series is lost.
 
 from __future__ import annotations
 
-from typing import Final, cast
+from typing import Final
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from kedge.metrics.measurement import Series
 
 _LOOK_AHEAD: Final = 3  # samples of older scrapes in a row, where several servers scrape a broker
 _ABSENT_SAMPLES: Final = 2  # one missing sample is a fault of the scrape, two are no series
+_GAP: Final = 1.9  # times the usual time between samples: one is missing
+_REBORN: Final = 2.0  # times the fastest growth: a counter above did not begin at 0 in between
 _SPIKE: Final = 10.0  # times the fastest growth elsewhere: not the first bytes of a new series
 
 
@@ -46,7 +48,7 @@ def _without_dips(ts: Ints, value: Floats) -> tuple[Ints, Floats]:
     """Leave out values that fall and come back at once: older scrapes between newer ones."""
     keep = np.ones(len(value), np.bool_)
     reached = 0  # position of the last value that stays
-    for fall in cast("list[int]", (np.flatnonzero(np.diff(value) < 0) + 1).tolist()):
+    for fall in (np.flatnonzero(np.diff(value) < 0) + 1).tolist():
         if not keep[fall]:
             continue
         reached = fall - 1
@@ -63,29 +65,19 @@ def _between(row: int, ts: Ints, value: Floats, answered: Ints, silent: Ints, us
     start, end = ts[:-1].copy(), ts[1:]
     amount = np.diff(value)
     fell = amount < 0
-    long_gap = (end - start) > 1.9 * usual
-    for gap in cast("list[int]", np.flatnonzero(fell | long_gap).tolist()):
-        low, high = int(start[gap]), int(end[gap])
-        inside = answered[(answered > low + usual // 2) & (answered < high - usual // 2)]
-        absent = len(inside) >= _ABSENT_SAMPLES and high - low > 1.9 * usual
-        if not fell[gap] and not absent:
-            continue
-        if (
-            absent
-            and not fell[gap]
-            and _is_spike(value[gap + 1], high - int(inside[-1]), ts, value)
+    fastest = float(np.max(amount / (end - start), initial=0.0))
+    for gap in np.flatnonzero(fell | (end - start > _GAP * usual)).tolist():
+        low, high, reached = int(start[gap]), int(end[gap]), float(value[gap + 1])
+        without = answered[(answered > low + usual // 2) & (answered < high - usual // 2)]
+        began = max([low, *without[-1:].tolist()])
+        if not fell[gap] and (
+            len(without) < _ABSENT_SAMPLES or reached > _REBORN * fastest * (high - began)
         ):
-            continue
-        amount[gap] = value[gap + 1]
+            continue  # samples are missing, but the counter ran on
         down = silent[(silent > low) & (silent < high)]
-        # it began after the last moment at which it was not there
-        start[gap] = max([low, *inside[-1:].tolist(), *down[-1:].tolist()])
+        amount[gap] = reached
+        start[gap] = max([began, *down[-1:].tolist()])
     return Steps(np.full(len(end), row, np.int64), start, end, amount)
-
-
-def _is_spike(amount: float, duration: int, ts: Ints, value: Floats) -> bool:
-    fastest = float(np.max(np.maximum(np.diff(value), 0) / np.maximum(np.diff(ts), 1), initial=0))
-    return amount / max(duration, 1) > _SPIKE * fastest
 
 
 def _first(row: int, ts: int, value: float, answered: Ints, usual: int) -> Steps:

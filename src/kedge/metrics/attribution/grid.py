@@ -88,5 +88,6 @@ class Grid:
         # a step that reaches over the edge of the grid keeps its whole amount
         share /= np.bincount(which, weights=share, minlength=len(pieces))[which]
         target = steps.row[which] * self.count + cell
-        flat = np.bincount(target, weights=steps.amount[which] * share, minlength=rows * self.count)
-        return flat.reshape(rows, self.count)
+        shares = steps.amount[which] * share
+        flat = np.bincount(target, weights=shares, minlength=rows * self.count)
+        return flat.astype(np.float64, copy=False).reshape(rows, self.count)

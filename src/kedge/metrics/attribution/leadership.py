@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kedge.metrics.attribution.grid import Grid
-from kedge.metrics.attribution.samples import Floats, Ints, TopicSamples
+from kedge.metrics.attribution.samples import Flags, Floats, Ints, TopicSamples, row_of
 from kedge.metrics.measurement import NONE, Series
 
 
@@ -53,10 +53,20 @@ class Leadership:
         partition, leader, start, end = self.spans()
         low = grid.edges[:-1]
         for at in np.flatnonzero((leader == broker) & np.isin(partition, partitions)):
-            row = int(np.searchsorted(partitions, partition[at]))
+            row = row_of(partitions, int(partition[at]))
             inside = np.minimum(low + grid.step_ms, end[at]) - np.maximum(low, start[at])
             share[row] += np.maximum(inside, 0) / grid.step_ms
         return share
+
+    def moved(self, grid: Grid) -> Flags:
+        """The intervals in which a leader changed, with those before and after."""
+        changed = np.append([False], self.partition[1:] == self.partition[:-1])
+        ts = self.since_ms[changed[: len(self.since_ms)]]
+        inside = ts[(ts > grid.first_ms) & (ts <= grid.first_ms + grid.count * grid.step_ms)]
+        moved = np.zeros(grid.count, np.bool_)
+        for near in (-1, 0, 1):
+            moved[np.clip(grid.at(inside) + near, 0, grid.count - 1)] = True
+        return moved
 
     def at_ends(self, partitions: Ints, grid: Grid) -> Ints:
         """The leader of each partition at the end of each interval; `NONE` where unknown."""
@@ -81,7 +91,9 @@ def leadership_seen(samples: TopicSamples) -> Leadership | None:
     leads = points.where(points.value > 0)
     if not len(leads):
         return None
-    return _changes_of_leader(leads.partition, leads.ts, leads.broker)
+    return _changes_of_leader(
+        leads.partition.astype(np.int64), leads.ts, leads.broker.astype(np.int64)
+    )
 
 
 def _changes_of_leader(partition: Ints, ts: Ints, broker: Ints) -> Leadership:

@@ -13,11 +13,13 @@ from typing import Final
 
 import numpy as np
 
-from kedge.metrics.attribution.samples import Flags, Floats, Ints, Points, TopicSamples
+from kedge.metrics.attribution.offsets import end_offset_at
+from kedge.metrics.attribution.samples import Flags, Floats, Ints, Points, TopicSamples, row_of
 from kedge.metrics.measurement import Series
 
 _DELETED: Final = 0.5  # of the usual bytes per record: a segment was deleted meanwhile
 _JOINING: Final = 2  # first intervals of a replica that appeared later: it copied old records
+_ENOUGH_RECORDS: Final = 0.5  # of the usual number in an interval
 _PAIRS: Final = 3  # moments with size and end offset of one replica that are enough
 
 
@@ -27,6 +29,7 @@ class RecordSizes:
 
     size: Floats
     compacted: Flags  # logs that shrank while their start stood
+    highest: Floats  # of any interval: no log grows by more than was appended
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,56 +41,88 @@ class _Growth:
     start_stood: Flags
     near_deletion: Flags  # the start moved in the interval before or after, or is not known
 
+    @staticmethod
+    def of(parts: list[_Growth]) -> _Growth:
+        """The growth of several replicas."""
+        return _Growth(
+            np.concatenate([part.records for part in parts]),
+            np.concatenate([part.bytes for part in parts]),
+            np.concatenate([part.start_stood for part in parts]),
+            np.concatenate([part.near_deletion for part in parts]),
+        )
+
+    @property
+    def grew(self) -> Flags:
+        """Intervals with new records in which nothing seems to have been deleted."""
+        return self.start_stood & (self.records > 0) & (self.bytes >= 0)
+
 
 def record_sizes(samples: TopicSamples, partitions: Ints) -> RecordSizes:
     """Bytes per record of each partition, as far as the logs of its replicas tell them."""
     size = np.full(len(partitions), np.nan)
     compacted = np.zeros(len(partitions), np.bool_)
-    ends = dict(samples[Series.LOG_END_OFFSET].by_partition())
-    starts = dict(samples[Series.LOG_START_OFFSET].by_partition())
+    highest = np.full(len(partitions), np.nan)
+    ends = _Offsets.of(samples[Series.LOG_END_OFFSET])
+    starts = _Offsets.of(samples[Series.LOG_START_OFFSET])
     for partition, sizes in samples[Series.LOG_SIZE].by_partition():
-        if partition not in ends:
+        if partition not in ends.of_partition:
             continue
-        row = int(np.searchsorted(partitions, partition))
-        growth = [
-            _growth(own, ends[partition], starts.get(partition), _joined_later(own, sizes))
-            for own in sizes.single()
-        ]
-        compacted[row] = any(_compacted(one) for one in growth)
-        size[row] = _bytes_per_record(growth, compacted=bool(compacted[row]))
-    return RecordSizes(size, compacted)
+        row = row_of(partitions, partition)
+        joining = int(sizes.ts.min() + 1.5 * sizes.spacing())
+        growth = _Growth.of(
+            [_growth(own, ends, starts, int(own.ts[0]) > joining) for own in sizes.single()]
+        )
+        compacted[row] = _compacted(growth)
+        if compacted[row]:
+            size[row], highest[row] = _of_compacted(growth)
+        else:
+            size[row] = _of_clean(growth)
+    return RecordSizes(size, compacted, highest)
 
 
-def _joined_later(own: Points, sizes: Points) -> bool:
-    return int(own.ts[0]) > int(sizes.ts.min()) + 1.5 * max(sizes.spacing(), 1)
+@dataclass(frozen=True, slots=True)
+class _Offsets:
+    """One kind of offsets, by replica and by partition."""
+
+    of_replica: dict[tuple[int, int], Points]
+    of_partition: dict[int, Points]
+
+    @staticmethod
+    def of(points: Points) -> _Offsets:
+        return _Offsets(
+            {(int(own.partition[0]), int(own.broker[0])): own for own in points.single()},
+            dict(points.by_partition()),
+        )
 
 
-def _growth(sizes: Points, ends: Points, starts: Points | None, joined_later: bool) -> _Growth:
+def _growth(sizes: Points, ends: _Offsets, starts: _Offsets, joined_later: bool) -> _Growth:
     """Growth of one replica, from moments at which its size and end offset are both known."""
-    own_ends = ends.where(ends.broker == sizes.broker[0])
-    same = np.isin(sizes.ts, own_ends.ts)
-    if same.sum() >= _PAIRS:
-        sizes = sizes.where(same)
-        end = own_ends.value[np.searchsorted(own_ends.ts, sizes.ts)]
+    partition, broker = int(sizes.partition[0]), int(sizes.broker[0])
+    own_ends = ends.of_replica.get((partition, broker))
+    own_starts = starts.of_replica.get((partition, broker))
+    paired = None if own_ends is None else _paired(sizes.ts, own_ends.ts)
+    if own_ends is not None and paired is not None:
+        sizes = sizes.where(paired)
+        end = own_ends.value[_positions(own_ends.ts, sizes.ts)]
     else:  # clients ask for sizes and offsets a little apart
-        end = _between(ends, sizes.ts)
+        end = end_offset_at(ends.of_partition[partition], sizes.ts)
+    if own_starts is None or _paired(sizes.ts, own_starts.ts) is None:
+        own_starts = starts.of_partition.get(partition)
     skip = _JOINING if joined_later else 0
-    moved, near = _deletions(sizes, starts)
+    moved, near = _deletions(sizes, own_starts)
     return _Growth(np.diff(end)[skip:], np.diff(sizes.value)[skip:], ~moved[skip:], near[skip:])
 
 
-def _between(ends: Points, ts: Ints) -> Floats:
-    """The highest end offset at other moments, in a line between, before and after samples."""
-    order = np.argsort(ends.ts, kind="stable")
-    known = ends.ts[order]
-    value = np.maximum.accumulate(ends.value[order])
-    known, first = np.unique(known, return_index=True)
-    value = np.maximum.reduceat(value, first) if len(value) else value
-    if len(known) < 2:
-        return np.full(len(ts), value[0])
-    right = np.clip(np.searchsorted(known, ts), 1, len(known) - 1)
-    slope = (value[right] - value[right - 1]) / (known[right] - known[right - 1])
-    return value[right - 1] + slope * (ts - known[right - 1])
+def _paired(ts: Ints, others: Ints) -> Flags | slice | None:
+    """Which moments are also among the others; None if too few."""
+    if np.array_equal(ts, others):
+        return slice(None)
+    same = np.isin(ts, others)
+    return same if same.sum() >= _PAIRS else None
+
+
+def _positions(known: Ints, ts: Ints) -> Ints | slice:
+    return slice(None) if len(known) == len(ts) else np.searchsorted(known, ts)
 
 
 def _deletions(sizes: Points, starts: Points | None) -> tuple[Flags, Flags]:
@@ -95,19 +130,22 @@ def _deletions(sizes: Points, starts: Points | None) -> tuple[Flags, Flags]:
     intervals = max(len(sizes) - 1, 0)
     if starts is None or not len(starts):
         return np.zeros(intervals, np.bool_), np.ones(intervals, np.bool_)
-    own = starts.where(starts.broker == sizes.broker[0])
-    if np.isin(sizes.ts, own.ts).sum() < _PAIRS:
-        own = starts
-    order = np.argsort(own.ts, kind="stable")
-    known, value = own.ts[order], np.maximum.accumulate(own.value[order])
-    after = np.clip(np.searchsorted(known, sizes.ts), 0, len(known) - 1)
-    before = np.maximum(after - 1, 0)
-    nearer = np.where(sizes.ts - known[before] < known[after] - sizes.ts, before, after)
-    moved = np.diff(value[nearer]) != 0
+    moved = np.diff(_nearest(starts, sizes.ts)) != 0
     near = np.zeros(intervals, np.bool_)
     near[1:] |= moved[:-1]
     near[:-1] |= moved[1:]
     return moved, near & ~moved
+
+
+def _nearest(points: Points, ts: Ints) -> Floats:
+    """The highest value so far at the sample that is nearest to each moment."""
+    if np.array_equal(points.ts, ts):
+        return points.value
+    order = np.argsort(points.ts, kind="stable")
+    known, value = points.ts[order], np.maximum.accumulate(points.value[order])
+    after = np.clip(np.searchsorted(known, ts), 0, len(known) - 1)
+    before = np.maximum(after - 1, 0)
+    return value[np.where(ts - known[before] < known[after] - ts, before, after)]
 
 
 def _compacted(growth: _Growth) -> bool:
@@ -115,35 +153,35 @@ def _compacted(growth: _Growth) -> bool:
     return bool((shrank & (growth.records >= 0)).any())
 
 
-def _bytes_per_record(growth: list[_Growth], *, compacted: bool) -> float:
-    records = np.concatenate([one.records for one in growth])
-    gained = np.concatenate([one.bytes for one in growth])
-    stood = np.concatenate([one.start_stood for one in growth])
-    near = np.concatenate([one.near_deletion for one in growth])
-    grew = stood & (records > 0) & (gained >= 0)
-    if compacted:
-        return _of_compacted(records[grew & (gained > 0)], gained[grew & (gained > 0)])
-    clean = grew & ~near
-    chosen = clean if clean.any() else grew
-    if not chosen.any():
+def _of_clean(growth: _Growth) -> float:
+    """Growth over new records, summed over clean intervals."""
+    records, gained, grew = growth.records, growth.bytes, growth.grew
+    clean = grew & ~growth.near_deletion
+    if clean.any():
+        usual = float(gained[clean].sum() / records[clean].sum())
+    elif grew.any():
+        usual = _weighted_median(gained[grew] / records[grew], records[grew])
+    else:
         return float("nan")
-    usual = gained[chosen].sum() / records[chosen].sum()
-    if not clean.any():
-        usual = _weighted_quantile(gained[grew] / records[grew], records[grew], 0.5)
     # next to a deletion: the size may have been read after it and the log start before
     whole = clean | (grew & (gained >= _DELETED * usual * records))
-    total = records[whole].sum()
-    return float(gained[whole].sum() / total) if total else float("nan")
+    return float(gained[whole].sum() / records[whole].sum())
 
 
-def _of_compacted(records: Floats, gained: Floats) -> float:
-    if not len(records):
-        return float("nan")
-    return _weighted_quantile(gained / records, records, 0.5)
+def _of_compacted(growth: _Growth) -> tuple[float, float]:
+    """The median of intervals that grew, and the highest of those with enough records."""
+    grew = growth.grew & (growth.bytes > 0)
+    if not grew.any():
+        return float("nan"), float("nan")
+    records, ratio = growth.records[grew], growth.bytes[grew] / growth.records[grew]
+    enough = records >= _ENOUGH_RECORDS * np.median(growth.records[growth.records > 0])
+    highest = float(ratio[enough].max()) if enough.any() else float("nan")
+    return _weighted_median(ratio, records), highest
 
 
-def _weighted_quantile(value: Floats, weight: Floats, share: float) -> float:
+def _weighted_median(value: Floats, weight: Floats) -> float:
     order = np.argsort(value)
     reached = np.cumsum(weight[order])
-    at = int(np.searchsorted(reached, share * reached[-1]))
+    half = 0.5 * float(reached[-1])
+    at = int(np.searchsorted(reached, half))
     return float(value[order][min(at, len(value) - 1)])

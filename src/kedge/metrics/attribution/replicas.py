@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from kedge.metrics.attribution.grid import Grid
-from kedge.metrics.attribution.samples import Floats, Ints, Points, TopicSamples
+from kedge.metrics.attribution.samples import Floats, Ints, Points, TopicSamples, row_of
 from kedge.metrics.measurement import NONE, Series
 
 _CARRIED_SAMPLES: Final = 5  # a value holds for as many missing samples
@@ -32,9 +32,9 @@ def replica_sizes(samples: TopicSamples, partitions: Ints, grid: Grid) -> Replic
     columns: list[tuple[Ints, Ints, Ints, Floats]] = []
     for own in points.single():
         interval, value = _last_values(own, grid, carried)
-        row = np.searchsorted(partitions, own.partition[:1])
-        count = len(interval)
-        columns.append((np.repeat(row, count), np.repeat(own.broker[:1], count), interval, value))
+        row, broker = row_of(partitions, int(own.partition[0])), int(own.broker[0])
+        rows, brokers = (np.full(len(interval), one, np.int64) for one in (row, broker))
+        columns.append((rows, brokers, interval, value))
     if not columns:
         none = np.empty(0, np.int64)
         return ReplicaSizes(none, none, none, np.empty(0, np.float64))
@@ -43,10 +43,10 @@ def replica_sizes(samples: TopicSamples, partitions: Ints, grid: Grid) -> Replic
 
 def _last_values(own: Points, grid: Grid, carried: int) -> tuple[Ints, Floats]:
     """Intervals, and the last value at or before the end of each."""
-    first, last = grid.at(own.ts[:1])[0], grid.at(own.ts[-1:])[0]
-    interval = np.arange(first, last + 1)
+    first, last = int(grid.at(own.ts[:1])[0]), int(grid.at(own.ts[-1:])[0])
+    interval = np.arange(first, last + 1, dtype=np.int64)
     ends = grid.first_ms + (interval + 1) * grid.step_ms
-    ends[-1] = max(ends[-1], own.ts[-1])
+    ends[-1] = max(int(ends[-1]), int(own.ts[-1]))
     found = np.searchsorted(own.ts, ends, side="right") - 1
     fresh = (found >= 0) & (ends - grid.step_ms - own.ts[found] < carried)
     return interval[fresh], own.value[found[fresh]]
@@ -59,7 +59,7 @@ def replica_counts(samples: TopicSamples, series: Series, partitions: Ints, grid
     points = points.where(points.value > 0)
     ends = grid.edges[1:]
     for partition, own in points.by_partition():
-        row = int(np.searchsorted(partitions, partition))
+        row = row_of(partitions, partition)
         order = np.argsort(own.ts, kind="stable")
         found = np.searchsorted(own.ts[order], ends, side="right") - 1
         counts[row] = own.value[order][np.maximum(found, 0)]

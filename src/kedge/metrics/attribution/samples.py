@@ -19,6 +19,7 @@ from kedge.metrics.measurement import NONE, Series
 from kedge.model.arrow import Column, Table, compute
 
 Ints = NDArray[np.int64]
+Ids = NDArray[np.int32]
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
@@ -27,9 +28,9 @@ Flags = NDArray[np.bool_]
 class Points:
     """Samples of one series, sorted by partition, group, broker and time."""
 
-    partition: Ints
-    group: Ints
-    broker: Ints
+    partition: Ids
+    group: Ids
+    broker: Ids
     ts: Ints
     value: Floats
 
@@ -46,6 +47,19 @@ class Points:
             self.value[chosen],
         )
 
+    @staticmethod
+    def of(parts: list[Points]) -> Points:
+        """The samples of several parts, which are sorted and follow each other."""
+        if not parts:
+            return _EMPTY
+        return Points(
+            np.concatenate([part.partition for part in parts]),
+            np.concatenate([part.group for part in parts]),
+            np.concatenate([part.broker for part in parts]),
+            np.concatenate([part.ts for part in parts]),
+            np.concatenate([part.value for part in parts]),
+        )
+
     def single(self) -> Iterator[Points]:
         """The samples of each single series: of one partition, group and broker."""
         for part in slices(self.partition, self.group, self.broker):
@@ -56,6 +70,10 @@ class Points:
         for part in slices(self.partition):
             yield int(self.partition[part.start]), self.where(part)
 
+    def partitions(self) -> list[int]:
+        """The partitions that have samples."""
+        return [int(self.partition[part.start]) for part in slices(self.partition)]
+
     def spacing(self) -> int:
         """The usual time between two samples of a single series, in ms; 0 where none has two."""
         if len(self) < 2:
@@ -65,18 +83,23 @@ class Points:
         return int(np.median(steps)) if len(steps) else 0
 
 
-def slices(*columns: Ints) -> Iterator[slice]:
+def row_of(partitions: Ints, partition: int) -> int:
+    """The position of a partition among sorted ones."""
+    return int(np.searchsorted(partitions, partition))
+
+
+def slices(*columns: Ids) -> Iterator[slice]:
     """Runs of rows that have the same values in all columns."""
     rows = len(columns[0])
     if not rows:
         return
     starts = np.flatnonzero(_changes(*columns)) + 1
-    bounds = [0, *cast("list[int]", starts.tolist()), rows]
+    bounds = [0, *starts.tolist(), rows]
     for first, last in pairwise(bounds):
         yield slice(first, last)
 
 
-def _changes(*columns: Ints) -> Flags:
+def _changes(*columns: Ids) -> Flags:
     changed = np.zeros(max(len(columns[0]) - 1, 0), dtype=np.bool_)
     for column in columns:
         changed |= column[1:] != column[:-1]
@@ -85,7 +108,8 @@ def _changes(*columns: Ints) -> Flags:
 
 _KNOWN: Final = frozenset(str(series) for series in Series)
 _NONE: Final = np.empty(0, np.int64)
-_EMPTY: Final = Points(_NONE, _NONE, _NONE, _NONE, np.empty(0, np.float64))
+_NOBODY: Final = np.empty(0, np.int32)
+_EMPTY: Final = Points(_NOBODY, _NOBODY, _NOBODY, _NONE, np.empty(0, np.float64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,39 +135,51 @@ class TopicSamples:
 
 
 def read_samples(table: Table) -> TopicSamples:
-    """Sort the measurements of one topic of one cluster; rows without a topic tell who was up."""
+    """Sort the measurements of one topic of one cluster, or of its brokers if no row has a topic.
+
+    Rows without a topic tell who was up.
+    """
     names_of_topics, topic_codes = _encoded(table["topic"])
     topics = [name for name in names_of_topics if name]
     clusters = _encoded(table["cluster"])[0]
     if len(topics) > 1 or len(clusters) > 1:
         raise ValueError(f"measurements of one topic are expected, not of {topics} in {clusters}")
     names, codes = _encoded(table["series"])
-    of_topic = topic_codes == (names_of_topics.index(topics[0]) if topics else NONE)
-    groups = _encoded(table["group"])[1]
-    broker, partition, ts = (_ints(table[name]) for name in ("broker", "partition", "ts_ms"))
-    value = cast("Floats", table["value"].to_numpy())
-    usable = np.isfinite(value) & (value >= 0)
+    topic = topics[0] if topics else ""
+    of_topic = topic_codes == _position(names_of_topics, topic)
+    every = Points(
+        _ids(table["partition"]),
+        _encoded(table["group"])[1],
+        _ids(table["broker"]),
+        cast("Ints", table["ts_ms"].to_numpy()),
+        cast("Floats", table["value"].to_numpy()),
+    )
+    of_topic &= np.isfinite(every.value) & (every.value >= 0)
     series: dict[Series, Points] = {}
     for code, name in enumerate(names):
         if name not in _KNOWN:
             continue
-        chosen = np.flatnonzero((codes == code) & of_topic & usable)
+        chosen = np.flatnonzero((codes == code) & of_topic)
         if len(chosen):
-            own = Points(partition, groups, broker, ts, value).where(chosen)
-            series[Series(name)] = _sorted(own)
-    up = codes == (names.index(Series.UP) if Series.UP in names else NONE)
-    answered, silent = _availability(broker, ts, value, up)
-    return TopicSamples(topics[0] if topics else "", series, answered, silent)
+            series[Series(name)] = _sorted(every.where(chosen))
+    ups = every.where(codes == _position(names, Series.UP))
+    of_brokers = every.where(topic_codes == _position(names_of_topics, ""))
+    answered, silent = _availability(ups, [of_brokers, *series.values()])
+    return TopicSamples(topic, series, answered, silent)
 
 
-def _encoded(column: Column) -> tuple[list[str], Ints]:
+def _position(names: list[str], name: str) -> int:
+    return names.index(name) if name in names else NONE
+
+
+def _encoded(column: Column) -> tuple[list[str], Ids]:
     """The distinct texts of a column, and the position of each row's among them."""
     encoded = compute().dictionary_encode(column.combine_chunks())
-    return cast("list[str]", encoded.dictionary.to_pylist()), _ints(encoded.indices)
+    return cast("list[str]", encoded.dictionary.to_pylist()), _ids(encoded.indices)
 
 
-def _ints(column: Column) -> Ints:
-    return cast("Ints", column.to_numpy(zero_copy_only=False)).astype(np.int64, copy=False)
+def _ids(column: Column) -> Ids:
+    return cast("Ids", column.to_numpy(zero_copy_only=False)).astype(np.int32, copy=False)
 
 
 def _sorted(points: Points) -> Points:
@@ -161,13 +197,13 @@ def _sorted(points: Points) -> Points:
     return Points(one.partition, one.group, one.broker, one.ts, value)
 
 
-def _packed(*columns: Ints) -> Ints:
+def _packed(*columns: Ids | Ints) -> Ints:
     """One number for each row that sorts as the columns do."""
     key = np.zeros(len(columns[0]), np.int64)
     size = 1
     for column in columns:
-        low = column.min()
-        width = int(column.max() - low) + 1
+        low = int(column.min())
+        width = int(column.max()) - low + 1
         size *= width
         if size >= 2**62:  # wide apart: positions among the distinct values instead
             distinct, column_at = np.unique(column, return_inverse=True)
@@ -178,20 +214,24 @@ def _packed(*columns: Ints) -> Ints:
     return key
 
 
-def _availability(
-    broker: Ints, ts: Ints, value: Floats, up: Flags
-) -> tuple[dict[int, Ints], dict[int, Ints]]:
+def _availability(ups: Points, others: list[Points]) -> tuple[dict[int, Ints], dict[int, Ints]]:
     """When each broker was up, and when not; without `up` any sample of it says that it was."""
     answered: dict[int, Ints] = {}
     silent: dict[int, Ints] = {}
-    for one in cast("list[int]", np.unique(broker).tolist()):
-        if one == NONE:
-            continue
-        own = broker == one
-        told = own & up
-        if not told.any():
-            answered[one] = np.unique(ts[own])
-            continue
-        answered[one] = np.unique(ts[told & (value > 0)])
-        silent[one] = np.setdiff1d(ts[told & (value == 0)], answered[one])
+    for broker in cast("list[int]", np.unique(ups.broker).tolist()):
+        own = ups.where(ups.broker == broker)
+        answered[broker] = np.unique(own.ts[own.value > 0])
+        silent[broker] = np.setdiff1d(own.ts[own.value == 0], answered[broker])
+    sampled: dict[int, list[Ints]] = {}
+    for points in others:
+        longest: dict[int, Ints] = {}  # one series of a kind tells as much as all of them
+        for own in points.single():
+            broker = int(own.broker[0])
+            if len(own) > len(longest.get(broker, _NONE)):
+                longest[broker] = own.ts
+        for broker, ts in longest.items():
+            sampled.setdefault(broker, []).append(ts)
+    for broker, times in sampled.items():
+        if broker != NONE and broker not in answered:
+            answered[broker] = np.unique(np.concatenate(times))
     return answered, silent

@@ -52,11 +52,10 @@ def attribute_topic(
 
 
 def _partitions(samples: TopicSamples, leaders: Leadership | None) -> Ints:
-    known = [points.partition for points in samples.series.values()]
+    known = {partition for points in samples.series.values() for partition in points.partitions()}
     if leaders is not None:
-        known.append(leaders.partition)
-    found = np.unique(np.concatenate(known)) if known else np.empty(0, np.int64)
-    return found[found != NONE]
+        known.update(leaders.partition.tolist())
+    return np.array(sorted(known - {NONE}), np.int64)
 
 
 def _before_rates(samples: TopicSamples) -> int:
