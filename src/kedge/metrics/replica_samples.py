@@ -15,9 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kedge.metrics.attribution import Attributed, Leadership, attribute_topic, whole_numbers
 from kedge.metrics.measurement import NONE
@@ -135,8 +136,11 @@ def _row_of(rows: _PartitionRows, partition: Any, end_ms: Any) -> Any:
     partitions = np.unique(rows["partition"])
     per_partition = len(rows["partition"]) // len(partitions)
     ends = rows["end_ms"][:per_partition]
-    row: Any = np.searchsorted(partitions, partition)
-    return row * per_partition + np.searchsorted(ends, end_ms)
+    row, column = (
+        cast("NDArray[np.int64]", np.searchsorted(known, wanted))
+        for known, wanted in ((partitions, partition), (ends, end_ms))
+    )
+    return row * per_partition + column
 
 
 @dataclass(frozen=True, slots=True)

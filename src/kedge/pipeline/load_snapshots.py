@@ -19,7 +19,7 @@ import re
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -102,8 +102,7 @@ def loads_on(snapshot: Snapshot, loads: Snapshot) -> tuple[Snapshot, int]:
         raise InvalidRequest("the tables have none of the cluster's partitions")
 
     def taken(column: Any, missing: Any) -> Any:
-        values: Any = np.where(known, column[np.maximum(rows, 0)], missing)
-        return values
+        return cast("Any", np.where(known, column[np.maximum(rows, 0)], missing))
 
     size = np.where(snapshot.size >= 0, snapshot.size, taken(loads.size, -1))
     rates = {name: taken(getattr(loads, name), np.nan) for name in ("bytes_in", "bytes_out")}

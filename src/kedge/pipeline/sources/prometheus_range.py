@@ -1,7 +1,7 @@
 """Downloads the series of brokers from Prometheus, in pages of bounded size.
 
 A page has at most `POINTS_PER_SERIES` values of a series (Prometheus refuses more than 11,000) and
-about `POINTS_PER_PAGE` values in all: first the time is cut, and where a metric has too many series
+about `points_per_page` values in all: first the time is cut, and where a metric has too many series
 even for a short time, its topics are taken in groups. A page that the server refuses as too large
 is halved. Each page is a file, named after the metric and its time.
 """
@@ -19,8 +19,6 @@ from kedge.metrics.parsing.series_names import EXPORTER_QUERIES
 from kedge.pipeline.sources.prometheus_api import PrometheusApi
 
 POINTS_PER_SERIES: Final = 10_000
-POINTS_PER_PAGE: Final = 2_000_000
-STEPS_MIN: Final = 60  # a shorter page costs more in requests than it saves
 APP_INFO: Final = "kafka_server_app_info_start_time_ms"
 
 
@@ -33,6 +31,8 @@ class RangeRequest:
     step: float
     matchers: str = ""
     metrics: tuple[str, ...] = ()  # of a mapping file: regular expressions
+    points_per_page: int = 2_000_000
+    steps_min: int = 60  # a shorter page costs more in requests than it saves
 
     def __post_init__(self) -> None:
         if not self.start < self.end:
@@ -90,10 +90,12 @@ def _pages(api: PrometheusApi, request: RangeRequest, name: str) -> Iterator[Pag
     selector = _selector(name, request.matchers)
     series = max(api.count(selector, request.end), 1)
     groups = [selector]
-    if series * STEPS_MIN > POINTS_PER_PAGE:
-        groups = _by_topics(api, request, name, -(-series * STEPS_MIN // POINTS_PER_PAGE))
+    if series * request.steps_min > request.points_per_page:
+        groups = _by_topics(
+            api, request, name, -(-series * request.steps_min // request.points_per_page)
+        )
     per_group = -(-series // len(groups))
-    steps = min(POINTS_PER_SERIES, max(STEPS_MIN, POINTS_PER_PAGE // per_group))
+    steps = min(POINTS_PER_SERIES, max(request.steps_min, request.points_per_page // per_group))
     for group in groups:
         for start, end in spans(request.start, request.end, request.step, steps):
             yield Page(name, group, start, end)
