@@ -20,6 +20,7 @@ COLLECTED_SCHEMA: Final[Any] = SCHEMA.append(
 
 RAW_LENGTH_MAX: Final = 500  # characters of malformed input that are kept
 TS_MS_MAX: Final = 253_402_300_800_000  # the year 10000; a later time is no time
+METADATA_TOPIC: Final = "__cluster_metadata"  # the log of KRaft controllers: no topic of clients
 NOT_A_NUMBER: Final = "(no number)"
 
 
@@ -68,6 +69,8 @@ class Collector:
 
     def add(self, key: SeriesKey, ts_ms: int, value: float) -> None:
         """Add one value."""
+        if key.topic == METADATA_TOPIC:
+            return
         if not (0 <= value < inf and 0 <= ts_ms < TS_MS_MAX):
             self.ignored[NOT_A_NUMBER] += 1
             return
@@ -78,6 +81,8 @@ class Collector:
 
     def add_points(self, key: SeriesKey, ts_ms: Any, values: Any) -> None:
         """Add the values of one series; NaN, which also marks a series as stale, is left out."""
+        if key.topic == METADATA_TOPIC:
+            return
         valid = np.isfinite(values) & (ts_ms >= 0) & (ts_ms < TS_MS_MAX) & (values >= 0)
         if not valid.all():
             self.ignored[NOT_A_NUMBER] += int((~valid).sum())

@@ -22,10 +22,12 @@ from kedge.metrics.parsing.series_names import SeriesNames
 
 _LINE: Final = re.compile(
     r"(?P<name>[a-zA-Z_:][a-zA-Z0-9_:]*)"
-    r'(?:\{(?P<labels>(?:[^"}]|"(?:[^"\\]|\\.)*")*)\})?'
+    r'(?:\{(?P<labels>[^"}]*(?:"[^"\\]*(?:\\.[^"\\]*)*"[^"}]*)*)\})?'
     r"[ \t]+(?P<value>[^ \t#]+)(?:[ \t]+(?P<ts>-?[0-9.eE+]+))?[ \t]*(?:#.*)?"
 )
-_LABEL: Final = re.compile(r'[ \t,]*([a-zA-Z_][a-zA-Z0-9_]*)[ \t]*=[ \t]*"((?:[^"\\]|\\.)*)"')
+_LABEL: Final = re.compile(
+    r'[ \t,]*([a-zA-Z_][a-zA-Z0-9_]*)[ \t]*=[ \t]*"([^"\\]*(?:\\.[^"\\]*)*)"'
+)
 _ESCAPE: Final = re.compile(r"\\(.)")
 _VALUES: Final = {"+inf": "inf", "-inf": "-inf", "nan": "nan", "inf": "inf"}
 _UNESCAPED: Final = {"n": "\n", "\\": "\\", '"': '"'}

@@ -47,6 +47,11 @@ class RangeSeries:
     values: Any
 
 
+def is_range_answer(head: bytes) -> bool:
+    """False for an answer of another request of Prometheus, such as its targets."""
+    return _STATUS.search(head) is None or _MATRIX.search(head) is not None
+
+
 def is_complete(tail: bytes) -> bool:
     """Whether an answer that ends like this is complete; half a download is not."""
     return _COMPLETE.search(tail) is not None

@@ -73,6 +73,11 @@ class MappedNames:
     entries: tuple[MappedMetric, ...]
     others: SeriesNames = field(default_factory=ExporterNames)
 
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """The names of metrics in the file, as regular expressions."""
+        return tuple(dict.fromkeys(entry.metric.pattern for entry in self.entries))
+
     def may_need(self, name: str) -> bool:
         """False if metrics of this name are not needed, whatever their labels."""
         return any(e.metric.fullmatch(name) for e in self.entries) or self.others.may_need(name)

@@ -22,7 +22,6 @@ from kedge.metrics.measurement import NONE, Series
 
 APP_INFO: Final = re.compile(r"kafka_server_app_info_start_?time_?ms", re.IGNORECASE)
 INT_MAX: Final = 2**31 - 1
-METADATA_TOPIC: Final = "__cluster_metadata"  # the log of KRaft controllers: no topic of clients
 _PREFIXES: Final = (
     *("kafka_server_brokertopicmetrics_", "kafka_log_log_", "kafka_cluster_partition_"),
 )
@@ -62,8 +61,6 @@ class ExporterNames:
     def find(self, name: str, labels: Mapping[str, str]) -> NamedSeries | None:
         """The series; None for a metric that is not needed."""
         lower = name.lower()
-        if labels.get("topic") == METADATA_TOPIC:
-            return None
         if lower.startswith(_PREFIXES[0]):
             return _topic_meter(lower, labels)
         if lower.startswith(_PREFIXES):
