@@ -109,6 +109,14 @@ def test_a_reassigned_partition_makes_no_spike() -> None:
     assert by_interval(found, "bytes_in") == pytest.approx([4000, 4000], rel=0.01)
 
 
+def test_bytes_led_by_a_broker_that_nobody_scrapes_come_from_offsets_alone() -> None:
+    """Broker 9 leads partition 1; broker 1 follows it and counts only what it leads."""
+    rows = [*up([1] * N), *two_partitions(), *series(Series.BYTES_IN, line(0, 1010, N))]
+    leaders = Leadership.of([(0, START, 1), (1, START, 9)])
+    found = attribute_topic(table(rows), leaders)
+    assert sums(found, "bytes_in") == pytest.approx({0: 8080.0, 1: 12_000.0})
+
+
 def test_a_topic_made_anew_goes_on() -> None:
     ends = [*line(10_000, 10, 5), *line(10, 10, 24)]
     found = attribute_topic(table(log(0, ends, [end * 100 for end in ends])))
