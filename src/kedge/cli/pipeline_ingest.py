@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kedge.cli.connection import CommandConfigOption, echo_json
+from kedge.cli.connection import CommandConfigOption, connected, echo_json
 from kedge.cli.option_group import with_option_group
 from kedge.cli.options import Output, OutputOption, console, note, say
 from kedge.cli.pipeline_options import (
@@ -172,10 +172,20 @@ def _described(
         hint = "a JSON file with cluster, brokers and instance_to_broker, or --bootstrap-server"
         raise InvalidRequest(f"the source {kind} needs --metadata", hint=hint)
     from kedge.cli.snapshot import live_snapshot
-    from kedge.pipeline.live_loads import history_of, metadata_of
+    from kedge.pipeline.live_loads import history_of
 
     taken = live_snapshot(bootstrap_server, command_config)
-    return metadata_of(taken), read_leaders(leaders) or history_of(taken)
+    described = live_metadata(bootstrap_server, command_config)
+    return described, read_leaders(leaders) or history_of(taken)
+
+
+def live_metadata(bootstrap_server: str, command_config: Path | None) -> ClusterMetadata:
+    """The brokers of a live cluster with the hosts of their listeners."""
+    from kedge.pipeline.live_loads import metadata_of
+
+    with connected(bootstrap_server, command_config) as cluster:
+        described = cluster.describe()
+        return metadata_of(described.cluster_id, described.brokers)
 
 
 def _series_names(mapping: Path | None) -> SeriesNames:

@@ -50,6 +50,10 @@ def root(
             "--at", help="Which load: p50, p95, max, mean; with --loads also ewma or forecast+7d"
         ),
     ] = "p95",
+    metadata: Annotated[
+        Path | None,
+        typer.Option(help="With --prometheus: JSON with instance_to_broker, where hosts differ"),
+    ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Write the plan to this file")] = None,
     output: OutputOption = Output.TABLE,
 ) -> int | None:
@@ -67,7 +71,7 @@ def root(
         return None
     if options == GoalOptions() and loads is None:
         help_without_command(context)
-    source = LoadSource(loads_from, loads, cluster, at)
+    source = LoadSource(loads_from, loads, cluster, at, metadata)
     return _make(options, source, out, output)
 
 

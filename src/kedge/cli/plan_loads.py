@@ -12,6 +12,7 @@ from kedge.errors import InvalidRequest
 if TYPE_CHECKING:
     from kedge.cli.goal_options import GoalOptions
     from kedge.cli.prometheus_options import PrometheusOptions
+    from kedge.metrics.parsing.cluster_metadata import ClusterMetadata
     from kedge.model import Snapshot
 
 
@@ -23,6 +24,7 @@ class LoadSource:
     tables: Path | None
     cluster_name: str
     at: str
+    metadata: Path | None = None
 
     @property
     def given(self) -> bool:
@@ -47,15 +49,27 @@ class LoadSource:
             hint = f"with --prometheus use {', '.join(STATISTICS)}"
             raise InvalidRequest(f"unknown load {self.at!r}", hint=hint)
         self.server.access()
+        metadata = self._metadata(options)
         bare, names = options.cluster(), ExporterNames()
         with self.server.downloaded(names) as files:
-            loaded = snapshot_with_loads(bare, files, names, self.at)
+            loaded = snapshot_with_loads(bare, metadata, files, names, self.at)
         rules = ", ".join(f"{count} by {rule}" for rule, count in sorted(loaded.rules.items()))
         say(
             f"loads ({self.at}) of {loaded.partitions} of {len(bare)} partitions from "
             f"{loaded.minutes} minutes of metrics: {rules}"
         )
         return loaded.snapshot
+
+    def _metadata(self, options: GoalOptions) -> ClusterMetadata:
+        """Brokers and instances, from a file or from the live cluster."""
+        from kedge.cli.pipeline_ingest import live_metadata, read_metadata
+
+        if self.metadata is not None:
+            return read_metadata(self.metadata)
+        if not options.bootstrap_server:
+            hint = "a snapshot has no hosts of brokers: add --metadata FILE"
+            raise InvalidRequest("which instance is which broker is not known", hint=hint)
+        return live_metadata(options.bootstrap_server, options.command_config)
 
     def _with_tables(self, options: GoalOptions, tables: Path) -> Snapshot:
         from kedge.pipeline.load_snapshots import (

@@ -6,6 +6,7 @@ one cluster are held in memory.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -26,7 +27,7 @@ from kedge.metrics.parsing.cluster_metadata import (
 )
 from kedge.metrics.parsing.series_names import SeriesNames
 from kedge.metrics.replica_samples import SampleWindow, StateRow, replica_samples
-from kedge.model import Snapshot
+from kedge.model import Broker, Snapshot
 from kedge.model.arrow import Table, arrow, compute
 from kedge.pipeline.sources.metric_files import (
     ParseSettings,
@@ -51,12 +52,15 @@ class LoadedSnapshot:
 
 
 def snapshot_with_loads(
-    snapshot: Snapshot, files: Sequence[Path], names: SeriesNames, statistic: str
+    snapshot: Snapshot,
+    metadata: ClusterMetadata,
+    files: Sequence[Path],
+    names: SeriesNames,
+    statistic: str,
 ) -> LoadedSnapshot:
     """The snapshot of a live cluster with the loads that files of Prometheus' answers tell."""
     if statistic not in STATISTICS:
         raise InvalidRequest(f"unknown load {statistic!r}", hint=f"use {', '.join(STATISTICS)}")
-    metadata = metadata_of(snapshot)
     keys = snapshot.assignment.keys()
     states: dict[str, list[StateRow]] = {}
     for tp, leader in zip(keys, snapshot.leader.tolist(), strict=True):
@@ -75,15 +79,15 @@ def snapshot_with_loads(
     return LoadedSnapshot(loaded, known, found.intervals, found.rules)
 
 
-def metadata_of(snapshot: Snapshot, instances: dict[str, int] | None = None) -> ClusterMetadata:
-    """The brokers of a snapshot with the hosts of their listeners."""
-    brokers = tuple(
+def metadata_of(cluster_id: str, brokers: Iterable[Broker]) -> ClusterMetadata:
+    """Brokers with the hosts of their listeners."""
+    found = tuple(
         BrokerMetadata(
             broker.id, broker.rack, tuple(e.host.lower() for e in broker.endpoints if e.host)
         )
-        for broker in snapshot.brokers
+        for broker in brokers
     )
-    return ClusterMetadata(snapshot.cluster_id or "cluster", brokers, instances or {})
+    return ClusterMetadata(cluster_id or "cluster", found)
 
 
 def history_of(snapshot: Snapshot) -> LeaderHistory:
@@ -160,10 +164,16 @@ def _rates(samples: Iterable[Table], statistic: str) -> _Rates:
         for rows in np.split(order, starts[1:]):
             both = (_statistic(leads, way, rows, statistic) for way in ("in", "out"))
             rates[topic, int(partition[rows[0]])] = (next(both), next(both))
-            rule = leads.column("in_by")[int(rows[0])].as_py()
+            rule = _main_rule(leads, rows)
             rules[rule] = rules.get(rule, 0) + 1
             intervals = max(intervals, len(rows))
     return _Rates(rates, intervals, rules)
+
+
+def _main_rule(leads: Table, rows: Any) -> str:
+    """The rule of most intervals."""
+    found = Counter(leads.column("in_by").take(arrow().array(rows)).to_pylist())
+    return str(found.most_common(1)[0][0])
 
 
 def _statistic(leads: Table, way: str, rows: Any, statistic: str) -> float:

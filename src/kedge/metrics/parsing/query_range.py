@@ -20,7 +20,7 @@ import numpy as np
 import orjson
 
 from kedge.errors import MalformedInput
-from kedge.metrics.measurement import NONE, Series
+from kedge.metrics.measurement import NONE
 from kedge.metrics.parsing.collector import Collector, SeriesKey
 from kedge.metrics.parsing.name_resolution import ID_LABELS, Instances, TopicNames, replica_of
 from kedge.metrics.parsing.series_names import APP_INFO, SeriesNames, label_int
@@ -32,10 +32,6 @@ _FAILED: Final = re.compile(rb'"error"\s*:\s*"((?:[^"\\]|\\.)*)"')
 _COMPLETE: Final = re.compile(rb"\}\s*\}\s*\Z")  # of `data`, and of the answer
 SERIES_BYTES_MAX: Final = 64 << 20  # years of one series; more is no answer of Prometheus
 NAME: Final = "__name__"
-WITHOUT_BROKER: Final = frozenset(
-    {Series.COMMITTED_OFFSET, Series.GROUP_LAG, Series.TOPIC_SIZE, Series.LOG_END_OFFSET}
-    | {Series.LOG_START_OFFSET}
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +133,7 @@ class SeriesReader:
             return
         # offsets and groups may come from an exporter beside the brokers
         broker = self.instances.broker_of(series.labels)
-        if broker == NONE and found.series not in WITHOUT_BROKER:
+        if broker == NONE and found.of_broker:
             into.ignore(f"{name} of other instances")
             return
         topic = self.topics.restore(found.topic) if found.topic else ""

@@ -55,9 +55,11 @@ class MappedMetric:
         topic, group = labels.get(self.topic, ""), labels.get(self.group, "")
         if self.series in _OF_PARTITIONS and (partition == NONE or not topic):
             return None
-        return NamedSeries(self.series, topic, partition, group, self.scale)
+        of_broker = self.series not in _OF_GROUPS
+        return NamedSeries(self.series, topic, partition, group, self.scale, of_broker)
 
 
+_OF_GROUPS: Final = frozenset({Series.COMMITTED_OFFSET, Series.GROUP_LAG, Series.TOPIC_SIZE})
 _OF_PARTITIONS: Final = frozenset(
     {
         *(Series.LOG_SIZE, Series.LOG_START_OFFSET, Series.LOG_END_OFFSET, Series.REPLICAS),

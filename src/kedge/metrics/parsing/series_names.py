@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from kedge.metrics.measurement import NONE, Series
@@ -36,6 +36,7 @@ class NamedSeries:
     partition: int = NONE
     group: str = ""
     scale: float = 1.0
+    of_broker: bool = True  # False for exporters beside the brokers
 
 
 class SeriesNames(Protocol):
@@ -65,9 +66,8 @@ class ExporterNames:
             return _topic_meter(lower, labels)
         if lower.startswith(_PREFIXES):
             return _of_partition(lower, labels)
-        if lower in _BY_NAME:
-            return _labelled(_BY_NAME[lower], labels)
-        return None
+        found = _labelled(_BY_NAME[lower], labels) if lower in _BY_NAME else None
+        return found and replace(found, of_broker=found.series in _OF_BROKERS)
 
 
 def label_int(labels: Mapping[str, str], *names: str) -> int:

@@ -65,7 +65,8 @@ def _sort_block() -> Column:
 def expand_copies(silver: DataFrame) -> DataFrame:
     """Each silver row repeated `copies` times, to be deduplicated with new rows."""
     copies = F.explode(F.array_repeat(F.lit(True), F.col("copies").cast("int")))
-    return silver.select("*", copies.alias("copy")).select(*SAMPLE_COLUMNS, *ATTRIBUTION_COLUMNS)
+    attributed = [name for name in ATTRIBUTION_COLUMNS if name in silver.columns]
+    return silver.select("*", copies.alias("copy")).select(*SAMPLE_COLUMNS, *attributed)
 
 
 def day_of(ts: str = "ts") -> Column:
