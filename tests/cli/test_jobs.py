@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,10 @@ def on_broker(desk: Desk, broker: int) -> int:
 def run_dir(state: tuple[str, str]) -> Path:
     (found,) = (each for each in Path(state[1], "memory").iterdir() if each.is_dir())
     return found
+
+
+def run_dir_is_absent(state: tuple[str, str]) -> bool:
+    return not Path(state[1]).exists() or not any(Path(state[1]).rglob("plan.json"))
 
 
 def test_a_drained_broker_is_empty_and_draining_it_again_does_nothing(
@@ -230,3 +235,27 @@ def test_events_that_cannot_be_written_are_refused_before_anything_is_changed(
     assert str(events) in refused.err
     assert replicas(desk) == before
     assert not Path(state[1]).exists()
+
+
+def test_jobs_have_the_options_of_apply(desk: Desk, state: tuple[str, str]) -> None:
+    steered = ("--throttle", "auto:1MB-4MB", "--window", "01:00-05:00", "--hard-window", *state)
+    lines = desk.lines("drain", "3", "--dry-run", *steered)
+    assert lines[-1].startswith("prediction: takes ")
+    assert lines[-1].endswith(
+        ", at the lowest rate of its throttle, without the time outside its windows"
+    )
+    assert run_dir_is_absent(state)
+
+
+def test_a_job_of_a_closed_window_starts_no_move_and_stops_when_its_time_is_over(
+    desk: Desk, state: tuple[str, str]
+) -> None:
+    before = replicas(desk)
+    soon = (datetime.now(UTC) + timedelta(seconds=2)).isoformat()
+    opens = f"{datetime.now(UTC) + timedelta(hours=6):%H:%M}"
+    closes = f"{datetime.now(UTC) + timedelta(hours=7):%H:%M}"
+    timed = ("--window", f"{opens}-{closes}", "--until", soon, "--interval", "0.1")
+    ended = desk("drain", "3", "--yes", *timed, *state, "--output", "json")
+    stopped = json.loads(ended.out)
+    assert (ended.code, stopped["job"], stopped["complete"]) == (1, "drain", False)
+    assert replicas(desk) == before

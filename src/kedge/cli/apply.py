@@ -7,34 +7,24 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from kedge.cli.apply_options import ApplyOptions
 from kedge.cli.connection import (
     BootstrapOption,
     CommandConfigOption,
-    DryRunOption,
     YesOption,
     confirm,
     echo_json,
     echo_lines,
 )
-from kedge.cli.events import EventsOption
 from kedge.cli.option_group import with_option_group
 from kedge.cli.options import EXIT_FAILED, Output, OutputOption, say
 from kedge.cli.run_options import (
-    IgnoreHealthOption,
-    IntervalOption,
-    NoThrottleOption,
     PlanArgument,
     RunOption,
-    SkipDriftedOption,
-    SlotsOption,
     StateOption,
     TakeOverOption,
-    ThrottleOption,
     acting_on_runs,
-    options_to_continue,
-    run_options,
 )
-from kedge.cli.steering_options import SteeringOptions
 
 if TYPE_CHECKING:
     from kedge.apply import Proposal, RunStore
@@ -49,25 +39,8 @@ def register(app: typer.Typer) -> None:
     app.command("rollback")(rollback_command)
 
 
-@with_option_group(SteeringOptions)
-def apply_command(
-    options: SteeringOptions,
-    plan: PlanArgument,
-    throttle: ThrottleOption = "",
-    no_throttle: NoThrottleOption = False,
-    moves_per_broker: SlotsOption = 2,
-    skip_drifted: SkipDriftedOption = False,
-    ignore_health: IgnoreHealthOption = False,
-    dry_run: DryRunOption = False,
-    yes: YesOption = False,
-    interval: IntervalOption = 1.0,
-    events: EventsOption = "",
-    state: StateOption = None,
-    take_over: TakeOverOption = False,
-    bootstrap_server: BootstrapOption = "",
-    command_config: CommandConfigOption = None,
-    output: OutputOption = Output.TABLE,
-) -> int:
+@with_option_group(ApplyOptions)
+def apply_command(options: ApplyOptions, plan: PlanArgument) -> int:
     """Carry a plan out: throttled, a few moves at a time, with progress; always tidied up
 
     Example: kedge apply plan.json --bootstrap-server localhost:9092 --throttle 50MB
@@ -75,51 +48,29 @@ def apply_command(
     from kedge.apply import propose_apply
     from kedge.apply.plan_file import known_growth, read_plan
 
-    exceptions = skip_drifted, ignore_health
-    chosen = run_options(throttle, no_throttle, moves_per_broker, *exceptions, options)
-    acting = acting_on_runs(
-        bootstrap_server, command_config, state, dry_run=dry_run, take_over=take_over
-    )
-    with acting as (cluster, runs):
+    chosen = options.run_options()
+    with options.acting() as (cluster, runs):
         wanted = read_plan(plan, cluster)
         chosen = replace(chosen, growth=known_growth(plan, wanted))
         proposal = propose_apply(cluster, runs, wanted, chosen, str(plan))
-        if not _agreed(proposal, "Apply this plan?", dry_run=dry_run, yes=yes):
-            _show_prediction(cluster, proposal, interval, state)
+        if not _agreed(proposal, "Apply this plan?", options):
+            _show_prediction(cluster, proposal, options)
             return 0
-        return _carried_out(cluster, runs, proposal, interval, events, output)
+        return _carried_out(cluster, runs, proposal, options)
 
 
-@with_option_group(SteeringOptions)
-def resume_command(
-    options: SteeringOptions,
-    run: RunOption = None,
-    throttle: ThrottleOption = "",
-    no_throttle: NoThrottleOption = False,
-    skip_drifted: SkipDriftedOption = False,
-    ignore_health: IgnoreHealthOption = False,
-    yes: YesOption = False,
-    interval: IntervalOption = 1.0,
-    events: EventsOption = "",
-    state: StateOption = None,
-    take_over: TakeOverOption = False,
-    bootstrap_server: BootstrapOption = "",
-    command_config: CommandConfigOption = None,
-    output: OutputOption = Output.TABLE,
-) -> int:
+@with_option_group(ApplyOptions, without=("moves_per_broker", "dry_run"))
+def resume_command(options: ApplyOptions, run: RunOption = None) -> int:
     """Continue a run that was stopped or killed, with its own throttle unless another is given
 
     Example: kedge resume --bootstrap-server localhost:9092
     """
     from kedge.apply import propose_resume
 
-    acting = acting_on_runs(bootstrap_server, command_config, state, take_over=take_over)
-    with acting as (cluster, runs):
-        exceptions = skip_drifted, ignore_health
-        chosen = options_to_continue(runs, run, throttle, no_throttle, *exceptions, options)
-        proposal = propose_resume(cluster, runs, run, chosen)
+    with options.acting() as (cluster, runs):
+        proposal = propose_resume(cluster, runs, run, options.options_to_continue(runs, run))
         _show(proposal)
-        return _carried_out(cluster, runs, proposal, interval, events, output)
+        return _carried_out(cluster, runs, proposal, options)
 
 
 def cancel_command(
@@ -144,7 +95,8 @@ def cancel_command(
         runs,
     ):
         proposal = propose_cancel(cluster, runs, run)
-        _agreed(proposal, "Cancel this run?", dry_run=False, yes=yes)
+        _show(proposal)
+        confirm("Cancel this run?", yes=yes)
         files = proposal.run
         assert files is not None
         if proposal.action is Action.CLOSE:
@@ -158,25 +110,8 @@ def cancel_command(
     return EXIT_FAILED if done.reverting else 0
 
 
-@with_option_group(SteeringOptions)
-def rollback_command(
-    options: SteeringOptions,
-    run: RunOption = None,
-    throttle: ThrottleOption = "",
-    no_throttle: NoThrottleOption = False,
-    moves_per_broker: SlotsOption = 2,
-    skip_drifted: SkipDriftedOption = False,
-    ignore_health: IgnoreHealthOption = False,
-    dry_run: DryRunOption = False,
-    yes: YesOption = False,
-    interval: IntervalOption = 1.0,
-    events: EventsOption = "",
-    state: StateOption = None,
-    take_over: TakeOverOption = False,
-    bootstrap_server: BootstrapOption = "",
-    command_config: CommandConfigOption = None,
-    output: OutputOption = Output.TABLE,
-) -> int:
+@with_option_group(ApplyOptions)
+def rollback_command(options: ApplyOptions, run: RunOption = None) -> int:
     """Bring back what a run has moved, whether it ended or not
 
     Example: kedge rollback --bootstrap-server localhost:9092 --throttle 50MB
@@ -185,19 +120,15 @@ def rollback_command(
     from kedge.cli.carry_out import end_run
     from kedge.execution import Action
 
-    exceptions = skip_drifted, ignore_health
-    chosen = run_options(throttle, no_throttle, moves_per_broker, *exceptions, options)
-    acting = acting_on_runs(
-        bootstrap_server, command_config, state, dry_run=dry_run, take_over=take_over
-    )
-    with acting as (cluster, runs):
+    chosen = options.run_options()
+    with options.acting() as (cluster, runs):
         proposal = propose_rollback(cluster, runs, run, chosen)
-        if not _agreed(proposal, "Roll back?", dry_run=dry_run, yes=yes):
+        if not _agreed(proposal, "Roll back?", options):
             return 0
         if proposal.action is not Action.CLOSE:
-            return _carried_out(cluster, runs, proposal, interval, events, output)
+            return _carried_out(cluster, runs, proposal, options)
         assert proposal.run is not None
-        return end_run(cluster, proposal.run, output)
+        return end_run(cluster, proposal.run, options.output)
 
 
 # ---- shared --------------------------------------------------------------------------------------
@@ -210,9 +141,7 @@ def _show(proposal: Proposal) -> None:
         say(line)
 
 
-def _show_prediction(
-    cluster: Cluster, proposal: Proposal, interval_s: float, state: str | None
-) -> None:
+def _show_prediction(cluster: Cluster, proposal: Proposal, options: ApplyOptions) -> None:
     """How long the run would take, on the cluster as it is now."""
     from datetime import UTC, datetime
 
@@ -224,32 +153,30 @@ def _show_prediction(
     if judged is None:
         return
     now = take_snapshot(cluster, taken_at=datetime.now(UTC).replace(microsecond=0))
-    found = predicted(judged.plan, now, judged.options.limits, poll_s=interval_s, state=state)
-    say(eta_line(found))
+    poll_s = options.interval_s(len(judged.changes))
+    limits = judged.options.limits
+    found = predicted(judged.plan, now, limits, poll_s=poll_s, state=options.state)
+    say(eta_line(found, judged.options.steering))
     for problem in found.problems:
         say(f"warning: {problem.what}; {problem.hint}")
 
 
-def _agreed(proposal: Proposal, question: str, *, dry_run: bool, yes: bool) -> bool:
+def _agreed(proposal: Proposal, question: str, options: ApplyOptions) -> bool:
     """Show, then ask; False for a dry run."""
     _show(proposal)
-    if dry_run:
+    if options.dry_run:
         return False
-    confirm(question, yes=yes)
+    confirm(question, yes=options.yes)
     return True
 
 
 def _carried_out(
-    cluster: Cluster,
-    runs: RunStore,
-    proposal: Proposal,
-    interval_s: float,
-    events: str,
-    output: Output,
+    cluster: Cluster, runs: RunStore, proposal: Proposal, options: ApplyOptions
 ) -> int:
     """Run to the end, with progress; an interrupt stops the run cleanly."""
-    from kedge.cli.carry_out import Watching, carried_out, show_outcome
+    from kedge.cli.carry_out import carried_out, show_outcome
 
-    ran = carried_out(cluster, runs, proposal, Watching(interval_s, events, output))
-    show_outcome(ran, output)
+    partitions = 0 if proposal.judged is None else len(proposal.judged.changes)
+    ran = carried_out(cluster, runs, proposal, options.watching(partitions))
+    show_outcome(ran, options.output)
     return 0 if ran.outcome.complete else EXIT_FAILED

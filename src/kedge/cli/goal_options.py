@@ -26,7 +26,7 @@ class GoalOptions:
         Path | None, typer.Option("--snapshot", help="The cluster: a snapshot file or directory")
     ] = None
     bootstrap_server: Annotated[
-        str, typer.Option("--bootstrap-server", help="Or a live cluster: host:port")
+        str, typer.Option("--bootstrap-server", help="A live cluster: host:port")
     ] = ""
     command_config: CommandConfigOption = None
     tolerance: Annotated[

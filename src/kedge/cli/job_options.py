@@ -7,28 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kedge.cli.connection import DryRunOption, YesOption
-from kedge.cli.events import EventsOption
+from kedge.cli.apply_options import ApplyOptions
 from kedge.cli.goal_options import GoalOptions
-from kedge.cli.options import Output, OutputOption
-from kedge.cli.run_options import (
-    IgnoreHealthOption,
-    NoThrottleOption,
-    SlotsOption,
-    StateOption,
-    run_options,
-)
 from kedge.errors import InvalidRequest
 
 if TYPE_CHECKING:
-    from kedge.apply import RunOptions
     from kedge.balance import Goals
-    from kedge.cli.carry_out import Watching
     from kedge.model import BrokerId
 
 DEFAULT_THROTTLE = "50MB"
 SMALL_PLAN = 1_000  # partitions
-SHORT_INTERVAL_S, INTERVAL_S = 0.25, 1.0
+SHORT_INTERVAL_S = 0.25
 MANDATORY_ONLY = "1"  # a tolerance at which nothing moves but what must
 
 # Options of `kedge plan` that a job sets itself, or that the options of its run replace.
@@ -42,55 +31,43 @@ SET_BY_JOBS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class JobOptions:
-    """The options, as typed."""
+@dataclass(frozen=True)
+class JobOptions(ApplyOptions):
+    """The options of `kedge apply`, as typed."""
 
     throttle: Annotated[
         str,
         typer.Option(
-            help=f"Bytes per second in and out of each broker; {DEFAULT_THROTTLE} if not given"
+            "--throttle",
+            help="Bytes per second in and out of each broker, or auto:10MB-100MB, which adapts; "
+            f"{DEFAULT_THROTTLE} if not given",
         ),
     ] = ""
-    no_throttle: NoThrottleOption = False
-    moves_per_broker: SlotsOption = 2
-    ignore_health: IgnoreHealthOption = False
-    dry_run: DryRunOption = False
-    yes: YesOption = False
     interval: Annotated[
         float | None,
         typer.Option(
             min=0.05, help="Seconds between two reads of the cluster; by the size of the plan"
         ),
     ] = None
-    state: StateOption = None
-    events: EventsOption = ""
-    output: OutputOption = Output.TABLE
 
-    def run_options(self) -> RunOptions:
-        """The limits and exceptions of the run."""
-        throttle = self.throttle or ("" if self.no_throttle else DEFAULT_THROTTLE)
-        return run_options(
-            throttle, self.no_throttle, self.moves_per_broker, False, self.ignore_health
-        )
+    def with_throttle(self) -> JobOptions:
+        """The options, with the usual throttle unless another one or none is wanted."""
+        if self.throttle or self.no_throttle:
+            return self
+        return replace(self, throttle=DEFAULT_THROTTLE)
 
     def interval_s(self, partitions: int) -> float:
         """Seconds between two reads: a small plan is read fast, and its moves may be short."""
-        if self.interval is not None:
-            return self.interval
-        return SHORT_INTERVAL_S if partitions <= SMALL_PLAN else INTERVAL_S
-
-    def watching(self, partitions: int, predicted_s: float | None = None) -> Watching:
-        """How the run is shown."""
-        from kedge.cli.carry_out import Watching
-
-        return Watching(self.interval_s(partitions), self.events, self.output, predicted_s)
+        if self.interval is None and partitions <= SMALL_PLAN:
+            return SHORT_INTERVAL_S
+        return super().interval_s(partitions)
 
     def goals(self, options: GoalOptions) -> Goals:
         """The goals of a plan that is carried out with these options."""
+        limits, _ = self.with_throttle().limits()
         return replace(
             options,
-            throttle=self.throttle or DEFAULT_THROTTLE,
+            throttle=DEFAULT_THROTTLE if limits.rate is None else str(limits.rate),
             moves_at_once=self.moves_per_broker,
         ).goals()
 

@@ -5,17 +5,12 @@ Each takes a snapshot, plans, shows the plan and what carrying it out takes, ask
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kedge.cli.connection import (
-    BootstrapOption,
-    CommandConfigOption,
-    confirm,
-    echo_json,
-    echo_lines,
-)
+from kedge.cli.connection import confirm, echo_json, echo_lines
 from kedge.cli.events import check_events
 from kedge.cli.goal_options import GoalOptions
 from kedge.cli.job_options import (
@@ -27,7 +22,7 @@ from kedge.cli.job_options import (
 )
 from kedge.cli.option_group import with_option_group
 from kedge.cli.options import EXIT_FAILED, Output, note, say
-from kedge.cli.run_options import RunOption, acting_on_runs
+from kedge.cli.run_options import RunOption
 
 if TYPE_CHECKING:
     from kedge.apply import Proposal, RunStore
@@ -37,6 +32,8 @@ if TYPE_CHECKING:
     from kedge.model import Snapshot
 
 BrokersArgument = Annotated[list[str], typer.Argument(help="Ids of brokers", metavar="BROKER...")]
+# The plan's options name the cluster; a plan that was just made has not drifted.
+NAMED_BY_PLAN = ("bootstrap_server", "command_config", "skip_drifted")
 MANDATORY = {"tolerance": MANDATORY_ONLY}
 NO_LEADERS_ONLY = (*SET_BY_JOBS, "leaders_only", "above")
 
@@ -50,7 +47,7 @@ def register(app: typer.Typer) -> None:
     app.command("undo")(undo_command)
 
 
-@with_option_group(JobOptions, into="how")
+@with_option_group(JobOptions, into="how", without=NAMED_BY_PLAN)
 @with_option_group(GoalOptions, without=NO_LEADERS_ONLY, defaults=MANDATORY)
 def drain_command(
     options: GoalOptions,
@@ -74,7 +71,7 @@ def drain_command(
     return _do(job, options, how)
 
 
-@with_option_group(JobOptions, into="how")
+@with_option_group(JobOptions, into="how", without=NAMED_BY_PLAN)
 @with_option_group(GoalOptions, without=NO_LEADERS_ONLY)
 def fill_command(options: GoalOptions, how: JobOptions, brokers: BrokersArgument) -> int:
     """Move load onto brokers that are new or empty
@@ -86,7 +83,7 @@ def fill_command(options: GoalOptions, how: JobOptions, brokers: BrokersArgument
     return _do(Fill(parse_broker_ids(brokers)), options, how)
 
 
-@with_option_group(JobOptions, into="how")
+@with_option_group(JobOptions, into="how", without=NAMED_BY_PLAN)
 @with_option_group(GoalOptions, without=NO_LEADERS_ONLY, defaults=MANDATORY)
 def replication_command(
     options: GoalOptions,
@@ -108,7 +105,7 @@ def replication_command(
     return _do(Replication(parse_factors(factors)), options, how)
 
 
-@with_option_group(JobOptions, into="how")
+@with_option_group(JobOptions, into="how", without=NAMED_BY_PLAN)
 @with_option_group(GoalOptions, without=SET_BY_JOBS)
 def balance_command(options: GoalOptions, how: JobOptions) -> int:
     """Even out what brokers carry, at the least movement of data
@@ -120,13 +117,8 @@ def balance_command(options: GoalOptions, how: JobOptions) -> int:
     return _do(Balance(), options, how)
 
 
-@with_option_group(JobOptions, into="how", without=("moves_per_broker",))
-def undo_command(
-    how: JobOptions,
-    run: RunOption = None,
-    bootstrap_server: BootstrapOption = "",
-    command_config: CommandConfigOption = None,
-) -> int:
+@with_option_group(JobOptions, into="how", without=("moves_per_broker", "skip_drifted"))
+def undo_command(how: JobOptions, run: RunOption = None) -> int:
     """Bring back what the latest run has moved, with the throttle that it had
 
     Another --throttle, or --no-throttle, may be given.
@@ -136,15 +128,11 @@ def undo_command(
     from kedge.apply import propose_rollback
     from kedge.apply.jobs import uncordon_drained
     from kedge.cli.carry_out import carried_out, end_run, show_outcome
-    from kedge.cli.run_options import options_to_continue
     from kedge.execution import Action
     from kedge.report.runs import proposal_lines
 
-    acting = acting_on_runs(bootstrap_server, command_config, how.state, dry_run=how.dry_run)
-    with acting as (cluster, runs):
-        options = options_to_continue(
-            runs, run, how.throttle, how.no_throttle, False, how.ignore_health
-        )
+    with how.acting() as (cluster, runs):
+        options = how.options_to_continue(runs, run)
         proposal = propose_rollback(cluster, runs, run, options)
         for line in proposal_lines(proposal):
             say(line)
@@ -173,9 +161,13 @@ def _do(job: Job, options: GoalOptions, how: JobOptions) -> int:
     from kedge.plan_maker import PlanMaker
 
     check_events(how.events, how.output)
+    how = replace(
+        how.with_throttle(),
+        bootstrap_server=options.bootstrap_server,
+        command_config=options.command_config,
+    )
     limits, goals = how.run_options(), job.goals(how.goals(options))
-    place = (options.bootstrap_server, options.command_config, how.state)
-    with PlanMaker() as maker, acting_on_runs(*place, dry_run=how.dry_run) as (cluster, runs):
+    with PlanMaker() as maker, how.acting() as (cluster, runs):
         snapshot = snapshot_for(cluster, runs, job)
         plan = None
         if (nothing := job.nothing_to_do(snapshot)) is None:
@@ -262,8 +254,8 @@ def _agreed(job: Job, proposal: Proposal, prediction: Prediction, how: JobOption
     from kedge.report.runs import proposal_lines
 
     assert proposal.judged is not None, "a plan is proposed"
-    plan = proposal.judged.plan
-    lines = [*plan_lines(plan), *proposal_lines(proposal), eta_line(prediction)]
+    plan, steering = proposal.judged.plan, proposal.judged.options.steering
+    lines = [*plan_lines(plan), *proposal_lines(proposal), eta_line(prediction, steering)]
     if how.dry_run and how.output is Output.JSON:
         row = {"job": job.name, "dry_run": True, **summary_row(plan)}
         echo_json(row | {"prediction": prediction_row(prediction)})

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kedge.cli.apply_options import LimitOptions
 from kedge.cli.connection import BootstrapOption, CommandConfigOption, echo_json, echo_lines
 from kedge.cli.options import Output, OutputOption, say
 from kedge.cli.run_options import (
@@ -16,7 +17,6 @@ from kedge.cli.run_options import (
     SlotsOption,
     StateOption,
     ThrottleOption,
-    run_options,
 )
 from kedge.errors import InvalidRequest
 
@@ -74,7 +74,7 @@ def predict_command(
     from kedge.files import write_atomically
     from kedge.report.prediction import prediction_lines, prediction_row
 
-    limits = run_options(throttle, no_throttle, moves_per_broker, False, False).limits
+    limits, _ = LimitOptions(throttle, no_throttle, moves_per_broker).limits()
     wanted, cluster = _inputs(plan, snapshot, bootstrap_server, command_config)
     found = predicted(
         wanted,

@@ -11,12 +11,10 @@ import typer
 
 from kedge.cli.connection import connected, read_properties
 from kedge.cli.options import note
-from kedge.cli.steering_options import SteeringOptions, parse_throttle, steering_of
 
 if TYPE_CHECKING:
-    from kedge.apply import RunOptions, RunStore
+    from kedge.apply import RunStore
     from kedge.cluster.port import Cluster
-    from kedge.execution import Steering
 
 StateOption = Annotated[
     str | None,
@@ -124,53 +122,3 @@ def _settle(cluster: Cluster, runs: RunStore, *, finish_cancels: bool) -> None:
     from kedge.apply import Waiting, settle
 
     settle(cluster, runs, Waiting(), note, finish_cancels=finish_cancels)
-
-
-def run_options(
-    throttle: str,
-    no_throttle: bool,
-    each_way: int,
-    skip_drifted: bool,
-    ignore_health: bool,
-    steering: SteeringOptions | None = None,
-    *,
-    base: Steering | None = None,
-) -> RunOptions:
-    """The limits and exceptions of a run, from the options as typed.
-
-    `base` is how a run that continues was steered before.
-    """
-    from kedge.apply import RunOptions
-    from kedge.errors import InvalidRequest
-    from kedge.execution import Limits
-
-    if bool(throttle) == no_throttle:
-        what = "Both --throttle and --no-throttle are given" if throttle else "No throttle given"
-        raise InvalidRequest(what, hint="use --throttle 50MB (per second) or --no-throttle")
-    rate, adaptive = parse_throttle(throttle, "--throttle") if throttle else (None, None)
-    steered = steering_of(steering, adaptive, base)
-    return RunOptions(Limits(rate, each_way), skip_drifted, ignore_health, steered)
-
-
-def options_to_continue(
-    runs: RunStore,
-    run_id: str | None,
-    throttle: str,
-    no_throttle: bool,
-    skip_drifted: bool,
-    ignore_health: bool,
-    steering: SteeringOptions | None = None,
-) -> RunOptions:
-    """The limits of the run that continues, and how it was steered, unless others are given."""
-    from kedge.apply import RunOptions
-    from kedge.execution import Limits
-
-    run = runs.chosen(run_id)
-    record = (runs.rollback_of(run) or run).record()
-    if throttle or no_throttle:
-        each_way, base = record.each_way, record.steering
-        exceptions = skip_drifted, ignore_health
-        return run_options(throttle, no_throttle, each_way, *exceptions, steering, base=base)
-    steered = steering_of(steering, record.steering.adaptive, record.steering)
-    limits = Limits(record.rate, record.each_way)
-    return RunOptions(limits, skip_drifted, ignore_health, steered)

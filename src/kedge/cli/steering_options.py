@@ -23,7 +23,7 @@ CLOCK = re.compile(r"([01]\d|2[0-3]):[0-5]\d(?:\[([^\]]+)\])?")
 DURATION_MAX_S = 30 * 86_400.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SteeringOptions:
     """What an operator may choose besides the throttle."""
 

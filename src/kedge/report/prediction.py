@@ -6,19 +6,25 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import Any
 
+from kedge.execution import Steering
 from kedge.execution.prediction import BrokerPeak, DiskPeak, Prediction, Problem
 from kedge.report.amounts import bytes_text, duration_text
 
 Row = dict[str, Any]
 
 
-def eta_line(prediction: Prediction) -> str:
-    """How long the run takes, in one line."""
+def eta_line(prediction: Prediction, steering: Steering | None = None) -> str:
+    """How long the run takes, in one line; what its steering adds to that is named."""
     if not isfinite(prediction.seconds):
         return "prediction: the run would never end"
     low, high = prediction.seconds_p10, prediction.seconds_p90
     spread = f" ({range_text(low, high)} for 8 in 10 draws of the rates)" if high > low else ""
-    return f"prediction: takes {duration_text(prediction.seconds)}{spread}"
+    notes = [f"takes {duration_text(prediction.seconds)}{spread}"]
+    if steering is not None and steering.adaptive is not None:
+        notes.append("at the lowest rate of its throttle")
+    if steering is not None and steering.windows:
+        notes.append("without the time outside its windows")
+    return f"prediction: {', '.join(notes)}"
 
 
 def range_text(low: float, high: float) -> str:

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from kedge.metrics.attribution import Attributed, Leadership, attribute_topic
 from kedge.metrics.measurement import SCHEMA, Series
@@ -25,6 +24,9 @@ from kedge.metrics.parsing.exposition import ScrapeTarget, collect_exposition
 from kedge.metrics.parsing.name_resolution import Instances, TopicNames
 from kedge.metrics.parsing.query_range import SeriesReader, iter_series
 from kedge.metrics.parsing.series_names import ExporterNames
+from kedge.model.arrow import compute
+
+pc = compute()
 
 Rates = dict[tuple[str, int], tuple[float, float]]
 BROKER_ROWS = [Series.UP, Series.CPU]  # without a topic: tell when a broker answered
@@ -38,17 +40,17 @@ class Recording:
 
     @property
     def cluster(self) -> str:
-        return self._json("metadata.json")["cluster"]
+        return self.json("metadata.json")["cluster"]
 
     @property
     def t0(self) -> int:
-        return self._json("truth.json")["t0"]
+        return self.json("truth.json")["t0"]
 
     @property
     def t1(self) -> int:
-        return self._json("truth.json")["t1"]
+        return self.json("truth.json")["t1"]
 
-    def _json(self, name: str) -> Any:
+    def json(self, name: str) -> Any:
         return json.loads(self.read(name))
 
     def read(self, name: str) -> bytes:
@@ -66,12 +68,12 @@ class Recording:
     def partitions(self) -> list[tuple[str, int]]:
         return [
             (found["topic"], found["partition"])
-            for found in self._json("truth.json")["partitions"]
+            for found in self.json("truth.json")["partitions"]
             if not found["internal"]
         ]
 
     def truth(self, start: int, end: int) -> Rates:
-        fine = self._json("truth_15s.json.gz")["partitions"]
+        fine = self.json("truth_15s.json.gz")["partitions"]
         first, last = round((start - self.t0) / 15), round((end - self.t0) / 15)
         wanted = set(self.partitions())
         return {
@@ -86,7 +88,7 @@ class Recording:
     def leaders(self, topic: str) -> Leadership:
         return Leadership.of(
             (int(partition), round(entry["ts"] * 1000), state[0])
-            for entry in self._json("leaders.json.gz")
+            for entry in self.json("leaders.json.gz")
             for partition, state in entry["topics"].get(topic, {}).items()
         )
 

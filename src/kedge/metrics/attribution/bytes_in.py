@@ -13,7 +13,7 @@ from kedge.metrics.attribution.samples import Flags, Floats, Ints, TopicSamples
 from kedge.metrics.attribution.split import split
 from kedge.metrics.attribution.totals import Totals, totals
 from kedge.metrics.attribution.weights import weights
-from kedge.metrics.measurement import Series
+from kedge.metrics.measurement import NONE, Series
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,9 @@ def bytes_in(
     amount, rule = weight.amount, weight.rule
     if measured is not None:
         if weight.by_offsets:
-            amount = split(measured.of_topic, amount, amount.sum(axis=1))
+            unseen = amount * _led_by_unseen(samples, partitions, grid, leaders)
+            seen = amount - unseen
+            amount = split(measured.of_topic, seen, seen.sum(axis=1)) + unseen
         else:
             amount = _split_by_broker(measured, amount, partitions, grid, leaders)
         if measured.amount.sum() > 0 and not weight.amount.sum() > 0:
@@ -59,6 +61,20 @@ def _between_samples(samples: TopicSamples, grid: Grid) -> Floats:
         if len(points):
             return grid.overlap(int(points.ts.min()), int(points.ts.max()))
     return np.zeros(grid.count)
+
+
+def _led_by_unseen(
+    samples: TopicSamples, partitions: Ints, grid: Grid, leaders: Leadership | None
+) -> Floats | float:
+    """The share of each interval in which a partition was led by a broker that nobody measures.
+
+    Its bytes are in no counter, but its followers tell the offsets.
+    """
+    if leaders is None:
+        return 0.0
+    known = {*samples.answered, *samples.silent, NONE}
+    unseen = sorted(set(leaders.leader.tolist()) - known)
+    return sum((leaders.led(broker, partitions, grid) for broker in unseen), 0.0)
 
 
 def _split_by_broker(

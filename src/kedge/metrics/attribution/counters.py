@@ -18,6 +18,7 @@ from kedge.metrics.measurement import Series
 
 _LOOK_AHEAD: Final = 3  # samples of older scrapes in a row, where several servers scrape a broker
 _ABSENT_SAMPLES: Final = 2  # one missing sample is a fault of the scrape, two are no series
+_OLDER: Final = 0.5  # of the value before: a restart falls further
 _GAP: Final = 1.9  # times the usual time between samples: one is missing
 _REBORN: Final = 2.0  # times the fastest growth: a counter above did not begin at 0 in between
 _SPIKE: Final = 10.0  # times the fastest growth elsewhere: not the first bytes of a new series
@@ -47,16 +48,19 @@ _NEVER: Final = np.empty(0, np.int64)
 def _without_dips(ts: Ints, value: Floats) -> tuple[Ints, Floats]:
     """Leave out values that fall and come back at once: older scrapes between newer ones."""
     keep = np.ones(len(value), np.bool_)
-    reached = 0  # position of the last value that stays
     for fall in (np.flatnonzero(np.diff(value) < 0) + 1).tolist():
         if not keep[fall]:
             continue
         reached = fall - 1
         while not keep[reached]:
             reached -= 1
+        if value[fall] >= value[reached]:
+            continue
         ahead = value[fall + 1 : fall + 1 + _LOOK_AHEAD] >= value[reached]
-        if value[fall] < value[reached] and ahead.any():
+        if ahead.any():
             keep[fall : fall + 1 + int(np.argmax(ahead))] = False
+        elif len(ahead) < _LOOK_AHEAD and value[fall] > _OLDER * value[reached]:
+            keep[fall:] = False  # the last samples: nothing tells whether it comes back
     return ts[keep], value[keep]
 
 

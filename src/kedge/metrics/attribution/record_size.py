@@ -40,6 +40,7 @@ class _Growth:
     bytes: Floats
     start_stood: Flags
     near_deletion: Flags  # the start moved in the interval before or after, or is not known
+    time: Ints
 
     @staticmethod
     def of(parts: list[_Growth]) -> _Growth:
@@ -49,6 +50,7 @@ class _Growth:
             np.concatenate([part.bytes for part in parts]),
             np.concatenate([part.start_stood for part in parts]),
             np.concatenate([part.near_deletion for part in parts]),
+            np.concatenate([part.time for part in parts]),
         )
 
     @property
@@ -110,7 +112,13 @@ def _growth(sizes: Points, ends: _Offsets, starts: _Offsets, joined_later: bool)
         own_starts = starts.of_partition.get(partition)
     skip = _JOINING if joined_later else 0
     moved, near = _deletions(sizes, own_starts)
-    return _Growth(np.diff(end)[skip:], np.diff(sizes.value)[skip:], ~moved[skip:], near[skip:])
+    return _Growth(
+        np.diff(end)[skip:],
+        np.diff(sizes.value)[skip:],
+        ~moved[skip:],
+        near[skip:],
+        np.diff(sizes.ts)[skip:],
+    )
 
 
 def _paired(ts: Ints, others: Ints) -> Flags | slice | None:
@@ -171,6 +179,9 @@ def _of_clean(growth: _Growth) -> float:
 def _of_compacted(growth: _Growth) -> tuple[float, float]:
     """The median of intervals that grew, and the highest of those with enough records."""
     grew = growth.grew & (growth.bytes > 0)
+    # after a lost sample an interval is longer, and less likely to be clean
+    short = grew & (growth.time <= 1.5 * np.median(growth.time))
+    grew = short if short.any() else grew
     if not grew.any():
         return float("nan"), float("nan")
     records, ratio = growth.records[grew], growth.bytes[grew] / growth.records[grew]

@@ -206,11 +206,11 @@ def _packed(*columns: Ids | Ints) -> Ints:
         width = int(column.max()) - low + 1
         size *= width
         if size >= 2**62:  # wide apart: positions among the distinct values instead
-            distinct, column_at = np.unique(column, return_inverse=True)
-            size, width = size // width * len(distinct), len(distinct)
-            key = key * width + column_at
-        else:
-            key = key * width + (column - low)
+            distinct, column = np.unique(column, return_inverse=True)
+            size, width, low = size // width * len(distinct), len(distinct), 0
+        key *= width
+        key += column
+        key -= low
     return key
 
 

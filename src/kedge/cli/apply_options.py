@@ -1,0 +1,126 @@
+"""The options of commands that carry plans out, and what they make of them."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kedge.cli.connection import (
+    BootstrapOption,
+    CommandConfigOption,
+    DryRunOption,
+    YesOption,
+)
+from kedge.cli.events import EventsOption
+from kedge.cli.options import Output, OutputOption
+from kedge.cli.run_options import (
+    IgnoreHealthOption,
+    NoThrottleOption,
+    SkipDriftedOption,
+    SlotsOption,
+    StateOption,
+    TakeOverOption,
+    ThrottleOption,
+    acting_on_runs,
+)
+from kedge.cli.steering_options import SteeringOptions, parse_throttle, steering_of
+from kedge.errors import InvalidRequest
+
+if TYPE_CHECKING:
+    from kedge.apply import RunOptions, RunStore
+    from kedge.cli.carry_out import Watching
+    from kedge.cluster.port import Cluster
+    from kedge.execution import Limits, RateRange, Steering
+
+INTERVAL_S = 1.0
+
+
+@dataclass(frozen=True)
+class LimitOptions:
+    """How fast a plan is carried out, and what may be left out or ignored."""
+
+    throttle: ThrottleOption = ""
+    no_throttle: NoThrottleOption = False
+    moves_per_broker: SlotsOption = 2
+    skip_drifted: SkipDriftedOption = False
+    ignore_health: IgnoreHealthOption = False
+
+    def limits(self) -> tuple[Limits, RateRange | None]:
+        """The limits, and the range that the throttle adapts in, if it does."""
+        from kedge.execution import Limits
+
+        if bool(self.throttle) == self.no_throttle:
+            both = "Both --throttle and --no-throttle are given"
+            raise InvalidRequest(
+                both if self.throttle else "No throttle given",
+                hint="use --throttle 50MB (per second) or --no-throttle",
+            )
+        if self.no_throttle:
+            return Limits(None, self.moves_per_broker), None
+        rate, adaptive = parse_throttle(self.throttle, "--throttle")
+        return Limits(rate, self.moves_per_broker), adaptive
+
+
+@dataclass(frozen=True)
+class ApplyOptions(SteeringOptions, LimitOptions):
+    """All options of `kedge apply`; `resume`, `rollback` and the jobs have most of them."""
+
+    dry_run: DryRunOption = False
+    yes: YesOption = False
+    interval: Annotated[
+        float | None,
+        typer.Option("--interval", min=0.05, help="Seconds between two reads of the cluster"),
+    ] = None
+    events: EventsOption = ""
+    state: StateOption = None
+    take_over: TakeOverOption = False
+    bootstrap_server: BootstrapOption = ""
+    command_config: CommandConfigOption = None
+    output: OutputOption = Output.TABLE
+
+    def acting(self) -> AbstractContextManager[tuple[Cluster, RunStore]]:
+        """The runs of the cluster, locked for this command."""
+        return acting_on_runs(
+            self.bootstrap_server,
+            self.command_config,
+            self.state,
+            dry_run=self.dry_run,
+            take_over=self.take_over,
+        )
+
+    def run_options(self) -> RunOptions:
+        """The limits and exceptions of a new run."""
+        limits, adaptive = self.limits()
+        return self._with(limits, steering_of(self, adaptive))
+
+    def options_to_continue(self, runs: RunStore, run_id: str | None) -> RunOptions:
+        """The limits of the run that continues, and how it was steered, unless others are given."""
+        from kedge.execution import Limits
+
+        run = runs.chosen(run_id)
+        record = (runs.rollback_of(run) or run).record()
+        rate, adaptive = record.rate, record.steering.adaptive
+        if self.throttle or self.no_throttle:
+            limits, adaptive = self.limits()
+            rate = limits.rate
+        steered = steering_of(self, adaptive, record.steering)
+        return self._with(Limits(rate, record.each_way), steered)
+
+    def _with(self, limits: Limits, steering: Steering) -> RunOptions:
+        from kedge.apply import RunOptions
+
+        return RunOptions(limits, self.skip_drifted, self.ignore_health, steering)
+
+    def interval_s(self, partitions: int) -> float:
+        """Seconds between two reads of the cluster, for a plan of so many partitions."""
+        del partitions  # for a job they decide
+        return INTERVAL_S if self.interval is None else self.interval
+
+    def watching(self, partitions: int, predicted_s: float | None = None) -> Watching:
+        """How the run is shown."""
+        from kedge.cli.carry_out import Watching
+
+        return Watching(self.interval_s(partitions), self.events, self.output, predicted_s)
