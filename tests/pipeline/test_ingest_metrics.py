@@ -27,6 +27,9 @@ MIDNIGHT = 1_799_971_200  # 2027-01-15
 START, END = MIDNIGHT - 300, MIDNIGHT + 300
 METADATA = {"cluster": "lab", "brokers": [{"id": 1, "rack": "a"}, {"id": 2, "rack": "b"}]}
 RATES = {("a.b", 0): 300.0, ("a.b", 1): 100.0, ("c", 0): 50.0}  # bytes in per second
+
+pytestmark = pytest.mark.real
+
 Opened = Callable[[], AbstractContextManager[SparkSession]]
 
 

@@ -125,7 +125,7 @@ def _credentials(path: Path) -> dict[str, str]:
 
     try:
         found: dict[str, Any] = tomllib.loads(read_text(path))
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         hint = 'write lines like token = "…"'
         raise MalformedInput("cannot be parsed as TOML", place=str(path), hint=hint) from None
     for key, value in found.items():

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,9 @@ from numpy.typing import NDArray
 from kedge.metrics.attribution import Attributed, Leadership, attribute_topic, whole_numbers
 from kedge.metrics.measurement import NONE
 from kedge.metrics.origins import choose_origins
-from kedge.model.arrow import Table, arrow
+from kedge.model.arrow import Table, arrow, compute
+
+OVERLAP_MS: Final = 900_000  # beside a window: the ends of intervals that cross its border
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +68,15 @@ def sample_schema() -> Any:
 def replica_samples(table: Table, states: Sequence[StateRow], window: SampleWindow) -> Table:
     """The samples of one topic.
 
-    The table has the measurements of the topic and of its brokers, with `origin` and `replica`.
+    The table has the measurements of the topic and of its brokers, with `origin` and `replica`;
+    those long before and after the window are left out.
     """
+    pc, ts = compute(), table.column("ts_ms")
+    # one value far away in time must not make a grid of years
+    low, high = (window.after_ms - OVERLAP_MS, window.until_ms + OVERLAP_MS)
+    table = table.filter(pc.and_(pc.greater_equal(ts, low), pc.less_equal(ts, high)))
+    if not table.num_rows:
+        return sample_schema().empty_table()
     measured, origin = choose_origins(table)
     leaders = Leadership.of((s.partition, s.since_ms, s.leader) for s in states) if states else None
     found = attribute_topic(measured, leaders, window.grid_ms)

@@ -97,8 +97,8 @@ def parse_mapping(text: str) -> MappedNames:
     """Parse a mapping file."""
     try:
         found: dict[str, Any] = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise MalformedInput(f"cannot be parsed as TOML ({error})") from error
+    except (ValueError, RecursionError) as error:  # numbers of thousands of digits, too
+        raise MalformedInput(f"cannot be parsed as TOML ({str(error)[:100]})") from error
     listed = found.get("series")
     if not isinstance(listed, list) or not listed:
         raise MalformedInput("no [[series]]", hint="an entry has metric and series")

@@ -20,6 +20,7 @@ from pyspark.sql import functions as F
 from kedge.files import parquet
 from kedge.metrics.measurement import Series
 from kedge.metrics.replica_samples import (
+    OVERLAP_MS,
     SampleWindow,
     StateRow,
     replica_samples,
@@ -30,7 +31,6 @@ from kedge.pipeline.schemas import ATTRIBUTION, SAMPLE
 
 EPOCH: Final = date(1970, 1, 1)
 DAY_MS: Final = 86_400_000
-OVERLAP_MS: Final = 900_000
 GROUP_COLUMNS: Final = (
     *("cluster", "ts_ms", "series", "value", "broker", "topic", "partition", "group"),
     *("replica", "origin"),
