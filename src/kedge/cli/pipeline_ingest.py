@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import asdict, replace
 from enum import StrEnum
 from pathlib import Path
@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kedge.cli.connection import CommandConfigOption, connected, echo_json
+from kedge.cli.connection import (
+    CommandConfigOption,
+    connected,
+    echo_json,
+    read_properties,
+)
+from kedge.cli.interrupts import stop_event
 from kedge.cli.option_group import with_option_group
 from kedge.cli.options import Output, OutputOption, console, note, say
 from kedge.cli.pipeline_options import (
@@ -21,7 +27,7 @@ from kedge.cli.pipeline_options import (
     TablesOption,
     spark_settings,
 )
-from kedge.cli.prometheus_options import PrometheusOptions
+from kedge.cli.prometheus_options import PrometheusOptions, seconds
 from kedge.errors import InvalidRequest
 from kedge.model.printable import printable
 
@@ -84,6 +90,12 @@ def ingest_command(
     end: Annotated[
         float | None, typer.Option("--to", help="With --prometheus: end; now without")
     ] = None,
+    topic: Annotated[
+        str, typer.Option("--topic", help="With --bootstrap-server: the topic of Cruise Control")
+    ] = "__CruiseControlMetrics",
+    every: Annotated[
+        str, typer.Option(help="Go on reading the topic, at this pause, like 60s")
+    ] = "",
     mapping: Annotated[
         Path | None, typer.Option(help="Series of other exporter rules: a TOML file")
     ] = None,
@@ -116,15 +128,37 @@ def ingest_command(
     --assignment assignment.parquet --tables history/
     """
     from kedge.cli.pipeline_progress import shown
+    from kedge.pipeline.jobs.follow_records import follow_records
     from kedge.pipeline.jobs.ingest import IngestRequest, ingest
     from kedge.pipeline.manifest import Settings
     from kedge.pipeline.session import spark_session
+    from kedge.pipeline.sources.record_spool import RecordTopic
     from kedge.pipeline.sources.sample_files import Format
 
     settings = Settings(allowed_lateness_s=allowed_lateness, interval_s=interval)
     session = spark_settings(master, driver_memory, jars)
     if server.prometheus:
         kind = SourceName.PROMETHEUS
+    if kind is SourceName.CRUISE_CONTROL and source is None and bootstrap_server:
+        described = _described(kind, metadata, leaders, bootstrap_server, command_config)
+        records = RecordTopic(
+            bootstrap_server, topic, described[0].cluster, read_properties(command_config)
+        )
+        with spark_session(session) as spark, stop_event() as stop:
+            pause = seconds(every, "--every") if every else None
+            done = follow_records(
+                records,
+                described,
+                tables,
+                settings,
+                lambda _: nullcontext(spark),
+                wait=lambda: pause is None or stop.wait(pause),
+            )
+        if done is None:
+            say(f"{topic} has no new records")
+        else:
+            show_run(done, tables, output)
+        return
     if (source is None) != bool(server.prometheus):
         raise InvalidRequest(
             "no metrics given" if source is None else "metrics from two places",

@@ -17,7 +17,7 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kedge.errors import InvalidRequest
+from kedge.errors import InvalidRequest, OutputInUse
 from kedge.files import read_table
 from kedge.metrics.origins import Origin
 from kedge.metrics.parsing.cluster_metadata import ClusterMetadata, LeaderHistory
@@ -34,6 +34,7 @@ from kedge.pipeline.sources.metric_files import (
     find_metric_files,
     instances_in,
 )
+from kedge.pipeline.sources.record_spool import Spooled
 from kedge.pipeline.warehouse import (
     MEASUREMENTS,
     StagedVersion,
@@ -60,6 +61,7 @@ class MetricsRequest:
     leaders: LeaderHistory = ()
     names: SeriesNames = field(default_factory=ExporterNames)
     settings: Settings = field(default_factory=Settings)
+    positions: Spooled | None = None  # of the topic that the files were copied from
 
 
 def ingest_metrics(
@@ -74,6 +76,7 @@ def ingest_metrics(
         if warehouse.current is not None:
             request.settings.check_unchanged(before.settings)
         before = replace(before, settings=request.settings, run_id=warehouse.run_id)
+        _check_positions(request, before)
         files = [file for file in distinct if file.sha256 not in before.contents]
         after, days = before, list[str]()
         ignored: Mapping[str, int] = {}
@@ -93,6 +96,16 @@ def ingest_metrics(
         days=tuple(days),
         ignored=ignored,
     )
+
+
+def _check_positions(request: MetricsRequest, before: Manifest) -> None:
+    """Refuse records that another run has ingested since they were copied."""
+    if request.positions is None:
+        return
+    for key, offset in request.positions.before.items():
+        if before.streams.get(key, -1) != offset:
+            what = f"{request.tables}: another run has ingested records of the topic meanwhile"
+            raise OutputInUse(what, hint="run again")
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +163,7 @@ class _MetricsRun:
         frame = read_measurements(self.spark, self.files, settings)
         sinks.write(frame, staged.path("parsed"), by=("level", "dt"))
         parsed = _Parsed.of(staged.path("parsed"))
-        if not parsed.days and not parsed.unparsed:
+        if not parsed.found and request.positions is None:
             raise InvalidRequest(
                 f"{request.source}: {len(self.files)} files without a series that is needed",
                 hint=parsed.hint,
@@ -181,7 +194,10 @@ class _MetricsRun:
             self.spark, staged, batch, manifest=self.before, progress=self.progress
         )
         contents = {file.sha256: str(file.path) for file in self.files}
-        return replace(after, contents={**self.before.contents, **contents}), changed
+        positions = self.request.positions
+        streams = {**self.before.streams, **(positions.after if positions else {})}
+        contents = {**self.before.contents, **({} if positions else contents)}
+        return replace(after, contents=contents, streams=streams), changed
 
     def _raw_rows(
         self, staged: StagedVersion, parsed: _Parsed, days: Sequence[str], states: Sequence[Row]
@@ -294,9 +310,10 @@ def _leader_first(row: Row) -> Row:
 
 @dataclass(frozen=True, slots=True)
 class _Parsed:
-    """The days that were parsed, the number of texts that were not, and ignored names."""
+    """The days of topics, whether anything was found, and unparsed texts and ignored names."""
 
     days: tuple[str, ...]
+    found: bool
     unparsed: int
     ignored: Mapping[str, int]
 
@@ -309,7 +326,8 @@ class _Parsed:
                 ignored[row["series"]] = ignored.get(row["series"], 0) + int(row["value"])
         unparsed = sinks.count_rows(parsed / "level=unparsed")
         ranked = sorted(ignored.items(), key=lambda item: (-item[1], item[0]))
-        return _Parsed(tuple(days), unparsed, dict(ranked))
+        found = bool(days or unparsed or (parsed / "level=brokers").is_dir())
+        return _Parsed(tuple(days), found, unparsed, dict(ranked))
 
     @property
     def hint(self) -> str:
