@@ -16,7 +16,7 @@ from kedge.model.arrow import arrow
 from kedge.pipeline.sources.metric_files import ParseSettings, parse_metric_file
 from tests.fuzz.driver import only_refusals, start
 from tests.fuzz.mutation import maybe_packed, mutated_bytes, mutated_json
-from tests.metrics.parsing.test_other_forms import METADATA, SNAPSHOT, answer, record
+from tests.metrics.parsing.examples import METADATA, SNAPSHOT, answer, record
 
 AT = 1_800_000_000
 DAY_MS = 86_400_000

@@ -21,7 +21,7 @@ from kedge.pipeline.jobs.follow_records import follow_records
 from kedge.pipeline.jobs.ingest_metrics import MetricsRequest, ingest_metrics
 from kedge.pipeline.manifest import Settings
 from kedge.pipeline.sources.record_spool import RecordTopic, spool_records
-from tests.metrics.parsing.test_other_forms import record
+from tests.metrics.parsing.examples import record
 from tests.pipeline.oracle import query, scan
 from tests.real.clusters import kraft
 

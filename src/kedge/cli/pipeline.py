@@ -9,7 +9,13 @@ from typing import Annotated
 
 import typer
 
-from kedge.cli import pipeline_fanout, pipeline_ingest, pipeline_sample, pipeline_stream
+from kedge.cli import (
+    pipeline_fanout,
+    pipeline_ingest,
+    pipeline_rates,
+    pipeline_sample,
+    pipeline_stream,
+)
 from kedge.cli.connection import echo_json
 from kedge.cli.options import Output, OutputOption, console, echo, help_without_command, say
 from kedge.cli.pipeline_options import (
@@ -24,6 +30,7 @@ from kedge.model.printable import printable
 
 app = typer.Typer(name="pipeline", help="Make load models and findings of metrics, on Spark")
 pipeline_ingest.register(app)
+pipeline_rates.register(app)
 pipeline_sample.register(app)
 pipeline_stream.register(app)
 pipeline_fanout.register(app)

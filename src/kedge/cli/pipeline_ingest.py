@@ -1,4 +1,4 @@
-"""`kedge pipeline ingest` and `rates`: metrics into tables, and rates out of them."""
+"""`kedge pipeline ingest`: metrics into tables."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kedge.cli.cluster_description import described_cluster, series_names
 from kedge.cli.connection import (
     CommandConfigOption,
-    connected,
     echo_json,
     read_properties,
 )
@@ -32,10 +32,7 @@ from kedge.errors import InvalidRequest
 from kedge.model.printable import printable
 
 if TYPE_CHECKING:
-    from kedge.metrics.parsing.cluster_metadata import ClusterMetadata, LeaderHistory
-    from kedge.metrics.parsing.series_names import SeriesNames
     from kedge.pipeline.jobs.ingest import IngestResult
-    from kedge.pipeline.rates_reader import PartitionRate
 
 
 class FormatName(StrEnum):
@@ -58,10 +55,9 @@ class SourceName(StrEnum):
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands to the group `pipeline`."""
+    """Add the command to the group `pipeline`."""
     with_server = with_option_group(PrometheusOptions, into="server")
     app.command("ingest", cls=PipelineCommand)(with_server(ingest_command))
-    app.command("rates", cls=PipelineCommand)(rates_command)
 
 
 def ingest_command(
@@ -140,7 +136,7 @@ def ingest_command(
     if server.prometheus:
         kind = SourceName.PROMETHEUS
     if kind is SourceName.CRUISE_CONTROL and source is None and bootstrap_server:
-        described = _described(kind, metadata, leaders, bootstrap_server, command_config)
+        described = described_cluster(kind, metadata, leaders, bootstrap_server, command_config)
         records = RecordTopic(
             bootstrap_server, topic, described[0].cluster, read_properties(command_config)
         )
@@ -177,8 +173,8 @@ def ingest_command(
     from kedge.metrics.origins import Origin
     from kedge.pipeline.jobs.ingest_metrics import MetricsRequest, ingest_metrics
 
-    described = _described(kind, metadata, leaders, bootstrap_server, command_config)
-    names = _series_names(mapping)
+    described = described_cluster(kind, metadata, leaders, bootstrap_server, command_config)
+    names = series_names(mapping)
     with ExitStack() as stack:
         if source is None:
             files = stack.enter_context(server.downloaded(names, start=start, end=end))
@@ -190,70 +186,6 @@ def ingest_command(
             request, lambda rows: spark_session(session.for_rows(rows)), progress=progress
         )
     show_run(done, tables, output)
-
-
-def _described(
-    kind: SourceName,
-    metadata: Path | None,
-    leaders: Path | None,
-    bootstrap_server: str,
-    command_config: Path | None,
-) -> tuple[ClusterMetadata, LeaderHistory]:
-    """The cluster and its leaders, from files or from the live cluster."""
-    if metadata is not None:
-        return read_metadata(metadata), read_leaders(leaders)
-    if not bootstrap_server:
-        hint = "a JSON file with cluster, brokers and instance_to_broker, or --bootstrap-server"
-        raise InvalidRequest(f"the source {kind} needs --metadata", hint=hint)
-    from kedge.cli.snapshot import live_snapshot
-    from kedge.pipeline.live_loads import history_of
-
-    taken = live_snapshot(bootstrap_server, command_config)
-    described = live_metadata(bootstrap_server, command_config)
-    return described, read_leaders(leaders) or history_of(taken)
-
-
-def live_metadata(bootstrap_server: str, command_config: Path | None) -> ClusterMetadata:
-    """The brokers of a live cluster with the hosts of their listeners."""
-    from kedge.pipeline.live_loads import metadata_of
-
-    with connected(bootstrap_server, command_config) as cluster:
-        described = cluster.describe()
-        return metadata_of(described.cluster_id, described.brokers)
-
-
-def _series_names(mapping: Path | None) -> SeriesNames:
-    from kedge.files import read_text, with_path_context
-    from kedge.metrics.parsing.series_mapping import parse_mapping
-    from kedge.metrics.parsing.series_names import ExporterNames
-
-    if mapping is None:
-        return ExporterNames()
-    text = read_text(mapping)
-    with with_path_context(mapping):
-        return parse_mapping(text)
-
-
-def read_metadata(path: Path) -> ClusterMetadata:
-    """The metadata in a file."""
-    from kedge.files import read_bytes, with_path_context
-    from kedge.metrics.parsing.cluster_metadata import parse_metadata
-
-    data = read_bytes(path)
-    with with_path_context(path):
-        return parse_metadata(data)
-
-
-def read_leaders(path: Path | None) -> LeaderHistory:
-    """Leaders over time in a file; none without one."""
-    from kedge.files import read_bytes, with_path_context
-    from kedge.metrics.parsing.cluster_metadata import parse_leaders
-
-    if path is None:
-        return ()
-    data = read_bytes(path)
-    with with_path_context(path):
-        return parse_leaders(data)
 
 
 def show_run(done: IngestResult, tables: Path, output: Output) -> None:
@@ -276,44 +208,3 @@ def show_run(done: IngestResult, tables: Path, output: Output) -> None:
     others = [name for name in done.ignored if name.endswith("of other instances")]
     if others:
         note(f"{others[0]}: not brokers of the metadata; see instance_to_broker")
-
-
-def rates_command(
-    tables: TablesOption,
-    cluster: Annotated[str, typer.Option(help="The cluster")],
-    start: Annotated[
-        float | None, typer.Option("--from", help="Start of the time, in seconds since 1970")
-    ] = None,
-    end: Annotated[
-        float | None, typer.Option("--to", help="End of the time, in seconds since 1970")
-    ] = None,
-    output: OutputOption = Output.TABLE,
-) -> None:
-    """Show the mean bytes per second of each partition, and how they were found
-
-    Rules: measured, offsets, commits, growth, bytes_in, even.
-
-    Example: kedge pipeline rates --tables history/ --cluster c00
-    """
-    from kedge.pipeline.rates_reader import read_rates
-
-    found = read_rates(tables, cluster, start=start, end=end)
-    if output is Output.JSON:
-        echo_json([rate.to_row() for rate in found])
-        return
-    _show_rates(found)
-
-
-def _show_rates(found: list[PartitionRate]) -> None:
-    from rich.table import Table
-
-    table = Table()
-    table.add_column("partition", overflow="fold")
-    for name in ("in, bytes/s", "out, bytes/s"):
-        table.add_column(name, justify="right")
-    for name in ("in by", "out by"):
-        table.add_column(name)
-    for one in sorted(found, key=lambda rate: -(rate.in_bytes_per_s + rate.out_bytes_per_s)):
-        amounts = (f"{amount:,.0f}" for amount in (one.in_bytes_per_s, one.out_bytes_per_s))
-        table.add_row(printable(f"{one.topic}-{one.partition}"), *amounts, one.in_by, one.out_by)
-    console().print(table)

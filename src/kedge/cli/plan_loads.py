@@ -62,7 +62,7 @@ class LoadSource:
 
     def _metadata(self, options: GoalOptions) -> ClusterMetadata:
         """Brokers and instances, from a file or from the live cluster."""
-        from kedge.cli.pipeline_ingest import live_metadata, read_metadata
+        from kedge.cli.cluster_description import live_metadata, read_metadata
 
         if self.metadata is not None:
             return read_metadata(self.metadata)

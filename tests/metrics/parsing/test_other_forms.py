@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import struct
 from typing import Any
 
 import pytest
@@ -23,24 +22,9 @@ from kedge.metrics.parsing.query_range import (
     learn_instances,
 )
 from kedge.metrics.parsing.series_names import ExporterNames
+from tests.metrics.parsing.examples import METADATA, SNAPSHOT, answer, record
 
-METADATA = {
-    "cluster": "c",
-    "brokers": [
-        {"id": 1, "rack": "a", "listener": "b1.example:9092"},
-        {"id": 2, "rack": "b", "listener": "kafka-2.kafka.svc:9092"},
-        {"id": 3, "listener": "shared:9093"},
-        {"id": 4, "listener": "shared:9094"},
-    ],
-    "instance_to_broker": {"10.0.0.9:7071": 4},
-}
 BYTES_IN = "kafka_server_brokertopicmetrics_bytesin_total"
-
-
-def answer(*series: tuple[dict[str, str], list[tuple[float, str]]]) -> bytes:
-    result = [{"metric": labels, "values": values} for labels, values in series]
-    data = {"resultType": "matrix", "result": result}
-    return json.dumps({"status": "success", "data": data}).encode()
 
 
 def collected(data: bytes, size: int = 7) -> Collector:
@@ -121,15 +105,6 @@ def test_other_answers_of_prometheus_are_told_apart() -> None:
 # ---- Cruise Control -----------------------------------------------------------------------------
 
 
-def record(kind: int, metric: int, value: float, topic: str = "", partition: int = 0) -> bytes:
-    made = struct.pack(">BBBqi", kind, 0, metric, 61_000, 2)
-    if kind:
-        made += struct.pack(">i", len(topic)) + topic.encode()
-    if kind == 2:
-        made += struct.pack(">i", partition)
-    return made + struct.pack(">d", value)
-
-
 def test_records_of_cruise_control_become_measurements() -> None:
     into = Collector("c")
     for value in (record(1, 2, 9.5, "a_b"), record(2, 4, 7.0, "t", 3), record(0, 5, 0.25)):
@@ -157,33 +132,6 @@ def test_truncated_and_foreign_records_are_rejected() -> None:
 
 
 # ---- admin snapshots ----------------------------------------------------------------------------
-
-SNAPSHOT = {
-    "ts": 60.25,
-    "log_dirs": [
-        {
-            "broker": 1,
-            "log_dirs": [
-                {
-                    "log_dir": "/d",
-                    "topics": [
-                        {
-                            "name": "t",
-                            "partitions": [
-                                {"partition_index": 0, "partition_size": 9, "is_future_key": False},
-                                {"partition_index": 1, "partition_size": 5, "is_future_key": True},
-                            ],
-                        }
-                    ],
-                }
-            ],
-        }
-    ],
-    "end_offsets": {"t": {"0": 4, "1": None}},
-    "start_offsets": {"t": {"0": 1}},
-    "groups": {"g": {"t": {"0": 3}}, "bad": {"error": "not authorised"}},
-    "groups_ts": 60.5,
-}
 
 
 def test_a_snapshot_of_admin_requests_becomes_measurements() -> None:

@@ -13,18 +13,17 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kedge.errors import InvalidRequest, OutputInUse
-from kedge.files import read_table
 from kedge.metrics.origins import Origin
 from kedge.metrics.parsing.cluster_metadata import ClusterMetadata, LeaderHistory
 from kedge.metrics.parsing.series_names import ExporterNames, SeriesNames
 from kedge.pipeline import partition_states, sinks
 from kedge.pipeline.jobs.context import NoProgress, Progress, SizedSessionFactory
 from kedge.pipeline.jobs.ingest import IngestResult, new_run_id
+from kedge.pipeline.jobs.parsed_days import ParsedDays, add_days, shifted, with_neighbours
 from kedge.pipeline.manifest import Manifest, Settings
 from kedge.pipeline.reference import Reference, reference_of, stored_reference, write_reference
 from kedge.pipeline.sources.metric_files import (
@@ -124,7 +123,7 @@ class _MetricsRun:
         with self.warehouse.stage() as staged, sinks.translate_spark_errors():
             states = self._states(staged)
             parsed = self._parse(staged, states)
-            days = _with_neighbours(parsed.days, staged.path(MEASUREMENTS, "topics"))
+            days = with_neighbours(parsed.days, staged.path(MEASUREMENTS, "topics"))
             stored = self._stored_reference()
             write_reference(self._brokers_only(stored), staged.path("reference"))
             after, changed = self._merge(staged, parsed, days, states)
@@ -147,7 +146,7 @@ class _MetricsRun:
         partition_states.write_rows(rows, measurements)
         return rows
 
-    def _parse(self, staged: StagedVersion, states: Sequence[Row]) -> _Parsed:
+    def _parse(self, staged: StagedVersion, states: Sequence[Row]) -> ParsedDays:
         from kedge.pipeline.sources.measurement_reader import read_measurements
 
         request = self.request
@@ -162,20 +161,20 @@ class _MetricsRun:
         self.progress.stage("measurements", sum(f.bytes for f in self.files))
         frame = read_measurements(self.spark, self.files, settings)
         sinks.write(frame, staged.path("parsed"), by=("level", "dt"))
-        parsed = _Parsed.of(staged.path("parsed"))
+        parsed = ParsedDays.of(staged.path("parsed"))
         if not parsed.found and request.positions is None:
             raise InvalidRequest(
                 f"{request.source}: {len(self.files)} files without a series that is needed",
                 hint=parsed.hint,
             )
         for level in ("topics", "brokers"):
-            _add_days(staged.path("parsed", f"level={level}"), staged.path(MEASUREMENTS, level))
+            add_days(staged.path("parsed", f"level={level}"), staged.path(MEASUREMENTS, level))
         return parsed
 
     # ---- samples --------------------------------------------------------------------------------
 
     def _merge(
-        self, staged: StagedVersion, parsed: _Parsed, days: Sequence[str], states: Sequence[Row]
+        self, staged: StagedVersion, parsed: ParsedDays, days: Sequence[str], states: Sequence[Row]
     ) -> tuple[Manifest, list[str]]:
         from kedge.pipeline.jobs.bronze import write_parsed_rows
         from kedge.pipeline.jobs.merge import Batch, ReplacedSamples, merge
@@ -200,7 +199,7 @@ class _MetricsRun:
         return replace(after, contents=contents, streams=streams), changed
 
     def _raw_rows(
-        self, staged: StagedVersion, parsed: _Parsed, days: Sequence[str], states: Sequence[Row]
+        self, staged: StagedVersion, parsed: ParsedDays, days: Sequence[str], states: Sequence[Row]
     ) -> DataFrame:
         """The samples of these days, and one row with its text for all that was not parsed."""
         from pyspark.sql import functions as F
@@ -231,7 +230,7 @@ class _MetricsRun:
         from kedge.pipeline.transforms.attribution import AttributionSettings, attribute
 
         cluster = self.request.metadata.cluster
-        around = sorted({_shifted(day, by) for day in days for by in (-1, 0, 1)})
+        around = sorted({shifted(day, by) for day in days for by in (-1, 0, 1)})
         paths = [staged.path(MEASUREMENTS, "topics", f"dt={day}") for day in around]
         found = [str(path) for path in paths if path.exists()]
         reader = self.spark.read.schema(schemas.MEASUREMENT)
@@ -306,52 +305,3 @@ class _MetricsRun:
 
 def _leader_first(row: Row) -> Row:
     return {**row, "replicas": sorted(row["replicas"], key=lambda b: (b != row["leader"], b))}
-
-
-@dataclass(frozen=True, slots=True)
-class _Parsed:
-    """The days of topics, whether anything was found, and unparsed texts and ignored names."""
-
-    days: tuple[str, ...]
-    found: bool
-    unparsed: int
-    ignored: Mapping[str, int]
-
-    @staticmethod
-    def of(parsed: Path) -> _Parsed:
-        days = sorted(part.name.removeprefix("dt=") for part in parsed.glob("level=topics/dt=*"))
-        ignored: dict[str, int] = {}
-        if (parsed / "level=ignored").is_dir():
-            for row in read_table(parsed / "level=ignored").to_pylist():
-                ignored[row["series"]] = ignored.get(row["series"], 0) + int(row["value"])
-        unparsed = sinks.count_rows(parsed / "level=unparsed")
-        ranked = sorted(ignored.items(), key=lambda item: (-item[1], item[0]))
-        found = bool(days or unparsed or (parsed / "level=brokers").is_dir())
-        return _Parsed(tuple(days), found, unparsed, dict(ranked))
-
-    @property
-    def hint(self) -> str:
-        """What to do if nothing was found."""
-        if not self.ignored:
-            return "the range of time may be empty"
-        names = ", ".join(list(self.ignored)[:3])
-        return f"they have {names}; --mapping names the series of other exporter rules"
-
-
-def _add_days(source: Path, target: Path) -> None:
-    """Move the files of each day beside those of earlier runs."""
-    for day in sorted(source.glob("dt=*")):
-        directory = target / day.name
-        directory.mkdir(parents=True, exist_ok=True)
-        for file in sorted(day.glob("*.parquet")):
-            file.rename(directory / file.name)
-
-
-def _with_neighbours(days: Sequence[str], topics: Path) -> list[str]:
-    """The days, and the days beside them that have measurements: they share an interval."""
-    near = {_shifted(day, by) for day in days for by in (-1, 0, 1)}
-    return sorted(day for day in near if (topics / f"dt={day}").is_dir())
-
-
-def _shifted(day: str, by: int) -> str:
-    return (date.fromisoformat(day) + timedelta(days=by)).isoformat()
