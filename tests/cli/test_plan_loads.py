@@ -60,7 +60,9 @@ def test_one_command_makes_a_plan_with_loads_of_prometheus(kedge: Kedge, tmp_pat
     assert "no data" not in made.out.split("in ", 1)[0]
     taken = next(path for path in tmp_path.iterdir() if "snapshot" in path.name)
     snapshot = read_snapshot(taken)
-    rates = dict(zip(snapshot.assignment.keys(), snapshot.bytes_in.tolist(), strict=True))
+    rates = dict(
+        zip(map(tuple, snapshot.assignment.keys()), snapshot.bytes_in.tolist(), strict=True)
+    )
     assert rates["hot", 3] == pytest.approx(4000, rel=0.01)
     assert rates["cold", 0] == pytest.approx(1, rel=0.05)
 

@@ -142,7 +142,9 @@ def test_from_nothing_to_a_plan_with_loads_in_one_command(
     assert code == 0, shown.err
     assert "by offsets" in shown.err
     snapshot = read_snapshot(tmp_path / "plan.snapshot.json.gz")
-    rates = dict(zip(snapshot.assignment.keys(), snapshot.bytes_in.tolist(), strict=True))
+    rates = dict(
+        zip(map(tuple, snapshot.assignment.keys()), snapshot.bytes_in.tolist(), strict=True)
+    )
     for partition, records in SHARES.items():
         assert rates["hot", partition] / rates["hot", 0] == pytest.approx(records, rel=0.1)
     assert out.exists()

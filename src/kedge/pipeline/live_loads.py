@@ -172,8 +172,8 @@ def _rates(samples: Iterable[Table], statistic: str) -> _Rates:
 
 def _main_rule(leads: Table, rows: Any) -> str:
     """The rule of most intervals."""
-    found = Counter(leads.column("in_by").take(arrow().array(rows)).to_pylist())
-    return str(found.most_common(1)[0][0])
+    rules: list[str] = leads.column("in_by").take(arrow().array(rows)).to_pylist()
+    return Counter(rules).most_common(1)[0][0]
 
 
 def _statistic(leads: Table, way: str, rows: Any, statistic: str) -> float:

@@ -50,7 +50,7 @@ class AdminSampler:
             {"id": b.id, "rack": b.rack, "listeners": [f"{e.host}:{e.port}" for e in b.endpoints]}
             for b in described.brokers
         ]
-        unknown = sorted(set(self.scrapes) - {broker["id"] for broker in brokers})
+        unknown = sorted(set(self.scrapes) - {broker.id for broker in described.brokers})
         if unknown:
             raise InvalidRequest(f"--scrape: the cluster has no broker {unknown[0]}")
         instances = {urlsplit(url).netloc: broker for broker, url in self.scrapes.items()}
