@@ -17,7 +17,7 @@ from jvm import KAFKA_4_1, ROOT, SMALL, classpath
 Case = dict[str, Any]
 
 SOURCES = Path(__file__).parent / "kraft_java"
-MAIN = "org.apache.kafka.controller.KraftOracle"
+MAIN = "kedge.oracle.Oracle"
 SILENT = "rootLogger.level=off\n"
 
 
