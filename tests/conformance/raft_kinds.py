@@ -175,8 +175,7 @@ class Played:
         self.open.extend(ready.sends)
         sent = sorted(map(raft_view.request_view, ready.sends), key=lambda r: (r["api"], r["to"]))
         done = {answer.token: answer.message for answer in ready.answers}
-        waiting = [] if response == "waits" else [self.token]
-        late = [token for token in self.waiting if token in done and token not in waiting]
+        late = [token for token in self.waiting if token in done]
         self.waiting = [token for token in self.waiting if token not in late]
         return {
             **({"dies": KAFKA_FAULTS[ready.fault.kind]} if ready.fault else {}),

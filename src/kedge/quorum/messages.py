@@ -178,7 +178,7 @@ class AddVoterResponse(NamedTuple):
     """The outcome, once the voter set is committed."""
 
     error: ErrorCode = ErrorCode.NONE
-    message: str | None = None
+    message: str | None = ""
 
 
 class RemoveVoterRequest(NamedTuple):
@@ -192,7 +192,7 @@ class RemoveVoterResponse(NamedTuple):
     """The outcome, once the voter set is committed."""
 
     error: ErrorCode = ErrorCode.NONE
-    message: str | None = None
+    message: str | None = ""
 
 
 class UpdateVoterRequest(NamedTuple):

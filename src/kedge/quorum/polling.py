@@ -69,7 +69,7 @@ def _poll_leader(work: Working, role: Leader) -> None:
     role = leading.leader(work)
     if role.begin_epoch_deadline <= work.now:
         me, epoch, config = role.leader_id, role.epoch, work.config
-        for voter in work.voters.all:
+        for voter in reversed(work.voters.all):
             if voter.key.id != me:
                 work.send(
                     voter.key.id,
@@ -91,7 +91,7 @@ def _poll_nominee(work: Working, role: Nominee) -> None:
     if is_lost(role.votes):
         return
     is_pre_vote = isinstance(role, Prospective)
-    for voter in work.voters.all:
+    for voter in reversed(work.voters.all):
         if role.votes.get(voter.key.id, True) is None:
             work.send(
                 voter.key.id,
@@ -152,7 +152,7 @@ def _poll_resigned(work: Working, role: Resigned) -> None:
     request = EndQuorumEpochRequest(
         config.node_id, role.epoch, role.preferred, config.endpoints, config.cluster_id
     )
-    for voter in sorted(role.unacknowledged):
+    for voter in sorted(role.unacknowledged, reverse=True):
         if voter in work.voters:
             work.send(voter, request)
     if role.election_deadline <= work.now and not work.is_shutting_down:

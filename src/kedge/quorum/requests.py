@@ -30,7 +30,7 @@ from kedge.quorum.messages import (
     VoteRequest,
     VoteResponse,
 )
-from kedge.quorum.node import ParkedFetch, Request
+from kedge.quorum.node import FaultKind, ParkedFetch, Request
 from kedge.quorum.roles import (
     Candidate,
     Follower,
@@ -41,7 +41,7 @@ from kedge.quorum.roles import (
     Unattached,
 )
 from kedge.quorum.values import ReplicaKey
-from kedge.quorum.working import Working
+from kedge.quorum.working import ProtocolFault, Working
 
 R = TypeVar("R", VoteResponse, BeginQuorumEpochResponse, EndQuorumEpochResponse)
 
@@ -116,6 +116,8 @@ def can_grant(work: Working, vote: VoteRequest) -> bool:
 
 def _store_vote(work: Working, candidate: ReplicaKey) -> None:
     role = work.role
+    if candidate.id == work.config.node_id:
+        raise ProtocolFault(FaultKind.ILLEGAL_STATE, "another node stands with the id of this one")
     if isinstance(role, Unattached) and role.voted is None:
         work.become(replace(role, voted=candidate, election_deadline=work.election_deadline()))
     elif isinstance(role, Prospective) and role.voted is None:
