@@ -171,7 +171,9 @@ class Scenario:
                 step["records"] = [self._near(self._epoch()), count]
                 end += count
             if rng.random() < 0.85:
-                high_watermark = rng.choice([end, end, log.end, log.high_watermark, self._near(end)])
+                high_watermark = rng.choice(
+                    [end, end, log.end, log.high_watermark, self._near(end)]
+                )
                 step["high_watermark"] = high_watermark
 
     # --------------------------------------------------------------------------------- requests
@@ -221,7 +223,9 @@ class Scenario:
         rng, log = self._rng, self._played.node.log
         pre_vote = rng.random() < 0.5
         step["epoch"] = max(0, self._epoch() + rng.choice([-1, 0, 0, 0, 1, 1, 2]))
-        step["last_epoch"] = rng.choice([log.last_epoch, log.last_epoch, self._near(log.last_epoch)])
+        step["last_epoch"] = rng.choice(
+            [log.last_epoch, log.last_epoch, self._near(log.last_epoch)]
+        )
         step["end"] = rng.choice([log.end, log.end, self._near(log.end)])
         if pre_vote:
             step["pre_vote"] = True

@@ -70,17 +70,15 @@ def is_expected(connections: Connections, peer: int, correlation: int) -> bool:
     return known is not None and known.correlation == correlation
 
 
-def next_deadline(connections: Connections, timeouts: Timeouts) -> int | None:
+def next_deadline(connections: Connections, now: int, timeouts: Timeouts) -> int | None:
     """When the first of the connections becomes ready again."""
-    return min(
-        (
-            known.sent_ms + timeouts.request_ms
-            if known.failed_ms is None
-            else known.failed_ms + timeouts.backoff_ms
-            for known in connections.values()
-        ),
-        default=None,
+    ends = (
+        known.sent_ms + timeouts.request_ms
+        if known.failed_ms is None
+        else known.failed_ms + timeouts.backoff_ms
+        for known in connections.values()
     )
+    return min((end for end in ends if end > now), default=None)
 
 
 def _backs_off(known: Connection, now: int, timeouts: Timeouts) -> bool:

@@ -232,12 +232,15 @@ def _update_voter_request(work: Working) -> UpdateVoterRequest:
 # ------------------------------------------------------------------------------------- deadlines
 
 
-def next_deadline(node: Node) -> int | None:
-    """When the node needs a `Tick` at the latest; None if only an event can change anything."""
+def next_deadline(node: Node, now: int) -> int | None:
+    """When the node needs a `Tick` at the latest; None if only an event can change anything.
+
+    Deadlines that have passed are over with: the last step has acted on them.
+    """
     role, config = node.role, node.config
     due: list[int | None] = [parked.deadline for parked in node.parked]
     timeouts = links.Timeouts(config.request_timeout_ms, config.retry_backoff_ms)
-    due.append(links.next_deadline(node.connections, timeouts))
+    due.append(links.next_deadline(node.connections, now, timeouts))
     is_voter = node.voters.is_voter(config.key)
     match role:
         case Leader():
@@ -251,4 +254,4 @@ def next_deadline(node: Node) -> int | None:
             due.append(role.election_deadline if is_voter else None)
         case _:
             due.append(role.election_deadline)
-    return min((deadline for deadline in due if deadline is not None), default=None)
+    return min((at for at in due if at is not None and at > now), default=None)
