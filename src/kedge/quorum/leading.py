@@ -25,6 +25,13 @@ from kedge.quorum.values import (
 )
 from kedge.quorum.working import ProtocolFault, Working
 
+MESSAGES = {  # Kafka's texts where a handler has none of its own
+    ErrorCode.NONE: "NONE",
+    ErrorCode.REQUEST_TIMED_OUT: "The request timed out.",
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: "For requests intended only for the leader, this error "
+    "indicates that the broker is not the current leader. For requests intended for any replica, "
+    "this error indicates that the broker is not a replica of the topic partition.",
+}
 NO_OFFSET = -1  # of a voter set that comes from the checkpoint of the format
 
 
@@ -320,4 +327,4 @@ def _answer_change(work: Working, error: ErrorCode, message: str | None) -> None
     assert role.change is not None
     kind = AddVoterResponse if role.change.is_addition else RemoveVoterResponse
     work.role = replace(role, change=None)
-    work.answer(role.change.token, kind(error, message))
+    work.answer(role.change.token, kind(error, message or MESSAGES[error]))

@@ -178,7 +178,7 @@ class AddVoterResponse(NamedTuple):
     """The outcome, once the voter set is committed."""
 
     error: ErrorCode = ErrorCode.NONE
-    message: str | None = ""
+    message: str = ""
 
 
 class RemoveVoterRequest(NamedTuple):
@@ -192,7 +192,7 @@ class RemoveVoterResponse(NamedTuple):
     """The outcome, once the voter set is committed."""
 
     error: ErrorCode = ErrorCode.NONE
-    message: str | None = ""
+    message: str = ""
 
 
 class UpdateVoterRequest(NamedTuple):

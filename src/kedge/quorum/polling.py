@@ -25,7 +25,6 @@ from kedge.quorum.roles import (
     Unattached,
     is_lost,
 )
-from kedge.quorum.values import ReplicaKey
 from kedge.quorum.working import Working
 
 _ROUNDS_MAX = 100  # every round changes the state or sends; far fewer are ever needed
@@ -206,7 +205,7 @@ def _next_fetch(work: Working, role: Follower) -> FetchRequest | FetchSnapshotRe
 def _fetch_request(work: Working) -> FetchRequest:
     config, log = work.config, work.log
     return FetchRequest(
-        ReplicaKey(config.node_id, config.directory),
+        work.key,
         work.role.epoch,
         log.end,
         log.last_epoch,

@@ -44,8 +44,8 @@ class Transition(NamedTuple):
 TRANSITIONS: tuple[Transition, ...] = (
     Transition(None, U, "no leader stored, or the log has a later epoch", Epoch.STORED),
     Transition(None, F, "the stored leader is a voter", Epoch.STORED),
-    Transition(None, C, "stored: voted for itself", Epoch.STORED),
-    Transition(None, R, "stored: it led", Epoch.STORED),
+    Transition(None, C, "the file has a vote for itself", Epoch.STORED),
+    Transition(None, R, "the file has itself as leader", Epoch.STORED),
     Transition(U, P, "election timeout", Epoch.SAME, durable=False),
     Transition(U, F, "leader learnt", Epoch.SAME),
     Transition(U, U, "vote granted", Epoch.SAME),
@@ -57,7 +57,7 @@ TRANSITIONS: tuple[Transition, ...] = (
     Transition(F, F, "higher epoch with leader", Epoch.HIGHER),
     Transition(P, C, "pre-vote won, or a voter without pre-vote", Epoch.NEXT),
     Transition(P, U, "pre-vote lost or timed out, no leader known", Epoch.SAME),
-    Transition(P, F, "pre-vote lost or timed out, leader known; leader learnt", Epoch.SAME),
+    Transition(P, F, "pre-vote lost or timed out, leader known, or leader learnt", Epoch.SAME),
     Transition(P, P, "vote granted", Epoch.SAME),
     Transition(P, U, "higher epoch without leader", Epoch.HIGHER),
     Transition(P, F, "higher epoch with leader", Epoch.HIGHER),
@@ -94,7 +94,7 @@ def diagram_lines() -> list[str]:
         source = "[*]" if row.source is None else row.source.capitalize()
         epoch = {Epoch.NEXT: " (epoch + 1)", Epoch.HIGHER: ""}.get(row.epoch, "")
         labels.setdefault((source, row.target.capitalize()), []).append(row.when + epoch)
-    arrows = [f"    {a} --> {b}: {'; '.join(whens)}" for (a, b), whens in labels.items()]
+    arrows = [f"    {a} --> {b}: {' / '.join(whens)}" for (a, b), whens in labels.items()]
     return ["stateDiagram-v2", *arrows]
 
 

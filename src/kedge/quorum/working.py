@@ -55,6 +55,7 @@ class Working:
 
     def __init__(self, node: Node, now: int, draw: Draw) -> None:
         self.config = node.config
+        self.key = node.config.key
         self.role: Role = node.role
         self.log = node.log
         self.static_voters = node.static_voters
@@ -118,7 +119,7 @@ class Working:
     @property
     def is_voter(self) -> bool:
         """Whether this node is a member of the voter set."""
-        return self.voters.is_voter(self.config.key)
+        return self.voters.is_voter(self.key)
 
     # ------------------------------------------------------------------------------ state and log
 

@@ -29,7 +29,7 @@ def test_no_seed_violates_an_invariant(first: int) -> None:
 
 
 def test_a_node_may_die_at_every_durable_write() -> None:
-    outcomes = list(crash_sweep(1, RunSettings(steps=30)))
+    outcomes = list(crash_sweep(1, RunSettings(steps=20)))
     assert len(outcomes) > 40
     assert not [outcome for outcome in outcomes if outcome.violation]
 

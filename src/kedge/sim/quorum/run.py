@@ -26,7 +26,7 @@ CHECK_INTERVAL_MS = 500
 class RunSettings:
     """The parameters of a run, besides its seed."""
 
-    steps: int = 80
+    steps: int = 75
     step_ms_max: int = 400
     fault_every: int = 5  # on average one step in so many is a fault; 0 for none
     mutation: str = ""
