@@ -116,14 +116,16 @@ def can_grant(work: Working, vote: VoteRequest) -> bool:
 
 def _store_vote(work: Working, candidate: ReplicaKey) -> None:
     role = work.role
+    if role.voted is not None:
+        return  # the same vote again
     if candidate.id == work.config.node_id:
         raise ProtocolFault(FaultKind.ILLEGAL_STATE, "another node stands with the id of this one")
-    if isinstance(role, Unattached) and role.voted is None:
-        work.become(replace(role, voted=candidate, election_deadline=work.election_deadline()))
-    elif isinstance(role, Prospective) and role.voted is None:
+    deadline = work.election_deadline()
+    if isinstance(role, Unattached):
+        work.become(replace(role, voted=candidate, election_deadline=deadline))
+    elif isinstance(role, Prospective):
         me = work.config.node_id
         votes = {voter: True if voter == me else None for voter in work.voters.ids}
-        deadline = work.election_deadline()
         work.become(replace(role, voted=candidate, election_deadline=deadline, votes=votes))
 
 
