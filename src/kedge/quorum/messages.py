@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import NamedTuple, TypeAlias
 
 from kedge.model.error_codes import ErrorCode
-from kedge.quorum.values import Batch, Endpoints, EpochOffset, ReplicaKey
+from kedge.quorum.values import Batch, Endpoints, EpochOffset, ReplicaKey, VoterSet
 
 UNKNOWN_TO_OLD_CLIENTS = 2**63 - 1  # the high watermark of fetchers that do not send theirs
 
@@ -125,7 +125,11 @@ class FetchSnapshotRequest(NamedTuple):
 
 
 class FetchSnapshotResponse(NamedTuple):
-    """A part of a snapshot; the sender's adapter reads `length` bytes of it into `data`."""
+    """A part of a snapshot.
+
+    The sender's adapter reads `length` bytes of it into `data`. With the last part the receiver's
+    adapter reads the control records of the whole snapshot: `voters` and `kraft_version`.
+    """
 
     error: ErrorCode = ErrorCode.NONE
     partition_error: ErrorCode | None = ErrorCode.NONE
@@ -137,6 +141,8 @@ class FetchSnapshotResponse(NamedTuple):
     length: int = 0
     data: bytes = b""
     endpoints: Endpoints = ()
+    voters: VoterSet | None = None
+    kraft_version: int = 0
 
 
 class DescribeQuorumRequest(NamedTuple):

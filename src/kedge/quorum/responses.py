@@ -31,12 +31,13 @@ from kedge.quorum.node import (
     InstallSnapshot,
     Response,
     TruncateLog,
+    VersionAt,
+    VotersAt,
     WriteSnapshotPart,
 )
 from kedge.quorum.roles import (
     Candidate,
     Follower,
-    Leader,
     Prospective,
     Resigned,
     is_lost,
@@ -120,8 +121,7 @@ def _on_partition(
         case VoteResponse():
             _on_vote(work, peer, message.granted)
         case BeginQuorumEpochResponse():
-            if isinstance(work.role, Leader) and peer not in work.role.voters:
-                raise ProtocolFault(FaultKind.ILLEGAL_ARGUMENT, f"{peer} is no voter")
+            pass  # Kafka stops here if the peer was removed from the voters meanwhile
         case EndQuorumEpochResponse():
             if not isinstance(work.role, Resigned):
                 raise ProtocolFault(FaultKind.ILLEGAL_STATE, "this node has not resigned")
@@ -302,16 +302,20 @@ def _on_fetch_snapshot(work: Working, message: FetchSnapshotResponse) -> bool:
     work.writes.append(WriteSnapshotPart(message.snapshot, message.position, message.data))
     if position == message.size:
         work.role = replace(role, fetching_snapshot=None, snapshot_position=0)
-        _install(work, SnapshotInfo(message.snapshot, message.size))
+        _install(work, SnapshotInfo(message.snapshot, message.size), message)
     else:
         work.role = replace(role, snapshot_position=position)
     _restart_fetch_timer(work)
     return True
 
 
-def _install(work: Working, snapshot: SnapshotInfo) -> None:
+def _install(work: Working, snapshot: SnapshotInfo, message: FetchSnapshotResponse) -> None:
     if snapshot.id <= work.log.position:
         raise ProtocolFault(FaultKind.ILLEGAL_STATE, "the snapshot is older than the log")
     work.writes.append(InstallSnapshot(snapshot))
     work.log = work.log.replaced_by(snapshot)
+    if message.voters is not None:
+        last = snapshot.id.offset - 1
+        work.voter_history = (VotersAt(last, message.voters),)
+        work.version_history = (VersionAt(last, message.kraft_version),)
     _update_high_watermark(work, snapshot.id.offset)

@@ -50,14 +50,16 @@ def start(
     now: int,
     draw: Draw,
     kraft_version: int = 0,
+    voters_offset: int = leading.NO_OFFSET,
 ) -> tuple[Node, Ready]:
     """A node from its disk: the log, `quorum-state`, and the voters of the configuration.
 
-    With a kraft.version of the format's checkpoint, `voters` are those of the checkpoint.
+    With a kraft.version, `voters` are those of the newest snapshot, whose last offset is
+    `voters_offset`; the checkpoint that the format step writes has none.
     """
     waiting = Unattached(0, None, None, None, None)  # a place holder until the state is known
-    history = (VotersAt(leading.NO_OFFSET, voters),) if kraft_version else ()
-    versions = (VersionAt(leading.NO_OFFSET, kraft_version),) if kraft_version else ()
+    history = (VotersAt(voters_offset, voters),) if kraft_version else ()
+    versions = (VersionAt(voters_offset, kraft_version),) if kraft_version else ()
     work = Working(Node(config, waiting, log, voters, history, versions), now, draw)
     work.has_listener = False
     work.note_control_records(log.batches)

@@ -83,24 +83,24 @@ class Checkers:
         self.checks["commits by a leader"] += 1
         assert process.node is not None
         epoch = process.node.log.end_of_epoch(process.node.role.epoch).epoch
-        holders = 0
-        for voter in self._cluster.voters.ids:
+        holders, voters = 0, process.node.voters.ids
+        for voter in voters:
             log = self._cluster.processes[voter].disk.durable.log
             holders += log.end >= committed and log.end_of_epoch(epoch).epoch == epoch
-        if holders <= len(self._cluster.voters) // 2:
+        if holders <= len(voters) // 2:
             raise InvariantViolated(
                 f"node {process.id} commits up to {committed}, "
-                f"which is on {holders} of {len(self._cluster.voters)} disks"
+                f"which is on {holders} of {len(voters)} disks"
             )
 
     def on_committed(self, node: int, entry: Entry) -> None:
         """A batch reaches the state machine of a node."""
-        base = entry[0]
+        base = entry.base
         self.checks["batches delivered"] += 1
         if base == self.end:
             self._index[base] = len(self.committed)
             self.committed.append(entry)
-            self.end = base + max(1, len(entry[2]))
+            self.end = entry.end
             self._note_values(entry)
             return
         place = self._index.get(base)
@@ -109,10 +109,10 @@ class Checkers:
             raise InvariantViolated(f"node {node} delivers {entry}, committed is {known}")
 
     def _note_values(self, entry: Entry) -> None:
-        for position, value in enumerate(entry[2]):
+        for position, value in enumerate(entry.records):
             if value in self.values:
                 raise InvariantViolated(f"record {value} is committed twice")
-            self.values[value] = entry[0] + position
+            self.values[value] = entry.base + position
 
     def on_snapshot(self, node: int, entries: list[Entry]) -> None:
         """A node loads a snapshot."""
@@ -145,7 +145,7 @@ class Checkers:
                 raise InvariantViolated(f"record {value} was acknowledged and is lost")
         for process in self._cluster.processes.values():
             log = process.disk.durable.log
-            kept = [(b.base, b.epoch, b.records) for b in log.batches if b.last < self.end]
-            expected = [entry for entry in self.committed if entry[0] >= log.start]
+            kept = [Entry.of(batch) for batch in log.batches if batch.last < self.end]
+            expected = [entry for entry in self.committed if entry.base >= log.start]
             if kept != expected:
                 raise InvariantViolated(f"the log of node {process.id} differs from the committed")

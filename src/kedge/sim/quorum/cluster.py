@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from kedge.quorum.messages import AddVoterRequest, RemoveVoterRequest
 from kedge.quorum.roles import Leader
 from kedge.quorum.values import (
     QuorumConfig,
@@ -29,11 +30,14 @@ class QuorumShape:
 
     voters: int = 3
     observers: int = 0
+    is_dynamic: bool = False  # kraft.version 1: voters come and go
 
     @classmethod
     def drawn(cls, rng: SeededRng) -> QuorumShape:
         """Mostly three voters, as most clusters have."""
-        return cls(rng.weighted({1: 1, 2: 1, 3: 8, 4: 1, 5: 3}), rng.weighted({0: 3, 1: 2}))
+        voters, observers = rng.weighted({1: 1, 2: 1, 3: 8, 4: 1, 5: 3}), rng.draw(2)
+        is_dynamic = rng.draw(3) == 0
+        return cls(voters, 1 + rng.draw(2) if is_dynamic else observers, is_dynamic)
 
 
 class QuorumCluster:
@@ -47,10 +51,15 @@ class QuorumCluster:
         self.trace: Callable[[str], None] | None = None
         voters = range(1, shape.voters + 1)
         nodes = range(1, shape.voters + shape.observers + 1)
-        self.voters = VoterSet(Voter(ReplicaKey(id_), _endpoints(id_)) for id_ in voters)
+        self.is_dynamic = shape.is_dynamic
+        self.first_voters = VoterSet(map(_dynamic if shape.is_dynamic else _static, voters))
         self.processes = {
             id_: Process(
-                self, _config(id_, tuple(voters)), SeededRng(seed, f"node {id_}"), mutation
+                self,
+                # where voters change, any node may be the one that knows the leader
+                _config(id_, tuple(nodes if shape.is_dynamic else voters)),
+                SeededRng(seed, f"node {id_}"),
+                mutation,
             )
             for id_ in nodes
         }
@@ -84,6 +93,23 @@ class QuorumCluster:
                 return self._next_value
         return None
 
+    def change_voters(self, rng: SeededRng) -> str:
+        """Ask a leader to add or remove a voter.
+
+        Of two voters the leader is not removed: if it dies before the other one has the record, it
+        takes itself for no voter, and the other one lacks its vote. Kafka has this limit too.
+        """
+        node = rng.pick(self.node_ids)
+        for process in self.leaders():
+            voters = process.node.voters.ids if process.node else ()
+            if node == process.id and len(voters) == 2:
+                return "the leader of two voters stays"
+            if node in voters:
+                process.ask(RemoveVoterRequest(ReplicaKey(node, f"dir:{node}")))
+                return f"remove voter {node}"
+            process.ask(AddVoterRequest(ReplicaKey(node, f"dir:{node}"), _endpoints(node)))
+        return f"add voter {node}"
+
     def read(self) -> None:
         """Read at every node that takes itself for the leader."""
         for process in self.leaders():
@@ -92,14 +118,22 @@ class QuorumCluster:
                 self.checkers.on_read(process.id, entries)
 
 
-def _config(node: int, voters: tuple[int, ...]) -> QuorumConfig:
+def _static(node: int) -> Voter:
+    return Voter(ReplicaKey(node), _endpoints(node))
+
+
+def _dynamic(node: int) -> Voter:
+    return Voter(ReplicaKey(node, f"dir:{node}"), _endpoints(node), 0, 1)
+
+
+def _config(node: int, bootstrap: tuple[int, ...]) -> QuorumConfig:
     return QuorumConfig(
         node,
         f"dir:{node}",
         "simulated",
         _endpoints(node),
         LISTENER,
-        tuple(voter for voter in voters if voter != node) or voters,
+        tuple(server for server in bootstrap if server != node) or bootstrap,
         fetch_max_bytes=200,  # so that snapshots and logs take several fetches
         append_linger_ms=5,
     )

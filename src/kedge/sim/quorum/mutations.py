@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 from kedge.quorum.messages import VoteRequest
 from kedge.quorum.node import Event, Node, Request
 from kedge.quorum.roles import Leader, Prospective, Unattached
-from kedge.quorum.values import EpochOffset
+from kedge.quorum.values import Batch, EpochOffset
 
-Entry = tuple[int, int, tuple[object, ...]]
+
+class Entry(NamedTuple):
+    """A batch as the state machine above knows it; control batches have no records."""
+
+    base: int
+    end: int
+    epoch: int
+    records: tuple[object, ...]
+
+    @classmethod
+    def of(cls, batch: Batch) -> Entry:
+        """A batch of the log."""
+        return cls(batch.base, batch.last + 1, batch.epoch, batch.records)
 
 
 class Mutation:
@@ -60,9 +73,9 @@ class ReadUncommitted(Mutation):
     """Answers reads with all that is in the log."""
 
     def read(self, node: Node, applied: list[Entry]) -> list[Entry]:
-        end = applied[-1][0] + max(1, len(applied[-1][2])) if applied else node.log.start
+        end = applied[-1].end if applied else node.log.start
         rest = node.log.read(end, max_bytes=2**62)
-        return [*applied, *((batch.base, batch.epoch, batch.records) for batch in rest)]
+        return [*applied, *map(Entry.of, rest)]
 
 
 class VoteForShorterLogs(Mutation):

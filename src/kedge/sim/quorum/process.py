@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from kedge.quorum import next_deadline, start, step
+from kedge.quorum.leading import NO_OFFSET
 from kedge.quorum.log import SnapshotInfo
 from kedge.quorum.messages import (
     AddVoterResponse,
     ApiVersionsRequest,
+    ApiVersionsResponse,
     DescribeQuorumResponse,
     FetchSnapshotResponse,
+    InboundResponse,
     RemoveVoterResponse,
+    RequestMessage,
     ResponseMessage,
 )
 from kedge.quorum.node import (
@@ -33,16 +36,15 @@ from kedge.quorum.node import (
     Tick,
 )
 from kedge.quorum.roles import Leader
-from kedge.quorum.values import EpochOffset, QuorumConfig
+from kedge.quorum.values import EpochOffset, QuorumConfig, VoterSet
 from kedge.sim.clock import Timer
 from kedge.sim.quorum.disk import Disk
-from kedge.sim.quorum.mutations import Mutation
+from kedge.sim.quorum.mutations import Entry, Mutation
+from kedge.sim.quorum.snapshots import decoded, encoded
 from kedge.sim.rng import SeededRng
 
 if TYPE_CHECKING:
     from kedge.sim.quorum.cluster import QuorumCluster
-
-Entry = tuple[int, int, tuple[object, ...]]  # offset of the first record, epoch, records
 
 
 class Process:
@@ -86,13 +88,20 @@ class Process:
         self.incarnation += 1
         self.applied, self.led_epoch, self._held, self._requests = [], None, [], {}
         content = self.disk.durable
+        latest = content.log.latest_snapshot
+        voters, offset = self.cluster.first_voters, NO_OFFSET
+        if latest and self.cluster.is_dynamic:
+            voters = decoded(content.snapshots[latest.id]).voters
+            offset = latest.id.offset - 1
         self.node, ready = start(
             self.config,
             content.log.with_high_watermark(0),
             content.election,
-            self.cluster.voters,
+            voters,
             now=self.local_ms,
             draw=self._rng.draw,
+            kraft_version=int(self.cluster.is_dynamic),
+            voters_offset=offset,
         )
         self._carry_out(ready)
 
@@ -166,7 +175,13 @@ class Process:
 
     def serve(self, send: Send, sender: int, life: int) -> None:
         """Take a request of another node."""
-        if self.node is None or isinstance(send.message, ApiVersionsRequest):
+        if self.node is None:
+            return
+        if isinstance(send.message, ApiVersionsRequest):
+            versions = (self.config.kraft_version_min, self.config.kraft_version_max)
+            self._respond(
+                sender, life, send.correlation, ApiVersionsResponse(kraft_versions=versions)
+            )
             return
         self._next_token += 1
         self._requests[self._next_token] = (sender, life, send.correlation)
@@ -175,9 +190,26 @@ class Process:
     def receive(self, life: int, event: Event) -> None:
         """Take a response, if it is for this life of the process."""
         if life == self.incarnation:
-            self.handle(event)
+            self.handle(self._with_voters(event))
+
+    def _with_voters(self, event: Event) -> Event:
+        """The last part of a snapshot, with the voters that the whole has."""
+        if not (isinstance(event, Response) and self.cluster.is_dynamic):
+            return event
+        part = event.message
+        if not isinstance(part, FetchSnapshotResponse) or part.snapshot is None:
+            return event
+        if part.position + len(part.data) < part.size:
+            return event
+        whole = self.disk.durable.parts.get(part.snapshot, b"")[: part.position] + part.data
+        if len(whole) < part.size:
+            return event  # of an earlier attempt
+        voters = decoded(whole).voters
+        return event._replace(message=part._replace(voters=voters, kraft_version=1))
 
     def _answer(self, token: int, message: ResponseMessage) -> None:
+        if token not in self._requests:
+            return  # a client's
         sender, life, correlation = self._requests.pop(token)
         if isinstance(message, FetchSnapshotResponse) and message.snapshot is not None:
             data = self.disk.durable.snapshots[message.snapshot]
@@ -186,20 +218,28 @@ class Process:
         assert not isinstance(
             message, DescribeQuorumResponse | AddVoterResponse | RemoveVoterResponse
         )
+        self._respond(sender, life, correlation, message)
+
+    def _respond(self, sender: int, life: int, correlation: int, message: InboundResponse) -> None:
         target = self.cluster.processes[sender]
         response = Response(self.id, correlation, message)
         self.cluster.network.carry(self.id, sender, lambda: target.receive(life, response))
+
+    def ask(self, message: RequestMessage) -> None:
+        """Take the request of a client, who does not wait for the answer."""
+        self._next_token += 1
+        self.handle(Request(self._next_token, message, self.config.listener))
 
     # ------------------------------------------------------------------------------ above
 
     def _apply(self, heard: Committed | LoadSnapshot | LeaderChanged) -> None:
         match heard:
             case Committed(batch):
-                entry = (batch.base, batch.epoch, batch.records)
+                entry = Entry.of(batch)
                 self.cluster.checkers.on_committed(self.id, entry)
                 self.applied.append(entry)
             case LoadSnapshot(snapshot_id):
-                self.applied = _decoded(self.disk.durable.snapshots[snapshot_id])
+                self.applied = decoded(self.disk.durable.snapshots[snapshot_id]).entries
                 self.cluster.checkers.on_snapshot(self.id, self.applied)
             case LeaderChanged(leader):
                 self.led_epoch = leader.epoch if leader.leader_id == self.id else None
@@ -221,11 +261,10 @@ class Process:
         """Write a snapshot of what is applied, and drop the log below it."""
         if self.node is None or not self.applied or self.cluster.clock.now_ms < self.paused_until:
             return False
-        base, epoch, records = self.applied[-1]
-        snapshot_id = EpochOffset(epoch, base + max(1, len(records)))
+        snapshot_id = EpochOffset(self.applied[-1].epoch, self.applied[-1].end)
         if self.node.log.snapshot(snapshot_id) or snapshot_id.offset <= self.node.log.start:
             return False
-        data = json.dumps(self.applied).encode()
+        data = encoded(self.applied, _voters_at(self.node, snapshot_id.offset))
         snapshot = SnapshotInfo(snapshot_id, len(data))
         self.disk.put_snapshot(snapshot, data)
         self.handle(SnapshotTaken(snapshot))
@@ -233,5 +272,7 @@ class Process:
         return True
 
 
-def _decoded(data: bytes) -> list[Entry]:
-    return [(base, epoch, tuple(records)) for base, epoch, records in json.loads(data)]
+def _voters_at(node: Node, offset: int) -> VoterSet:
+    """The voters of a snapshot that ends at an offset."""
+    known = [at.voters for at in node.voter_history if at.offset < offset]
+    return known[-1] if known else node.static_voters

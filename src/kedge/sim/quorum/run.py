@@ -96,7 +96,10 @@ class Run:
         if every and self.rng.draw(every) == 0:
             self.counts[f"fault: {self.faults.inject()}"] += 1
             return
-        kind = self.rng.weighted({"append": 12, "read": 3, "snapshot": 1})
+        weights = {"append": 12, "read": 3, "snapshot": 1}
+        kind = self.rng.weighted(
+            {**weights, "voter change": 4} if self.cluster.is_dynamic else weights
+        )
         self.counts[f"operation: {kind}"] += 1
         if kind == "append":
             for _ in range(self.rng.between(1, 3)):
@@ -105,6 +108,8 @@ class Run:
                     self._waiting.append(value)
         elif kind == "read":
             self.cluster.read()
+        elif kind == "voter change":
+            self.cluster.note(self.cluster.change_voters(self.rng))
         else:
             self.cluster.processes[self.rng.pick(self.cluster.node_ids)].take_snapshot()
 
