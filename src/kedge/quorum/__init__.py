@@ -18,11 +18,12 @@ for election, it asks whether it would win (pre-vote, KIP-996). Voters can chang
     roles, transitions        the six states, and the table of what may follow what
     node                      the node, the events, and what a `Ready` holds
     working                   a node in the middle of a step
-    elections, leading        becoming something, and being the leader
+    elections                 how a node changes its state
+    leading, following        the work of a leader and of a follower
     requests, responses       messages of others
     polling                   what a node does by itself when time passes
     connections               requests under way, per peer
-    voter_changes             adding, removing and updating voters
+    voter_changes, pending_change    adding, removing and updating voters
     step                      the entrance
 
 Worked example: three voters, node 1 has waited for its election timeout.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kedge.model.error_codes import ErrorCode
-from kedge.quorum import leading
+from kedge.quorum import leading, pending_change
 from kedge.quorum.node import FaultKind
 from kedge.quorum.roles import (
     Candidate,
@@ -38,7 +38,7 @@ def to_unattached(work: Working, epoch: int, leader_id: int | None) -> None:
         else:
             deadline = role.election_deadline
     voted = role.voted if epoch == role.epoch else None
-    leading.abandon_change(work)
+    pending_change.abandon(work)
     work.become(Unattached(epoch, leader_id, voted, role.high_watermark, deadline))
     work.announce_leader()
     work.reset_connections()
@@ -58,7 +58,7 @@ def to_follower(work: Working, epoch: int, leader_id: int, endpoints: Endpoints)
             FaultKind.ILLEGAL_STATE,
             f"cannot follow {leader_id} in epoch {epoch} as {role.name} of epoch {role.epoch}",
         )
-    leading.abandon_change(work)
+    pending_change.abandon(work)
     work.become(
         Follower(
             epoch,
@@ -141,7 +141,7 @@ def to_resigned(work: Working, preferred: tuple[ReplicaKey, ...]) -> None:
     if not isinstance(role, Leader):
         raise ProtocolFault(FaultKind.ILLEGAL_STATE, f"cannot resign as {role.name}")
     leading.refuse_parked(work, ErrorCode.NOT_LEADER_OR_FOLLOWER)
-    leading.abandon_change(work)
+    pending_change.abandon(work)
     me = work.config.node_id
     work.become(
         Resigned(

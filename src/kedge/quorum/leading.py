@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kedge.model.error_codes import ErrorCode
+from kedge.quorum import pending_change
 from kedge.quorum.log import BOOTSTRAP_SNAPSHOT, Diverging, NeedsSnapshot, Valid
 from kedge.quorum.messages import (
-    AddVoterResponse,
     FetchRequest,
     FetchResponse,
-    RemoveVoterResponse,
 )
 from kedge.quorum.node import AppendBatches, FaultKind, ParkedFetch
 from kedge.quorum.roles import Accumulator, Candidate, Leader, Progress
@@ -25,13 +24,6 @@ from kedge.quorum.values import (
 )
 from kedge.quorum.working import ProtocolFault, Working
 
-MESSAGES = {  # Kafka's texts where a handler has none of its own
-    ErrorCode.NONE: "NONE",
-    ErrorCode.REQUEST_TIMED_OUT: "The request timed out.",
-    ErrorCode.NOT_LEADER_OR_FOLLOWER: "For requests intended only for the leader, this error "
-    "indicates that the broker is not the current leader. For requests intended for any replica, "
-    "this error indicates that the broker is not a replica of the topic partition.",
-}
 NO_OFFSET = -1  # of a voter set that comes from the checkpoint of the format
 
 
@@ -200,7 +192,7 @@ def _maybe_move_high_watermark(work: Working) -> None:
         return
     work.role = replace(role, high_watermark=reached)
     work.set_log_high_watermark(reached)
-    _finish_change(work, reached)
+    pending_change.finish(work, reached)
     retry_parked(work)
     work.deliver()
 
@@ -294,37 +286,3 @@ def expire_parked(work: Working) -> None:
 
 def _by_deadline(parked: ParkedFetch) -> int:
     return parked.deadline
-
-
-# ------------------------------------------------------------------------------- voter changes
-
-
-def _finish_change(work: Working, committed: int) -> None:
-    """Answer a change of the voter set that is committed; a leader that is out resigns."""
-    role = leader(work)
-    change = role.change
-    if change is None or change.offset is None or committed <= change.offset:
-        return
-    _answer_change(work, ErrorCode.NONE, None)
-    if not change.is_addition and not work.is_voter:
-        work.role = replace(leader(work), resign_requested=True)
-
-
-def abandon_change(work: Working) -> None:
-    """Answer a change of the voter set that this node can no longer finish."""
-    if isinstance(work.role, Leader) and work.role.change:
-        _answer_change(work, ErrorCode.NOT_LEADER_OR_FOLLOWER, None)
-
-
-def fail_change(work: Working, error: ErrorCode, message: str | None) -> None:
-    """Give up the pending change of the voter set."""
-    if leader(work).change:
-        _answer_change(work, error, message)
-
-
-def _answer_change(work: Working, error: ErrorCode, message: str | None) -> None:
-    role = leader(work)
-    assert role.change is not None
-    kind = AddVoterResponse if role.change.is_addition else RemoveVoterResponse
-    work.role = replace(role, change=None)
-    work.answer(role.change.token, kind(error, message or MESSAGES[error]))

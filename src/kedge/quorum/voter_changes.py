@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kedge.model.error_codes import ErrorCode
-from kedge.quorum import leading
+from kedge.quorum import leading, pending_change
 from kedge.quorum.messages import (
     AddVoterRequest,
     AddVoterResponse,
@@ -174,7 +174,7 @@ def on_api_versions(work: Working, peer: int, response: ApiVersionsResponse) -> 
     if not change.is_addition or change.offset is not None or change.key.id != peer:
         return True
     if response.error is not ErrorCode.NONE:
-        leading.fail_change(
+        pending_change.end(
             work,
             ErrorCode.REQUEST_TIMED_OUT,
             f"Aborted add voter operation for since API_VERSIONS returned an error "
@@ -183,7 +183,7 @@ def on_api_versions(work: Working, peer: int, response: ApiVersionsResponse) -> 
         return False
     low, high = response.kraft_versions or (0, 0)
     if response.kraft_versions is None or not low <= work.kraft_version <= high:
-        leading.fail_change(
+        pending_change.end(
             work,
             ErrorCode.INVALID_REQUEST,
             f"Aborted add voter operation for {_shown(change.key)} since the kraft.version range "
@@ -191,7 +191,7 @@ def on_api_versions(work: Working, peer: int, response: ApiVersionsResponse) -> 
             f"{work.kraft_version}",
         )
     elif not _is_caught_up(work, change.key):
-        leading.fail_change(
+        pending_change.end(
             work,
             ErrorCode.REQUEST_TIMED_OUT,
             f"Aborted add voter operation for {_shown(change.key)} since it is lagging behind",
@@ -207,7 +207,7 @@ def expire(work: Working) -> None:
     """Give up a change of the voter set that takes too long."""
     change = leading.leader(work).change
     if change is not None and change.deadline <= work.now:
-        leading.fail_change(work, ErrorCode.REQUEST_TIMED_OUT, None)
+        pending_change.end(work, ErrorCode.REQUEST_TIMED_OUT)
 
 
 def upgrade(work: Working, event: UpgradeKRaftVersion) -> Refusal | None:
