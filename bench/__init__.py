@@ -16,5 +16,6 @@ SECTIONS = {
     "real_controller": "bench.real_controller",
     "startup": "bench.startup",
     "prediction": "bench.prediction",
+    "forecast": "bench.forecast",
     "endpoint_attacks": "bench.endpoint_attacks",
 }

@@ -35,6 +35,7 @@ class BenchRow:
     peer: str  # the name of the peer: Kafka's method, a plain copy, …
     theirs: Timing
     note: str = ""
+    unit: str = "s"  # or %: the figures are errors and not times
 
     @property
     def ratio(self) -> float:
@@ -52,6 +53,7 @@ class BenchSection:
     about: str
     rows: tuple[BenchRow, ...]
     notes: tuple[str, ...] = ()
+    measured: str = "its time"  # what the column of the peer has
 
 
 def _timing(seconds: list[float]) -> Timing:
@@ -92,7 +94,7 @@ def machine() -> str:
 def as_markdown(section: BenchSection) -> str:
     """The section as Markdown."""
     lines = [f"## {section.title}", "", section.about, ""]
-    lines += ["| what | Kedge | peer | its time | ratio |", "|---|---:|---|---:|---:|"]
+    lines += [f"| what | Kedge | peer | {section.measured} | ratio |", "|---|---:|---|---:|---:|"]
     lines += [_markdown_row(row) for row in section.rows]
     lines += ["", *(f"- {note}" for note in section.notes), f"- Measured on {machine()}."]
     return "\n".join(lines)
@@ -100,8 +102,12 @@ def as_markdown(section: BenchSection) -> str:
 
 def _markdown_row(row: BenchRow) -> str:
     what = f"{row.what} ({row.note})" if row.note else row.what
-    ours, theirs = readable(row.ours.best), readable(row.theirs.best)
+    ours, theirs = _figure(row, row.ours), _figure(row, row.theirs)
     return f"| {what} | {ours} | {row.peer} | {theirs} | {_ratio(row.ratio)} |"
+
+
+def _figure(row: BenchRow, timing: Timing) -> str:
+    return readable(timing.best) if row.unit == "s" else f"{100 * timing.best:.3g} %"
 
 
 def _ratio(ratio: float) -> str:
@@ -112,7 +118,7 @@ def as_text(section: BenchSection) -> str:
     """The section for a terminal."""
     lines = [section.title]
     for row in section.rows:
-        ours, theirs = readable(row.ours.best), readable(row.theirs.best)
+        ours, theirs = _figure(row, row.ours), _figure(row, row.theirs)
         lines.append(f"  {row.what:<48} {ours:>9}   {theirs:>9} {row.peer}   {_ratio(row.ratio)}")
     return "\n".join([*lines, *(f"  {note}" for note in section.notes)])
 

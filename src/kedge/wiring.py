@@ -77,11 +77,18 @@ OpenLog = Callable[[Cluster, str, Mapping[str, str]], "FencedLog"]
 
 
 def kafka_log(cluster: Cluster, bootstrap: str, settings: Mapping[str, str]) -> FencedLog:
-    """The log of runs in a live Kafka cluster."""
+    """The log of runs in a live cluster: a topic of Kafka's, or a lab's own store."""
     from kedge.cluster.access import access_from
+    from kedge.cluster.lab_log import LabLog
+
+    access = access_from(settings)
+    in_lab = LabLog(bootstrap, access)
+    if in_lab.is_served():
+        return in_lab
+    in_lab.close()
     from kedge.cluster.kafka_log import KafkaLog
 
-    return KafkaLog(cluster, bootstrap, access_from(settings))
+    return KafkaLog(cluster, bootstrap, access)
 
 
 _opening_log: ContextVar[OpenLog] = ContextVar("opening_log", default=kafka_log)

@@ -1,10 +1,11 @@
-"""`--state cluster` of the commands about runs: on a log in memory, and refused by a lab."""
+"""`--state cluster` of the commands about runs: on a log in memory, and in a lab."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -88,15 +89,25 @@ def test_a_directory_may_be_called_cluster(
     assert (tmp_path / "cluster" / "memory").is_dir()
 
 
-def test_a_lab_refuses_to_keep_runs_and_stays_as_it_is(
-    moves: str, capsys: pytest.CaptureFixture[str]
+def test_a_lab_keeps_runs_in_its_own_store(
+    moves: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with Lab.running(LabSettings(brokers=3, first_id=1)) as lab:
-        at = ("--bootstrap-server", lab.bootstrap_servers)
-        assert run(["apply", moves, "--no-throttle", "--yes", *at, *STATE]) == 2
-        refusal = capsys.readouterr().err
-        assert run(["topics", "list", *at]) == 0
-        assert "__kedge_runs" not in capsys.readouterr().out
-    assert "This cluster takes no data, so it cannot keep runs" in refusal
-    assert "--state PATH" in refusal
-    assert len(refusal.splitlines()) == 1
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "home"))
+    with Lab.running(LabSettings(brokers=4, first_id=1, speed=60)) as lab:
+        at = ("--bootstrap-server", lab.bootstrap_servers, "--output", "json")
+
+        def answer(*words: str) -> Any:
+            assert run([*words, *at, *STATE]) == 0
+            return json.loads(capsys.readouterr().out)
+
+        assert answer("runs") == {"runs": []}
+        create = ("topics", "create", "--topic", "t", "--replica-assignment", "1:2")
+        assert run([*create, *at[:2]]) == 0
+        capsys.readouterr()
+        assert answer("apply", moves, "--throttle", "1MB", "--yes")["complete"]
+        assert answer("status")["state"] == "done"
+        assert answer("rollback", "--no-throttle", "--yes")["complete"]
+        assert [each["state"] for each in answer("runs")["runs"]] == ["rolled back", "done"]
+        assert run(["topics", "list", *at[:2]]) == 0
+        assert capsys.readouterr().out.split() == ["t"]
+    assert not list((tmp_path / "home").rglob("journal.jsonl"))

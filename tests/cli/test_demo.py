@@ -21,8 +21,9 @@ ACTS = (
     "7. The controller fails in the middle of a reassignment",
     "8. A topic is deleted",
     "9. Metrics become a load model, on Spark",
-    "10. A plan, with its curve and its proof",
-    "11. The plan is carried out by the lab's controller",
+    "10. When it is full, and who pays",
+    "11. A plan, with its curve and its proof",
+    "12. The plan is carried out by the lab's controller",
 )
 
 

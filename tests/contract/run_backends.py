@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Protocol
 
@@ -12,7 +13,9 @@ from kedge.apply.ownership import Timing
 from kedge.cluster.access import PLAIN_ACCESS
 from kedge.cluster.kafka_admin import KafkaAdmin
 from kedge.cluster.kafka_log import KafkaLog
+from kedge.cluster.lab_log import LabLog
 from kedge.cluster.memory_log import MemoryLog, MemoryTopic
+from kedge.lab import Lab, LabSettings
 
 CLUSTER_ID = "contract"
 
@@ -46,6 +49,23 @@ class MemoryLogBackend:
 
     def close(self) -> None:
         return None
+
+
+class LabBackend:
+    """The store of a lab in this process."""
+
+    def __init__(self) -> None:
+        self._open = ExitStack()
+        self._lab = self._open.enter_context(Lab.running(LabSettings(brokers=1)))
+
+    def open(self) -> ClusterRuns:
+        log = LabLog(self._lab.bootstrap_servers, PLAIN_ACCESS)
+        timing = Timing(lease_s=1.0, renew_s=0.1, poll_s=0.01)
+        store = ClusterRuns(log, CLUSTER_ID, timing=timing)
+        return self._open.enter_context(closing(store))
+
+    def close(self) -> None:
+        self._open.close()
 
 
 class KafkaBackend:

@@ -18,6 +18,7 @@ from tests.contract.run_backends import (
     CLUSTER_ID,
     DirectoryBackend,
     KafkaBackend,
+    LabBackend,
     MemoryLogBackend,
     RunBackend,
 )
@@ -34,6 +35,7 @@ THROTTLES = Lease({"1": {"leader.replication.throttled.rate": "1000"}}, {})
     params=[
         "directory",
         "log in memory",
+        "lab",
         pytest.param("4.1 KRaft", marks=pytest.mark.real),
         pytest.param("3.9 ZooKeeper", marks=[pytest.mark.real, pytest.mark.slow]),
     ]
@@ -44,6 +46,8 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RunBackend
             made: RunBackend = DirectoryBackend(tmp_path)
         case "log in memory":
             made = MemoryLogBackend()
+        case "lab":
+            made = LabBackend()
         case "4.1 KRaft":
             made = KafkaBackend(clusters.kraft(request.config).bootstrap)
         case _:

@@ -45,7 +45,7 @@ def test_findings_have_their_time_series_and_need_no_spark(tables: Path) -> None
     found: list[dict[str, Any]] = json.loads(done.stdout)
     assert done.stderr.splitlines()[-1] == "False"
     assert {one["kind"] for one in found} >= {"hot_broker", "isr_flapping", "growing"}
-    assert all(one["course"] for one in found)
+    assert all(one["course"] and one["change"] == "new" for one in found)
     growing = next(one for one in found if one["kind"] == "growing")
     assert growing["course"] == sorted(growing["course"])
 

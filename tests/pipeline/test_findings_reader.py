@@ -12,6 +12,7 @@ import pytest
 
 from kedge.pipeline.findings_reader import read_findings, with_time_series
 from kedge.pipeline.manifest import Manifest
+from kedge.pipeline.table_reader import Tables
 from kedge.pipeline.warehouse import open_warehouse
 
 MIDNIGHT = datetime(2026, 1, 5, tzinfo=UTC)
@@ -69,7 +70,7 @@ def write_day(directory: Path, day: int, key: dict[str, Any]) -> None:
 
 
 def test_urgent_kinds_come_first_and_the_fewest_days_before_others(tables: Path) -> None:
-    found = [(one.kind, one.value) for one in read_findings(tables)]
+    found = [(one.kind, one.value) for one in read_findings(Tables(tables))]
     assert found == [
         ("disk_full_soon", 4.0),
         ("disk_full_soon", 9.0),
@@ -80,11 +81,11 @@ def test_urgent_kinds_come_first_and_the_fewest_days_before_others(tables: Path)
 
 
 def test_findings_are_filtered_by_kind_and_cluster(tables: Path) -> None:
-    assert [one.subject for one in read_findings(tables, kind="growing")] == ["t-0"]
-    assert [one.subject for one in read_findings(tables, kind="hot_broker")] == [
+    assert [one.subject for one in read_findings(Tables(tables), kind="growing")] == ["t-0"]
+    assert [one.subject for one in read_findings(Tables(tables), kind="hot_broker")] == [
         *("broker 2", "broker 1"),
     ]
-    assert read_findings(tables, cluster="other") == []
+    assert read_findings(Tables(tables), cluster="other") == []
 
 
 def test_a_finding_gets_the_time_series_of_its_own_figure_over_the_last_two_days(
@@ -92,7 +93,7 @@ def test_a_finding_gets_the_time_series_of_its_own_figure_over_the_last_two_days
 ) -> None:
     series = {
         (one.kind, one.subject): one.course
-        for one in with_time_series(tables, read_findings(tables))
+        for one in with_time_series(Tables(tables), read_findings(Tables(tables)))
     }
     assert series["hot_broker", "broker 2"] == [10.0, 11.0, 20.0, 21.0]
     assert series["growing", "t-0"] == [100.0, 200.0]  # sizes, without the null ones
@@ -102,4 +103,4 @@ def test_a_finding_gets_the_time_series_of_its_own_figure_over_the_last_two_days
 def test_tables_without_findings_have_none(tmp_path: Path) -> None:
     with open_warehouse(tmp_path / "h", "run-1") as warehouse, warehouse.stage() as staged:
         warehouse.publish(staged, Manifest())
-    assert read_findings(tmp_path / "h") == []
+    assert read_findings(Tables(tmp_path / "h")) == []

@@ -9,8 +9,9 @@ import pytest
 
 HEAVY = ("pyspark", "pandas", "plotly")
 LIGHT = (
-    *("compaction", "findings_reader", "load_snapshots", "manifest", "reference", "session"),
-    *("sinks", "spark_cluster", "warehouse"),
+    *("broker_health", "compaction", "finding_history", "findings_reader", "load_reader"),
+    *("load_snapshots", "manifest", "reference", "session"),
+    *("sinks", "spark_cluster", "table_reader", "warehouse"),
     *("jobs.cluster_sampler", "jobs.context", "jobs.ingest", "jobs.kafka_producer"),
     *("jobs.produce", "jobs.stream", "sources.checkpoint", "sources.sample_files"),
     *("fanout.fleet_plans", "fanout.scenario_parsing", "fanout.verify_plans", "fanout.what_if"),

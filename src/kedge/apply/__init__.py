@@ -16,7 +16,8 @@
     start_moves      starts moves; what the cluster refuses is returned
     adaptive_control adapts the throttle to how the cluster copes with it
     stuck_watch      finds moves that do not get on, and why
-    cancel_rollback  cancel, roll back, and clean up after a process that died
+    cancel_rollback  cancel and roll back
+    settle_runs      cleans up after processes that died
     kafka_reassign   what kafka-reassign-partitions does with a file, without a journal
 
 Rules.
@@ -35,15 +36,7 @@ Worked example:
         run, outcome = carry_out(cluster, runs, proposal, Pacing())
 """
 
-from kedge.apply.cancel_rollback import (
-    Cancelled,
-    cancel,
-    close,
-    has_leftovers,
-    is_under_way,
-    rollback_plan,
-    settle,
-)
+from kedge.apply.cancel_rollback import Cancelled, cancel, close, rollback_plan
 from kedge.apply.commands import (
     Proposal,
     carry_out,
@@ -58,6 +51,7 @@ from kedge.apply.preview import Preview, RunOptions, preview, target_of
 from kedge.apply.run_port import Run, RunStore, new_record
 from kedge.apply.run_requests import Requested, allowed, new_request, send
 from kedge.apply.run_store import RunFiles, Runs, default_state
+from kedge.apply.settle_runs import has_leftovers, is_under_way, settle
 from kedge.apply.throttles import Waiting, release
 
 __all__ = [

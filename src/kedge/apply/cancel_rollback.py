@@ -1,31 +1,26 @@
-"""Cancels and rolls back runs, and cleans up after processes that died."""
+"""Cancels and rolls back runs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from kedge.apply.observe import observe
 from kedge.apply.preview import target_of
 from kedge.apply.run_port import Run, RunStore
-from kedge.apply.run_requests import answer_at_rest
 from kedge.apply.throttles import Waiting, release
 from kedge.cluster.port import Cluster, Replica
-from kedge.errors import NoReassignmentInProgress, Unavailable
+from kedge.errors import NoReassignmentInProgress
 from kedge.execution import (
     ENDED,
     Lease,
-    MoveStatus,
     Observation,
     RunKind,
     RunRecord,
     RunState,
     Target,
-    in_order,
-    statuses_of,
 )
 from kedge.execution import journal as lines
-from kedge.execution.run_states import INTERRUPTIBLE
 from kedge.model import TopicPartition
 from kedge.plan import (
     ANY_LOG_DIR,
@@ -94,13 +89,13 @@ class _WayBack:
 def _send_back(cluster: Cluster, run: Run) -> _WayBack:
     """Send back every partition of a run that is between its places."""
     record, plan = run.record(), run.plan()
-    changes = [change for change in plan.changes if change.tp in record.started]
     target = target_of(plan, record.kind)
-    seen = observe(cluster, changes, target).seen
+    seen = observe(cluster, plan.changes, target).seen
+    changes = _to_send_back(plan.changes, record, seen)
     back = [change for change in changes if _is_between(change, seen)]
     requests = [change for change in back if _needs_request(change, seen)]
     _cancel_moves(cluster, requests, seen)
-    copying = _log_dir_cancels(changes, seen, target.log_dirs)
+    copying = _log_dir_cancels(plan.changes if target.rollback else changes, seen, target)
     for refusal in (cluster.alter_log_dirs(copying) if copying else {}).values():
         if refusal is not None and not refusal.retriable:
             raise refusal
@@ -113,12 +108,33 @@ def _send_back(cluster: Cluster, run: Run) -> _WayBack:
     )
 
 
+def _to_send_back(changes: Sequence[Change], record: RunRecord, seen: Observation) -> list[Change]:
+    """The partitions that a run has started, each with the replicas to which it is sent back.
+
+    A rollback may not have reached every partition that the run which it undoes is still moving:
+    those are sent back to where that run has found them.
+    """
+
+    def is_undone(change: Change) -> bool:
+        move = seen.moving.get(change.tp)
+        return (
+            record.kind is RunKind.ROLLBACK
+            and move is not None
+            and frozenset(move.origin) == frozenset(change.after)
+            and frozenset(move.target) == frozenset(change.before)
+        )
+
+    undone = [Change(c.tp, c.after, c.before) for c in changes if is_undone(c)]
+    known = {change.tp for change in undone}
+    return [*undone, *(c for c in changes if c.tp in record.started and c.tp not in known)]
+
+
 def send_back(
     cluster: Cluster, changes: Sequence[Change], seen: Observation, target: Target
 ) -> None:
     """Send back moves that are under way, of replicas and between log directories."""
     _cancel_moves(cluster, [change for change in changes if change.tp in seen.moving], seen)
-    copying = _log_dir_cancels(changes, seen, target.log_dirs)
+    copying = _log_dir_cancels(changes, seen, target)
     for refusal in (cluster.alter_log_dirs(copying) if copying else {}).values():
         if refusal is not None and not refusal.retriable:
             raise refusal
@@ -162,17 +178,23 @@ def _cancel_moves(cluster: Cluster, changes: Sequence[Change], seen: Observation
 
 
 def _log_dir_cancels(
-    changes: Sequence[Change], seen: Observation, wanted: Mapping[PartitionReplica, str]
+    changes: Sequence[Change], seen: Observation, target: Target
 ) -> dict[Replica, str]:
-    """Copies between log directories are cancelled by sending the replica to where it is."""
+    """Copies between log directories are cancelled by sending the replica to where it is.
+
+    Those of a rollback go to the directories that it names; those of the run which it undoes leave
+    them.
+    """
     own = {change.tp for change in changes}
     return {
         Replica(*replica): present.current
         for replica, present in seen.directories.items()
         if replica.tp in own
-        and replica in wanted
-        and present.future == wanted[replica]
+        and replica in target.log_dirs
         and present.current is not None
+        and present.future is not None
+        and target.log_dirs[replica]
+        in ((present.future, present.current) if target.rollback else (present.future,))
     }
 
 
@@ -228,103 +250,30 @@ def _with_log_dirs(entry: Reassignment, log_dirs: Mapping[PartitionReplica, str]
 def begin_rollback(runs: RunStore, run: Run, plan: Plan, record: RunRecord) -> Run:
     """The run that undoes another takes over its throttles; the other one ends.
 
-    The new lease is on disk before the old one is given up: a crash in between leaves both, and
-    removing a throttle twice changes nothing.
+    A crash on the way leaves a rollback that has begun: `settle` hands over what is missing.
     """
-    undone = run.record()
     rollback = runs.begin(plan, record)
-    for setting in undone.own - set(undone.lease.settings()):
-        rollback.write(lines.leased(Lease.of([setting])))
-    if undone.lease:
-        rollback.write(lines.leased(undone.lease))
-        run.write(lines.released(Lease()))
-    if undone.state not in ENDED:
-        run.enter(RunState.CANCELLED)
+    hand_over(run, rollback)
     return rollback
 
 
-# ---- clean up -----------------------------------------------------------------------------------
+def hand_over(run: Run, rollback: Run) -> None:
+    """End a run in favour of its rollback, which gets its throttles; repeated, it changes nothing.
+
+    The new lease is on disk before the old one is given up: a crash in between leaves both, and
+    removing a throttle twice changes nothing.
+    """
+    undone, known = run.record(), rollback.record()
+    if undone.lease:
+        for setting in undone.own - known.own - set(undone.lease.settings()):
+            rollback.write(lines.leased(Lease.of([setting])))
+        rollback.write(lines.leased(undone.lease.updated(known.lease)))
+        run.write(lines.released(Lease()))
+    if undone.state not in ENDED:
+        run.enter(RunState.CANCELLED)
 
 
 def close(cluster: Cluster, run: Run, waiting: Waiting) -> Lease:
     """End a run that has moved nothing; returns the throttles that are not confirmed to be gone."""
     run.enter(RunState.CANCELLED)
     return release(cluster, run, waiting)
-
-
-def settle(
-    cluster: Cluster,
-    runs: RunStore,
-    waiting: Waiting,
-    on_note: Callable[[str], None],
-    *,
-    finish_cancels: bool = True,
-) -> None:
-    """Finish what processes that died have left: throttles without moves, cancels without an end.
-
-    Every command of a run calls this first, while no other process works on the cluster's runs.
-    Commands that act leave an unfinished cancel to `kedge cancel` (`finish_cancels`): what they do
-    with it is in the table of states.
-    """
-    for run in runs.all():
-        record = run.record()
-        if _has_requests(run, record):
-            answer_at_rest(cluster, run, waiting)
-            record = run.record()
-        if not _is_left_over(record):
-            continue
-        if record.state is RunState.CANCELLING and not finish_cancels:
-            continue
-        try:
-            _settle_one(cluster, run, record, waiting, on_note)
-        except Unavailable as fault:
-            on_note(f"run {run.name} was not cleaned up: {fault.what}")
-
-
-def has_leftovers(run: Run, record: RunRecord) -> bool:
-    """Whether a run may need `settle` if no process carries it out."""
-    return _is_left_over(record) or _has_requests(run, record)
-
-
-def _is_left_over(record: RunRecord) -> bool:
-    return bool(record.lease) or record.state in INTERRUPTIBLE
-
-
-def _has_requests(run: Run, record: RunRecord) -> bool:
-    return record.state not in ENDED and bool(run.requests())
-
-
-def _settle_one(
-    cluster: Cluster,
-    run: Run,
-    record: RunRecord,
-    waiting: Waiting,
-    on_note: Callable[[str], None],
-) -> None:
-    if record.state is RunState.CANCELLING:
-        left = cancel(cluster, run, waiting, patience_s=SETTLE_PATIENCE_S).unreleased
-    elif is_under_way(cluster, run):
-        return
-    else:
-        left = release(cluster, run, waiting)
-    removed = len(record.lease.settings()) - len(left.settings())
-    if removed:
-        on_note(f"removed {removed} throttle settings that run {run.name} had left")
-    if left:
-        names = ", ".join(left.brokers) or ", ".join(left.topics)
-        kind = "broker" if left.brokers else "topic"
-        on_note(f"run {run.name}: throttles stay on {kind} {names} until it can be reached")
-    if record.state is RunState.RELEASING:
-        run.enter(RunState.DONE, moved=len(record.started))
-
-
-def is_under_way(cluster: Cluster, run: Run) -> bool:
-    """Whether any partition of a run is being moved, by this run or by another."""
-    plan = run.plan()
-    changes = in_order(plan)
-    target = target_of(plan, RunKind.ROLLBACK)
-    seen = observe(cluster, changes, target).seen
-    if any(change.tp in seen.moving for change in changes):
-        return True
-    statuses = statuses_of(changes, seen, target)
-    return any(status is MoveStatus.MOVING for status in statuses.values())

@@ -122,7 +122,10 @@ class RunStore(ABC):
         """The state of a run, its rollback considered."""
         rollback = self.rollback_of(run)
         if rollback is None:
-            return self.record_of(run).state
+            record = self.record_of(run)
+            # A run that was interrupted or paused sets its throttles anew: moves have started.
+            again = record.state is RunState.THROTTLING and record.started
+            return RunState.MOVING if again else record.state
         ended = self.record_of(rollback).state in ENDED
         return RunState.ROLLED_BACK if ended else RunState.ROLLING_BACK
 

@@ -67,6 +67,10 @@ class RunFiles:
         with with_path_context(path):
             return read_journal(data)
 
+    def begin(self, line: bytes) -> None:
+        """Write the first line; a run whose first line is not whole has not begun."""
+        write_atomically(self.directory / JOURNAL, line)
+
     def write(self, line: bytes) -> None:
         """Append a line to the journal; on disk when this returns."""
         path = self.directory / JOURNAL
@@ -130,7 +134,11 @@ class Runs(RunStore):
         if not self._directory.is_dir():
             return []
         found = (each for each in self._directory.iterdir() if (each / JOURNAL).is_file())
-        return [RunFiles(each) for each in sorted(found)]
+        return [self.files(each) for each in sorted(found)]
+
+    def files(self, directory: Path) -> RunFiles:
+        """The run in a directory."""
+        return RunFiles(directory)
 
     def record_of(self, run: Run) -> RunRecord:
         """The record of a run; journals only grow, so one of the same size is read once."""
@@ -146,9 +154,9 @@ class Runs(RunStore):
         directory = self._directory / new_run_name(record)
         with with_path_context(directory):
             directory.mkdir(parents=True, mode=0o700)
-        run = RunFiles(directory)
+        run = self.files(directory)
         write_atomically(directory / PLAN, plan_to_json(plan))
-        run.write(begun(record))
+        run.begin(begun(record))
         return run
 
     def guarded(self, cluster: Cluster) -> Cluster:

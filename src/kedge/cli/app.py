@@ -59,6 +59,12 @@ COMMANDS = {
     "continue": Listed("runs", "Go on with a run that was paused"),
     "runs": Listed("runs", "List the runs on a cluster"),
     "pipeline": Listed("pipeline", "Make load models and findings of metrics, on Spark"),
+    "capacity": Listed(
+        "capacity", "Forecast when brokers are full and how many are needed by a date"
+    ),
+    "cost": Listed(
+        "cost", "Show what topics and their owners pay for bytes in, out and stored, by day"
+    ),
     "lab": Listed("lab", "Run a whole cluster in one process"),
     "controller": Listed("controller", "Be the controller of a ZooKeeper-mode Kafka cluster"),
 }

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kedge.cli import pipeline_fanout, pipeline_stream
+from kedge.cli import findings, pipeline_fanout, pipeline_stream
 from kedge.cli.connection import echo_json
 from kedge.cli.options import Output, OutputOption, console, echo, help_without_command, say
 from kedge.cli.pipeline_options import (
@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 app = typer.Typer(name="pipeline", help="Make load models and findings of metrics, on Spark")
 pipeline_stream.register(app)
 pipeline_fanout.register(app)
-
-SHOWN = 50
+findings.register(app)
 
 
 class FormatName(StrEnum):
@@ -105,42 +104,6 @@ def _show_run(done: IngestResult, tables: Path, output: Output) -> None:
     console().print(table)
     skipped = f", {done.files_skipped} known already" if done.files_skipped else ""
     say(f"run {done.run_id}: {done.rows:,} rows of {done.files} new files{skipped}")
-
-
-@app.command("findings", cls=PipelineCommand)
-def findings_command(
-    tables: TablesOption,
-    kind: Annotated[str, typer.Option(help="Only of this kind, as hot_broker")] = "",
-    cluster: Annotated[str, typer.Option(help="Only of this cluster")] = "",
-    limit: Annotated[int, typer.Option(help="Findings to show at most", min=1)] = SHOWN,
-    output: OutputOption = Output.TABLE,
-) -> None:
-    """Show what stands out: hot brokers, skew, flapping, growth, disks that fill up
-
-    Example: kedge pipeline findings --tables history/
-    """
-    from kedge.pipeline.findings_reader import KINDS, read_findings, with_time_series
-    from kedge.report.findings import finding_row, sparkline
-
-    if kind and kind not in KINDS:
-        raise InvalidRequest(f"no kind {kind!r}", hint=f"there are {', '.join(KINDS)}")
-    found = read_findings(tables, kind=kind or None, cluster=cluster or None)
-    drawn = with_time_series(tables, found[:limit])
-    if output is Output.JSON:
-        echo_json([finding_row(one) for one in drawn])
-        return
-    from rich.table import Table
-
-    table = Table(show_lines=False)
-    for name in ("kind", "cluster", "of", "value", "course", "why"):
-        table.add_column(name, overflow="fold", justify="right" if name == "value" else "left")
-    for one in drawn:
-        value = f"{one.value:g}"
-        row = (one.kind, one.cluster, one.subject, value, sparkline(one.course), one.why)
-        table.add_row(*map(printable, row))
-    if drawn:
-        console().print(table)
-    say(f"{len(found)} findings" + (f", {limit} of them shown" if len(found) > limit else ""))
 
 
 @app.command("loads", cls=PipelineCommand)

@@ -36,6 +36,8 @@ from kedge.lab.metrics_sampler import (
     jsonl,
     write_tables,
 )
+from kedge.lab.runs_log import RunsLog
+from kedge.lab.runs_node import RunsNode
 from kedge.lab.sasl_users import read_users
 from kedge.lab.settings import LabSettings
 from kedge.lab.status import StatusReporter
@@ -108,7 +110,14 @@ class Lab:
             settings=cluster_settings(lab_dir.settings),
             rng=_rng(lab_dir.settings.seed),
         )
-        self.endpoint = EndpointThread(lambda: Server(self.backend, users=users))
+        runs = RunsLog(self._store)
+        self.endpoint = EndpointThread(
+            lambda: Server(
+                self.backend,
+                users=users,
+                wrap=lambda _, own: RunsNode(own, runs, self.backend.thread),
+            )
+        )
 
     # ---- life ----
 

@@ -6,20 +6,21 @@ stores these samples, models the load of partitions and brokers, and reports fin
     bronze   every row as it arrived, with its source
     silver   one valid row per sample            quarantine, late: rejected rows and the reason
     gold     rollup · broker_load · window_load · partition_load · findings · snapshot/<cluster>
+             finding_history · broker_health
 
 Invariants.
 
 - No row is dropped silently: rows read = kept + duplicates + superseded + late + quarantined.
   Otherwise the run fails and leaves the tables unchanged.
 - The tables are a function of the set of distinct files ever ingested. The order of files and rows
-  and the split into runs do not change them.
+  and the split into runs do not change them (but `finding_history`, which is about runs).
 - One process at a time writes to a directory of tables, and each run replaces them atomically: a
   reader (Spark, DuckDB, pyarrow) sees the tables of exactly one run. The next run removes what a
   killed run left behind.
 - Transforms are pure functions on DataFrames, shared by batch and stream, and use built-in
   functions only.
-- Only `session` creates Spark sessions. Commands that only read tables (findings, loads) start
-  none and do not import pyspark.
+- Only `session` creates Spark sessions. Commands that only read tables (findings, loads, capacity,
+  cost, slow-brokers) start none and do not import pyspark; they read through `table_reader`.
 
     kedge pipeline ingest --input metrics/ --format parquet \
         --brokers brokers.parquet --assignment assignment.parquet --tables history/

@@ -119,7 +119,24 @@ class TopicIdText:
         return lambda reader: _id_text(reader.uuid())
 
 
+@dataclass(frozen=True, slots=True)
+class NullableBytes:
+    """Bytes, or None."""
+
+    def writer(self, version: int, *, flexible: bool) -> Write:
+        def write(out: bytearray, value: Any) -> None:
+            size = -1 if value is None else len(value)
+            out += varint(size + 1) if flexible else struct.pack(">i", size)
+            out += value or b""
+
+        return write
+
+    def reader(self, version: int, *, flexible: bool) -> Read:
+        return lambda reader: reader.bytes(compact=flexible)
+
+
 STRING, NULLABLE_STRING, TOPIC_ID = Text(), Text(nullable=True), TopicIdText()
+NULLABLE_BYTES = NullableBytes()
 
 
 @lru_cache(maxsize=4096)

@@ -12,6 +12,20 @@ if TYPE_CHECKING:
 
 MINUTES = 120
 TOLERANCE = "0.1"
+NETWORK = "1GB"  # bytes per second of a broker's link
+RATES = """currency = "EUR"
+[per_gb]
+in = 0.01
+out = 0.02
+replication = 0.005
+stored_month = 0.08
+"""
+OWNERS = """[web]
+topics = ["clicks"]
+prefixes = ["view"]
+[shop]
+globs = ["order*"]
+"""
 
 
 def measured(demo: Demo) -> Path:
@@ -30,6 +44,15 @@ def measured(demo: Demo) -> Path:
         *("--assignment", str(sampled / "assignment.parquet"), "--tables", str(history)),
     )
     demo.command("pipeline", "findings", "--tables", str(history), "--limit", "8")
+    demo.section("When it is full, and who pays")
+    demo.command("capacity", "--tables", str(history), "--network", NETWORK)
+    rates, owners = demo.directory / "rates.toml", demo.directory / "owners.toml"
+    rates.write_text(RATES)
+    owners.write_text(OWNERS)
+    demo.command(
+        *("cost", "--tables", str(history), "--limit", "5"),
+        *("--rates", str(rates), "--owners", str(owners)),
+    )
     return history
 
 
@@ -57,8 +80,9 @@ def planned_and_applied(demo: Demo, history: Path, page: Path) -> None:
 def _reported(demo: Demo, snapshot: Path, plan: Path, history: Path, page: Path) -> None:
     """Before and after on the terminal, and all of it on one page."""
     from kedge.balance import goals_from_json, solve
+    from kedge.cli.findings import finding_groups
     from kedge.files import read_bytes, read_snapshot, write_atomically
-    from kedge.pipeline.findings_reader import read_findings
+    from kedge.pipeline.table_reader import Tables
     from kedge.plan import parse_plan
     from kedge.report.curve import curve_rows
     from kedge.report.demo_page import demo_page_html
@@ -73,8 +97,9 @@ def _reported(demo: Demo, snapshot: Path, plan: Path, history: Path, page: Path)
     html = demo_page_html(
         f"Lab {demo.lab.cluster_id}",
         findings=[
-            {"kind": one.kind, "subject": one.subject, "value": one.value, "why": one.why}
-            for one in read_findings(history)
+            {"kind": one.kind, "subject": one.topic or one.cluster, "value": one.value}
+            | {"why": one.why}
+            for one in finding_groups(Tables(history))[0]
         ],
         summary=summary_row(made),
         curve=curve_rows(solve(before, goals_from_json(made.goals or {}))),

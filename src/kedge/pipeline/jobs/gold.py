@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from kedge.pipeline import schemas, sinks
+from kedge.pipeline.finding_history import record_findings
 from kedge.pipeline.jobs.context import NoProgress, Progress
 from kedge.pipeline.load_snapshots import write_snapshots
 from kedge.pipeline.manifest import Manifest
@@ -65,6 +66,7 @@ def refresh_gold(
         thresholds=thresholds or Thresholds(),
     )
     gold.write("findings", findings)
+    record_findings(staged.path("gold"), staged.current_path("gold"))
     reference = stored_reference(staged.path("reference"))
     write_snapshots(staged.path("gold"), reference, interval_s=manifest.settings.interval_s)
 
