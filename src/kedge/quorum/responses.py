@@ -30,6 +30,7 @@ from kedge.quorum.node import (
 )
 from kedge.quorum.roles import (
     Candidate,
+    Follower,
     Prospective,
     Resigned,
     is_lost,
@@ -139,7 +140,10 @@ def _on_leader(
     ):
         elections.maybe_follow(work, leader_id, epoch, endpoints)
         return True
-    if leader_id is not None and work.role.leader_id is None:
+    # Kafka stops if the leader itself answers a node that knows its id, but not its endpoints
+    is_reachable_now = leader_id == work.role.leader_id and not work.role.leader_endpoints
+    is_news = work.role.leader_id is None or (is_reachable_now and bool(endpoints))
+    if leader_id is not None and is_news and not isinstance(work.role, Follower):
         elections.to_follower(work, epoch, leader_id, endpoints)
         return None if error is ErrorCode.NONE else True
     if error is ErrorCode.INVALID_REQUEST:

@@ -13,6 +13,7 @@ from kedge.errors import InvariantViolated
 from kedge.quorum.node import Fault
 from kedge.quorum.roles import Leader
 from kedge.sim.quorum.mutations import Entry
+from kedge.sim.quorum.snapshots import voters_at
 
 if TYPE_CHECKING:
     from kedge.sim.quorum.cluster import QuorumCluster
@@ -79,18 +80,24 @@ class Checkers:
             self._check_majority(process, now)
 
     def _check_majority(self, process: Process, committed: int) -> None:
-        """A leader commits what the disks of a majority hold."""
+        """A leader commits what the disks of a majority hold.
+
+        In the step that appends a voters record, what was pending is committed by the set before.
+        """
         self.checks["commits by a leader"] += 1
         assert process.node is not None
         epoch = process.node.log.end_of_epoch(process.node.role.epoch).epoch
-        holders, voters = 0, process.node.voters.ids
-        for voter in voters:
-            log = self._cluster.processes[voter].disk.durable.log
-            holders += log.end >= committed and log.end_of_epoch(epoch).epoch == epoch
-        if holders <= len(voters) // 2:
+        logs = {id_: p.disk.durable.log for id_, p in self._cluster.processes.items()}
+        holders = {
+            id_
+            for id_, log in logs.items()
+            if log.end >= committed and log.end_of_epoch(epoch).epoch == epoch
+        }
+        sets = [process.node.voters.ids, voters_at(process.node, committed).ids]
+        if not any(len(holders.intersection(ids)) > len(ids) // 2 for ids in sets):
             raise InvariantViolated(
-                f"node {process.id} commits up to {committed}, "
-                f"which is on {holders} of {len(voters)} disks"
+                f"node {process.id} commits up to {committed}, which is on the disks of "
+                f"{sorted(holders)} of the voters {list(sets[0])}"
             )
 
     def on_committed(self, node: int, entry: Entry) -> None:

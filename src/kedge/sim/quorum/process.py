@@ -36,11 +36,11 @@ from kedge.quorum.node import (
     Tick,
 )
 from kedge.quorum.roles import Leader
-from kedge.quorum.values import EpochOffset, QuorumConfig, VoterSet
+from kedge.quorum.values import EpochOffset, QuorumConfig
 from kedge.sim.clock import Timer
 from kedge.sim.quorum.disk import Disk
 from kedge.sim.quorum.mutations import Entry, Mutation
-from kedge.sim.quorum.snapshots import decoded, encoded
+from kedge.sim.quorum.snapshots import decoded, encoded, voters_at
 from kedge.sim.rng import SeededRng
 
 if TYPE_CHECKING:
@@ -264,15 +264,9 @@ class Process:
         snapshot_id = EpochOffset(self.applied[-1].epoch, self.applied[-1].end)
         if self.node.log.snapshot(snapshot_id) or snapshot_id.offset <= self.node.log.start:
             return False
-        data = encoded(self.applied, _voters_at(self.node, snapshot_id.offset))
+        data = encoded(self.applied, voters_at(self.node, snapshot_id.offset))
         snapshot = SnapshotInfo(snapshot_id, len(data))
         self.disk.put_snapshot(snapshot, data)
         self.handle(SnapshotTaken(snapshot))
         self.handle(DeleteBefore(snapshot_id))
         return True
-
-
-def _voters_at(node: Node, offset: int) -> VoterSet:
-    """The voters of a snapshot that ends at an offset."""
-    known = [at.voters for at in node.voter_history if at.offset < offset]
-    return known[-1] if known else node.static_voters

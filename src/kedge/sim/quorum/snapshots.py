@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
+from kedge.quorum.node import Node
 from kedge.quorum.values import ReplicaKey, Voter, VoterEndpoint, VoterSet
 from kedge.sim.quorum.mutations import Entry
 
@@ -28,6 +29,12 @@ def decoded(data: bytes) -> Snapshot:
         [Entry(base, end, epoch, tuple(records)) for base, end, epoch, records in entries],
         VoterSet(map(_voter, voters)),
     )
+
+
+def voters_at(node: Node, offset: int) -> VoterSet:
+    """The voters of the log up to an offset, and of a snapshot that ends there."""
+    known = [at.voters for at in node.voter_history if at.offset < offset]
+    return known[-1] if known else node.static_voters
 
 
 def _voter(parts: list[Any]) -> Voter:
