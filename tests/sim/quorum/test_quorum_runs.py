@@ -10,11 +10,11 @@ from kedge.sim.quorum.run import RunSettings, crash_sweep, run_seed
 SEEDS = range(1, 201)
 BLOCK = 50
 WORDS = {
-    "vote_twice": "both lead epoch",
-    "commit_without_majority": "commits up to",
-    "skip_fsync": "commits up to",
-    "read_uncommitted": "answers a read with",
-    "vote_for_shorter_logs": "",  # shows in many ways, all of them a loss of committed records
+    "vote_twice": ("both lead epoch",),
+    "commit_without_majority": ("commits up to",),
+    "skip_fsync": ("commits up to", "the epoch of node"),
+    "read_uncommitted": ("answers a read with",),
+    "vote_for_shorter_logs": ("stops:", "delivers", "commits up to"),  # committed records are lost
 }
 
 
@@ -43,7 +43,7 @@ def test_a_broken_rule_is_caught_within_fifty_seeds(rule: str) -> None:
     settings = RunSettings(mutation=rule)
     found = (run_seed(seed, settings).violation for seed in range(1, 51))
     caught = next(words for words in found if words)
-    assert WORDS[rule] in caught, caught
+    assert any(words in caught for words in WORDS[rule]), caught
 
 
 def test_a_seed_gives_the_same_run_each_time() -> None:
