@@ -54,8 +54,8 @@ check: python ## style, types and the direction of imports
 conformance: install ## known answers from real Kafka, against this code
 	@$(PY) -m tests.conformance tests/vectors/*.json
 
-oracle: install ## random scenarios on Kafka's own controller and on ours: SEEDS=500
-	@$(PY) -m tests.oracle --seeds $(or $(SEEDS),500)
+oracle: install ## random scenarios on Kafka's own controller and on ours: SEEDS=500 MODE=kraft
+	@$(PY) -m tests.oracle$(if $(filter kraft,$(MODE)),.kraft) --seeds $(or $(SEEDS),500)
 
 rewrite: python ## write the stories in tests/scenarios anew; read the difference before you keep it
 	@$(PY) -m tests.scenarios.text

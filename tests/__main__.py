@@ -1,7 +1,7 @@
 """`python -m tests`: all checks and all tests but the slow ones, side by side.
 
-Tests of real brokers wait most of the time, the others compute: two cores do both at once. What the
-first parts say is shown when they have ended; the last one is seen at work.
+Tests of real brokers and of servers wait most of the time, the others compute: two cores do all at
+once. What the first parts say is shown when they have ended; the last one is seen at work.
 """
 
 from __future__ import annotations
@@ -13,17 +13,13 @@ from pathlib import Path
 
 LOGS = Path(".cache")
 PYTEST = (sys.executable, "-m", "pytest", "-q")
-WAITING = tuple(
-    f"tests/{part}" for part in ("real", "lab", "endpoint", "oracle", "service", "soak")
-)
+REAL = ("tests/real", "tests/oracle", "tests/soak")
+SERVERS = ("tests/lab", "tests/endpoint", "tests/service")
 PARTS = {
     "checks": ("make", "-s", "check"),
-    "tests of real brokers": (*PYTEST, *WAITING),
-    "all other tests": (
-        *PYTEST,
-        "tests",
-        *(f"--ignore={part}" for part in WAITING),
-    ),
+    "tests of real brokers": (*PYTEST, *REAL),
+    "tests of servers": (*PYTEST, *SERVERS),
+    "all other tests": (*PYTEST, "tests", *(f"--ignore={part}" for part in (*REAL, *SERVERS))),
 }
 
 

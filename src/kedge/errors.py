@@ -25,6 +25,7 @@
     │   ├── OutputNotOurs             a directory that holds other files
     │   ├── AuthenticationFailed      the broker rejects the client, or the client the broker
     │   ├── Unauthorised              the client lacks a permission
+    │   ├── QueryTooLarge             a metrics server refuses to compute so much at once
     │   └── UnsupportedByCluster      the cluster does not support this request
     ├── Unsatisfiable                 the cluster's state does not allow the request
     │   ├── InconsistentRacks           some brokers have a rack and some do not
@@ -56,6 +57,7 @@
         ├── ReplicaNotAvailable         the broker does not have that replica yet
         ├── QuotaExceeded               the cluster limits the rate of changes
         ├── BrokerFailed                a broker answered with an internal error
+        ├── PrometheusUnavailable       a metrics server could not be reached, or failed
         ├── SparkUnavailable            no Spark session could be started, or a job failed
         ├── AccountsOpen                input rows are not all accounted for
         └── JournalDamaged              a journal that cannot be read
@@ -181,6 +183,10 @@ class Unauthorised(InvalidRequest):
     """The client lacks a permission (Kafka: …_AUTHORIZATION_FAILED)."""
 
 
+class QueryTooLarge(InvalidRequest):
+    """A metrics server refuses to compute so many values at once."""
+
+
 class UnsupportedByCluster(InvalidRequest):
     """The brokers' release does not support this request (UNSUPPORTED_VERSION)."""
 
@@ -273,6 +279,10 @@ class Unavailable(KedgeError):
     """An outside system failed; the same call may work later."""
 
     retriable = True
+
+
+class PrometheusUnavailable(Unavailable):
+    """A metrics server could not be reached, or failed again and again."""
 
 
 class StoreUnavailable(Unavailable):

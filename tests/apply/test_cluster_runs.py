@@ -304,3 +304,35 @@ def test_a_line_whose_first_attempt_was_not_answered_counts_once(place: Place) -
         run.enter(RunState.STOPPED)
     (seen,) = place.open().all()
     assert seen.record().state is RunState.STOPPED
+
+
+# ---- a log that is deleted ----------------------------------------------------------------------
+
+
+def test_an_owner_writes_a_log_that_was_deleted_again(place: Place) -> None:
+    store = place.open()
+    with store.held():
+        old, run = begin(store), begin(store, 2e9)
+        run.send_request(b'{"id":"1"}\n')
+        place.topic.delete()
+        run.enter(RunState.MOVING)
+    assert len(place.notes) == 1
+    assert "was deleted" in place.notes[0]
+    seen = place.open()
+    assert [each.name for each in seen.all()] == [old.name, run.name]
+    again = seen.chosen(None)
+    assert (again.record().state, again.plan()) == (RunState.MOVING, PLAN)
+    assert again.requests() == [b'{"id":"1"}']
+
+
+def test_an_owner_whose_log_another_process_has_begun_anew_has_lost_the_runs(place: Place) -> None:
+    store = place.open()
+    held = store.held()
+    held.__enter__()
+    run = begin(store)
+    place.topic.delete()
+    with place.open().held():
+        place.topic.created = False
+        with pytest.raises(RunTakenOver):
+            run.enter(RunState.MOVING)
+    place.end(held)

@@ -203,6 +203,19 @@ def test_a_broker_is_unregistered_once_it_is_stopped(
     )
 
 
+def test_a_broker_that_is_stopped_and_empty_is_drained_together_with_one_that_is_not(
+    desk: Desk, cluster: MemoryCluster, state: tuple[str, str]
+) -> None:
+    desk("drain", "3", "--yes", *state)
+    cluster.stop_broker(B3)
+    outcome = desk("drain", "2", "3", "--unregister", "--yes", *state)
+    assert outcome.out.splitlines()[-2:] == [
+        "Brokers 2, 3 are empty in the metadata; no log directory read of Broker 3",
+        "Not unregistered: broker 2 cannot be unregistered while alive; stop it, then run "
+        "kedge drain 2 3 --unregister",
+    ]
+
+
 def test_zookeeper_mode_has_no_registrations_to_remove(
     desk: Desk, cluster: MemoryCluster, state: tuple[str, str]
 ) -> None:

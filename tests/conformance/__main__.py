@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tests.conformance.compare import Case, Runner
 from tests.conformance.kinds import runner_for
+from tests.conformance.kraft_kinds import text_line
 from tests.conformance.stores import Trees
 
 
@@ -38,6 +39,8 @@ def main(arguments: Sequence[str]) -> int:
         print(f"not yet run: {count} of kind {kind}")
     if tally.quirks:
         print(f"quirks: {tally.quirks['same']} same, {tally.quirks['differ']} differ")
+    if texts := text_line():
+        print(texts)
     print(f"{tally.passed} passed, {tally.failed} failed")
     return 1 if tally.failed else 0
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+<<<<<<< HEAD
 from tests.conformance import admin_kinds, controller_kinds, placement_kinds, raft_kinds
+=======
+from tests.conformance import admin_kinds, controller_kinds, kraft_kinds, placement_kinds
+>>>>>>> main
 from tests.conformance.compare import Case, Runner
 from tests.conformance.scenarios import run_scenario
 from tests.conformance.stores import Trees
@@ -21,4 +25,4 @@ def runner_for(case: Case, trees: Trees) -> Runner | None:
         return lambda case: run_scenario(case, trees.fresh())
     if "input" in case:
         return controller_kinds.RUNNERS.get(kind)
-    return {**placement_kinds.RUNNERS, **admin_kinds.RUNNERS}.get(kind)
+    return {**placement_kinds.RUNNERS, **admin_kinds.RUNNERS, **kraft_kinds.RUNNERS}.get(kind)

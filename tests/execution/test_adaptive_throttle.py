@@ -48,7 +48,10 @@ def test_trouble_halves_it(signals: Signals, why: str) -> None:
     assert decided(80, signals) == Decision(40, why)
     assert decided(15, signals) == Decision(10, why)
     assert decided(10, signals) == Decision(10)
-    assert decided(80, signals, since=CUT_INTERVAL_S - 1) == Decision(80)
+    assert decided(80, signals, since=0.0) == Decision(40, why)  # a rise was too much
+    for since, rate in ((CUT_INTERVAL_S - 1, 80), (CUT_INTERVAL_S, 40)):
+        again = next_rate(RANGE, 80, 50.0, signals, 50.0 + since, halved_at=50.0)
+        assert again.rate == rate
     assert decided(80, replace(signals, at=None)) == Decision(40, why)  # half known is bad enough
 
 
@@ -104,19 +107,22 @@ def test_whatever_is_seen_the_rate_keeps_its_rules(
     low: int, more: int, polls: list[tuple[Signals, float]]
 ) -> None:
     within = RateRange(low, low + more)
-    rate, changed_at, now = low, 0.0, 0.0
+    rate, changed_at, halved_at, now = low, 0.0, 0.0, 0.0
     for seen, elapsed in polls:
         now += elapsed
-        after = next_rate(within, rate, changed_at, seen, now)
+        after = next_rate(within, rate, changed_at, seen, now, halved_at=halved_at)
         assert low <= after.rate <= within.high
         assert (after.rate != rate) == bool(after.why)
         if seen.trouble:
             assert after.rate <= rate
-            if now - changed_at >= CUT_INTERVAL_S:
+            assert after.rate in (rate, max(low, rate // 2))
+            if now - halved_at >= CUT_INTERVAL_S:
                 assert after.rate == max(low, rate // 2)
         if after.rate > rate:
             assert seen.at is not None
             assert seen.at > changed_at
             assert not seen.trouble
+        if after.rate < rate:
+            halved_at = now
         if after.rate != rate:
             rate, changed_at = after.rate, now

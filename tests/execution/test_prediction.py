@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from math import inf
 
@@ -27,6 +28,7 @@ from kedge.execution.prediction import (
 )
 from kedge.execution.prediction import fair_share as shares
 from kedge.execution.prediction.learned_rates import (
+    Draw,
     RateRecord,
     drawn_factors,
     learned_rates,
@@ -67,11 +69,14 @@ def predicted(
 def test_the_worked_example_of_the_package() -> None:
     changes = moves(((1, 2), (4, 2)), ((1, 3), (5, 3)))
     found = predicted(changes, 100 * GB, Limits(100_000_000, 1))
-    assert [(each.start, each.end) for each in found.moves] == [(3.0, 1004.0), (1004.0, 2005.0)]
+    starts, ends = ([getattr(each, at) for each in found.moves] for at in ("start", "end"))
+    assert starts == pytest.approx([0.5, 1001.5])
+    assert ends == pytest.approx([1000.8, 2001.8])
     assert found.bound_seconds == pytest.approx(2000.0)
     assert found.bound_by == "broker 1 sending at the throttle"
-    assert found.seconds == 2005.0 + 1.0 + 3.0
-    assert found.moves[0].under_replicated_seconds == pytest.approx(1001.0)
+    seen = 2064.0  # the first poll after 2001.3 s at 97 percent of the throttle
+    assert found.seconds == pytest.approx(0.5 + seen + 0.2 + 0.5)
+    assert found.moves[0].under_replicated_seconds == pytest.approx(1000.3)
     assert not found.problems
 
 
@@ -82,8 +87,8 @@ def test_a_partition_that_grows_must_catch_up() -> None:
     busy = predicted(
         changes, 10 * GB, Limits(100_000_000), Environment(appended={tp: 50_000_000.0})
     )
-    assert quiet.moving_seconds == pytest.approx(101.0)
-    assert busy.moving_seconds == pytest.approx(201.0)  # half of the rate is for what is appended
+    assert quiet.moving_seconds == pytest.approx(100.3)
+    assert busy.moving_seconds == pytest.approx(200.3)  # half of the rate is for what is appended
 
 
 def test_slow_hardware_widens_the_range_only_where_no_throttle_hides_it() -> None:
@@ -97,6 +102,27 @@ def test_slow_hardware_widens_the_range_only_where_no_throttle_hides_it() -> Non
 
     assert spread(10_000_000) == 1.0
     assert spread(None) > 1.5
+
+
+def test_a_throttle_that_delivers_less_makes_moves_longer_by_as_much() -> None:
+    changes = moves(((1,), (2,)))
+    sizes, leaders = {changes[0].tp: 97 * GB}, {changes[0].tp: BrokerId(1)}
+    samples = [RateFactors(throttle=share, delays=2.0) for share in (0.5, 0.8, 1.0)]
+
+    def called(
+        function: Callable[[RateFactors], float], draws: Iterable[RateFactors]
+    ) -> list[float]:
+        return [function(each) for each in reversed(list(draws))]
+
+    limits = Limits(100_000_000)
+    found = predict(
+        *(changes, sizes, leaders, limits, Environment()), samples=samples, in_parallel=called
+    )
+    assert found.moving_seconds == pytest.approx(970.3)
+    assert found.seconds == 1001.0 + 0.5 + 0.2 + 0.5
+    assert (found.seconds_p10, found.seconds_p90) == pytest.approx((1001 + 2.4, 2001 + 2.4), abs=1)
+    free = predict(changes, sizes, leaders, Limits(None), Environment(), samples=samples)
+    assert free.seconds_p90 == pytest.approx(free.seconds + 0.2)
 
 
 def test_copies_between_log_directories_have_their_own_throttle_and_disks() -> None:
@@ -113,7 +139,7 @@ def test_copies_between_log_directories_have_their_own_throttle_and_disks() -> N
         around,
         target=Target({replica: "/b"}),
     )
-    assert found.moving_seconds == pytest.approx(101.0)
+    assert found.moving_seconds == pytest.approx(100.3)
     peaks = {each.log_dir: each.peak for each in found.disks if each.broker == 1}
     assert peaks == pytest.approx({"/a": 10.0 * GB, "/b": 10.0 * GB, None: 20.0 * GB})
     assert "copying between log directories" in found.bound_by
@@ -137,8 +163,8 @@ def test_a_plan_that_fills_a_disk_is_refused_with_broker_and_moment() -> None:
     found = predicted(changes, 10 * GB, Limits(100_000_000, 1), around)
     (problem,) = found.problems
     assert (problem.kind, problem.broker) == (ProblemKind.DISK_FULL, 2)
-    assert problem.at == pytest.approx(3.0 + 0.5 + 50.0)
-    with pytest.raises(Unsatisfiable, match=r"broker 2 would be full after 5[34] s: it would need"):
+    assert problem.at == pytest.approx(0.5 + 0.1 + 50.0)
+    with pytest.raises(Unsatisfiable, match=r"broker 2 would be full after 5[01] s: it would need"):
         refuse_problems(found)
 
 
@@ -250,6 +276,23 @@ def test_a_prediction_is_what_a_slow_replay_finds(
         assert max(broker.link_in, broker.link_out) <= 1 + 1e-9
 
 
+@settings(max_examples=40, deadline=None)
+@given(plans(), st.floats(0.3, 1.5), st.floats(0.3, 1.5))
+def test_a_draw_gives_the_time_of_a_prediction_with_its_rates(
+    plan: tuple[list[Change], dict[TopicPartition, int], Limits, Environment],
+    network: float,
+    disk: float,
+) -> None:
+    changes, sizes, limits, around = plan
+    leaders = {change.tp: change.before[0] for change in changes}
+    factors = [RateFactors(network, disk)]
+    drawn = predict(changes, sizes, leaders, limits, around, samples=factors)
+    rates = Rates(around.rates.network * network, around.rates.disk * disk)
+    whole = predict(changes, sizes, leaders, limits, replace(around, rates=rates))
+    if drawn.seconds < inf:
+        assert drawn.seconds_p10 == drawn.seconds_p90 == pytest.approx(whole.seconds)
+
+
 @settings(max_examples=80, deadline=None)
 @given(st.data())
 def test_rates_stay_max_min_fair_while_copies_come_and_go(data: st.DataObject) -> None:
@@ -278,9 +321,11 @@ def test_rates_that_runs_have_measured_replace_the_assumed_ones_once_there_are_e
     records = [RateRecord(float(n), 100.0 + n, None) for n in range(5)]
     assert read_rates(b"".join(map(rate_line, records)) + b'{"at":') == records
     assert learned_rates(records[:4], Rates(7.0, 8.0)) == Rates(7.0, 8.0)
-    assert learned_rates(records, Rates(7.0, 8.0)) == Rates(102.0, 8.0)
-    (lowest, highest) = drawn_factors([(0.0, 0.0), (0.999, 0.999999)], records)
+    assert learned_rates(records, Rates(7.0, 800.0)) == Rates(102.0, 800.0)
+    (lowest, highest) = drawn_factors([Draw(0.0, 0.0), Draw(0.999, 0.999999)], records)
     assert (lowest.network, highest.network) == pytest.approx((100 / 102, 104 / 102))
+    (lowest, highest) = drawn_factors([Draw(0.0, 0.0), Draw(0.999, 0.999999)], records[:4])
+    assert (lowest.network, highest.network) == pytest.approx((0.5, 1.1), rel=2e-2)
     assert (lowest.disk, highest.disk) == pytest.approx((0.5, 1.1), rel=1e-3)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import math
 import random
 import secrets
 import sys
@@ -135,7 +136,13 @@ def play(
 
 
 def rounds(
-    release: str, count: int, seed: str, *, directories: bool, in_cluster: bool = False
+    release: str,
+    count: int,
+    seed: str,
+    *,
+    directories: bool,
+    in_cluster: bool = False,
+    minutes: float = math.inf,
 ) -> bool:
     """Play rounds on a cluster of a release; whether all ended as they must."""
     with (
@@ -143,9 +150,12 @@ def rounds(
         four_brokers(Path(directory), RELEASES[release]) as cluster,
         workload(cluster, Path(directory), seed) as load,
     ):
-        clean, kills = True, Counter[str]()
+        clean, kills, kills_there = True, Counter[str](), 0
+        last_begin = time.monotonic() + 60 * minutes
         for number in range(1, count + 1):
             began = time.monotonic()
+            if began > last_begin:
+                break
             try:
                 kept_there = in_cluster and number % 4 in (1, 2)  # one of apply, one of rollback
                 one = play(
@@ -162,18 +172,23 @@ def rounds(
                 break
             seconds = time.monotonic() - began
             kills += one.kills
+            kills_there += one.kills.total() if kept_there else 0
             place = " in the cluster" if kept_there else ""
             story = ", ".join(one.story)
             print(f"{release} round {number}{place}: {story} ({seconds:.0f} s)", flush=True)
         written = load.finish()
     shown = ", ".join(f"{count} of {what}" for what, count in sorted(kills.items()))
-    print(f"{release}: kills: {shown}; {written}", flush=True)
+    there = f", {kills_there} of them of runs in the cluster" if in_cluster else ""
+    print(f"{release}: {kills.total()} kills{there}: {shown}; {written}", flush=True)
     return clean and written.is_clean
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=20, help="per release")
+    parser.add_argument(
+        "--minutes", type=float, default=math.inf, help="no round begins later, per release"
+    )
     parser.add_argument("--seed", default="", help="drawn when it is not given")
     parser.add_argument("--release", choices=[*RELEASES, "both"], default="both")
     parser.add_argument(
@@ -193,6 +208,7 @@ def main() -> int:
             seed,
             directories=not chosen.no_directories,
             in_cluster=chosen.state == "cluster",
+            minutes=chosen.minutes,
         )
         for release in releases
     )

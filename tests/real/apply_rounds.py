@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.real.four_brokers import KILLABLE, FourBrokers
+from tests.real.four_brokers import KILLABLE
 from tests.real.kedge_cluster import until
 from tests.real.operator import ASKING, Done, Killed, Operator, await_moment, killed
 from tests.real.trial_plan import Goal, Shown, TrialPlan, draw_plan
@@ -65,7 +65,7 @@ class Round:
         self._first = first
         self._succeeded = ""  # the last verb that ended by itself, and well
         self._operator = operator
-        self._cluster: FourBrokers = operator.cluster
+        self._cluster = operator.cluster
         self._topics = topics
         self._draw = random.Random(seed)
         self._directories = directories

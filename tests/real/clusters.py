@@ -18,6 +18,7 @@ import pytest
 from jvm import KAFKA_3_9, KAFKA_4_1
 from jvm.clusters import RealCluster, kraft_cluster, zookeeper_cluster
 from jvm.tools import KafkaTools, kafka_tools
+from tests.real.brokers_apart import BrokersApart, brokers_apart
 from tests.real.four_brokers import BROKER_IDS, FourBrokers, four_brokers
 from tests.real.kedge_cluster import Run, kedge_cluster
 from tests.real.secured import Secured, secured
@@ -77,6 +78,13 @@ def four(config: pytest.Config, release: str) -> FourBrokers:
     cluster = _once(config, f"four-{release}", start)
     for broker in cluster.down:
         cluster.start(broker)
+    return cluster
+
+
+def apart(config: pytest.Config, release: str) -> BrokersApart:
+    """Four brokers in a process each, all of them running; with KRaft three controllers too."""
+    cluster = _once(config, f"apart-{release}", lambda path: brokers_apart(path, release))
+    cluster.restart_what_ended()
     return cluster
 
 

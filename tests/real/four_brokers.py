@@ -74,6 +74,11 @@ class FourBrokers:
         return (KILLABLE,) if self._fourth is None else ()
 
     @property
+    def metadata_dir(self) -> Path:
+        """Where the controller keeps the metadata log of KRaft."""
+        return Path(self.log_dirs(BROKERS[0])[0])
+
+    @property
     def killable_pid(self) -> int:
         """The process of the broker that can be killed."""
         assert self._fourth is not None, f"broker {KILLABLE} is down"

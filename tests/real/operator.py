@@ -28,8 +28,8 @@ from kedge.cluster.port import (
 )
 from kedge.errors import KedgeError, UnknownTopicOrPartition
 from kedge.model import BrokerId, TopicPartition
-from tests.real.four_brokers import FourBrokers
 from tests.real.kedge_cluster import until
+from tests.real.live_cluster import LiveCluster
 from tests.real.stored_configs import stored_configs
 
 THROTTLES = ("throttled", "replica.alter.log.dirs.io.max")  # in the names of throttles
@@ -75,7 +75,7 @@ class Operator:
 
     def __init__(
         self,
-        cluster: FourBrokers,
+        cluster: LiveCluster,
         directory: Path,
         *options: str,
         bootstrap: str = "",

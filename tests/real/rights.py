@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 from secrets import token_hex
+from typing import Any
 
 from confluent_kafka.admin import (
     AclBinding,
+    AclBindingFilter,
     AclOperation,
     AclPermissionType,
     AdminClient,
@@ -41,6 +43,13 @@ ALTERS_CONFIGS_ONLY: tuple[Right, ...] = (
     (ResourceType.BROKER, AclOperation.ALTER_CONFIGS),
     (ResourceType.TOPIC, AclOperation.ALTER_CONFIGS),
 )
+CLUSTER_ALTER: tuple[Right, ...] = ((ResourceType.BROKER, AclOperation.ALTER),)
+CLUSTER_DESCRIBE: tuple[Right, ...] = ((ResourceType.BROKER, AclOperation.DESCRIBE),)
+CONFIGS_ALTER: tuple[Right, ...] = (
+    (ResourceType.BROKER, AclOperation.ALTER_CONFIGS),
+    (ResourceType.TOPIC, AclOperation.ALTER_CONFIGS),
+)
+CARRIES_OUT: tuple[Right, ...] = (*ALTERS_CONFIGS_ONLY, *CLUSTER_ALTER)  # all that a run does
 
 
 def client_with(
@@ -56,9 +65,36 @@ def client_with(
     made = UserScramCredentialUpsertion(user, credential, password.encode())
     for answer in admin.alter_user_scram_credentials([made]).values():
         answer.result()
+    grant(rights, bootstrap, user)
+    return secured.client(path, user, password=password, mechanism=MECHANISM)
+
+
+def grant(rights: Iterable[Right], bootstrap: str, user: str) -> None:
+    """Give a user rights."""
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
     for answer in admin.create_acls([_binding(right, user) for right in rights]).values():
         answer.result()
-    return secured.client(path, user, password=password, mechanism=MECHANISM)
+
+
+def revoke(rights: Iterable[Right], bootstrap: str, user: str) -> None:
+    """Take rights from a user."""
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+    filters = [_filter(_binding(right, user)) for right in rights]
+    for answer in admin.delete_acls(filters).values():
+        answer.result()
+
+
+def _filter(binding: AclBinding) -> AclBindingFilter:
+    made: Any = AclBindingFilter
+    return made(
+        binding.restype,
+        binding.name,
+        binding.resource_pattern_type,
+        binding.principal,
+        binding.host,
+        binding.operation,
+        binding.permission_type,
+    )
 
 
 def _binding(right: Right, user: str) -> AclBinding:

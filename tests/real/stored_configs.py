@@ -14,12 +14,11 @@ from typing import Any
 
 from kafka.record import MemoryRecords
 
-from jvm.clusters import BROKERS
 from kedge.cluster.port import ResourceKind
 from kedge.protocol import Reader
 from kedge.store.port import GetData, Node
 from kedge.store.zookeeper import ZooKeeperStore
-from tests.real.four_brokers import FourBrokers
+from tests.real.live_cluster import LiveCluster
 
 CONFIG_RECORD = 4
 METADATA_LOG = "__cluster_metadata-0"
@@ -27,14 +26,14 @@ METADATA_LOG = "__cluster_metadata-0"
 Stored = dict[int, dict[str, str]]
 
 
-def stored_configs(cluster: FourBrokers) -> Stored:
+def stored_configs(cluster: LiveCluster) -> Stored:
     """The dynamic configs of each broker, by name."""
     if cluster.zookeeper:
         return _in_zookeeper(cluster)
     return _in_metadata_log(cluster)
 
 
-def _in_zookeeper(cluster: FourBrokers) -> Stored:
+def _in_zookeeper(cluster: LiveCluster) -> Stored:
     store = ZooKeeperStore(cluster.zookeeper)
     try:
         paths = [GetData(f"/config/brokers/{broker}") for broker in cluster.broker_ids]
@@ -47,9 +46,8 @@ def _in_zookeeper(cluster: FourBrokers) -> Stored:
     }
 
 
-def _in_metadata_log(cluster: FourBrokers) -> Stored:
-    controller = BROKERS[0]
-    log = Path(cluster.log_dirs(controller)[0]) / METADATA_LOG
+def _in_metadata_log(cluster: LiveCluster) -> Stored:
+    log = cluster.metadata_dir / METADATA_LOG
     found: Stored = {broker: {} for broker in cluster.broker_ids}
     for value in _records(log):
         reader = Reader(value)

@@ -68,7 +68,7 @@ class Story:
     def end(self) -> None:
         """Leave the cluster as it was found, whatever the test has come to."""
         if KILLABLE in self.operator.cluster.down:
-            self.operator.cluster.start()
+            self.operator.cluster.start(KILLABLE)
         moving = self.operator.admin.reassignments()
         self.operator.admin.alter_reassignments(dict.fromkeys(moving))
         self.operator.attempt("throttle", "--clear")

@@ -156,6 +156,27 @@ def test_of_two_that_start_at_once_one_runs_and_the_other_says_which(story: Stor
     assert [run["state"] for run in story.here.run("runs")["runs"]] == ["cancelled"]
 
 
+def test_a_machine_with_runs_in_a_directory_of_its_own_is_refused_in_one_sentence(
+    story: Story, four: FourBrokers, tmp_path: Path
+) -> None:
+    """It does not see the run of the other machine, but its throttles."""
+    running = story.start_moving()
+    apart = tmp_path / "apart"
+    apart.mkdir()
+    with closing(Operator(four, apart)) as other:
+        refused = other.attempt("apply", story.plan, *SLOW)
+        assert refused.code == 2, refused
+        (sentence,) = refused.err.splitlines()
+        assert "which this run did not set" in sentence
+        assert other.run("runs")["runs"] == []
+    assert running.poll() is None
+    assert story.here.throttles()
+    running.kill()
+    running.communicate()
+    assert story.here.run("cancel")["cancelled"]
+    story.must_be(BEFORE)
+
+
 @pytest.mark.slow
 def test_an_owner_that_does_not_renew_its_lease_is_replaced_without_being_asked(
     story: Story,

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from jvm import KAFKA_4_1
+from jvm import KAFKA_3_9, KAFKA_4_1
 from kedge.errors import RequestTimedOut
 from kedge.model import BrokerId, TopicPartition
 from tests.real import clusters
-from tests.real.four_brokers import KILLABLE
+from tests.real.four_brokers import KILLABLE, FourBrokers
 from tests.real.kedge_cluster import until
 from tests.real.operator import Entry, Operator
 
@@ -26,9 +26,9 @@ B3, B4 = BrokerId(3), BrokerId(KILLABLE)
 BYTES = 50_000_000
 
 
-@pytest.fixture
-def operator(pytestconfig: pytest.Config, tmp_path: Path) -> Generator[Operator]:
-    operator = Operator(clusters.four(pytestconfig, KAFKA_4_1), tmp_path)
+@pytest.fixture(params=[KAFKA_4_1, pytest.param(KAFKA_3_9, marks=pytest.mark.slow)])
+def operator(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Operator]:
+    operator = Operator(clusters.four(request.config, request.param), tmp_path)
     yield operator
     operator.close()
 
@@ -80,6 +80,39 @@ def test_another_rate_is_measured_within_ten_seconds(operator: Operator) -> None
         operator.delete(TOPIC)
 
 
+@pytest.mark.slow
+def test_a_run_is_paused_continued_and_rolled_back(operator: Operator) -> None:
+    second = TopicPartition(TOPIC, 1)
+    before, after = {T0: (1, 2), second: (1, 2)}, {T0: (3, 2), second: (3, 2)}
+    operator.create(TOPIC, {0: (1, 2), 1: (1, 2)})
+    process = None
+    try:
+        operator.fill(TOPIC, [0, 1], 4_000_000)
+        plan = str(operator.plan_file({tp: Entry(ids) for tp, ids in after.items()}))
+        pace = ("--throttle", "800kB", "--moves-per-broker", "1", "--interval", "0.2")
+        process = operator.start("apply", plan, *pace)
+        until(lambda: bool(operator.admin.reassignments()), 60.0)
+        (first,) = operator.admin.reassignments()
+        assert operator.run("pause")["at_work"] is True
+        until(lambda: operator.run("status")["state"] == "paused", 60.0)
+        assert operator.admin.reassignments() == {}
+        assert operator.replicas([TOPIC]) == before | {first: after[first]}
+        operator.assert_no_throttles()
+        assert operator.run("continue")["at_work"] is True
+        out, err = process.communicate(timeout=60)
+        assert process.returncode == 0, err + out
+        assert operator.replicas([TOPIC]) == after
+        operator.assert_no_throttles()
+        assert operator.run("rollback", "--no-throttle")["complete"] is True
+        assert operator.replicas([TOPIC]) == before
+    finally:
+        if process is not None and process.returncode is None:
+            process.kill()
+            process.communicate()
+            operator.attempt("cancel")
+        operator.delete(TOPIC)
+
+
 def is_stopped(process: int) -> bool:
     """Whether every thread of a process has stopped; it takes a moment on a busy machine."""
     states = [each.read_text() for each in Path(f"/proc/{process}/task").glob("*/status")]
@@ -89,6 +122,7 @@ def is_stopped(process: int) -> bool:
 def test_a_broker_that_stands_still_does_not_answer_the_probe(operator: Operator) -> None:
     before = operator.admin.round_trips([B3, B4], 2000)
     assert all(isinstance(each, float) and each < 2.0 for each in before.values()), before
+    assert isinstance(operator.cluster, FourBrokers)
     process = operator.cluster.killable_pid
     os.kill(process, signal.SIGSTOP)
     until(lambda: is_stopped(process), 10.0)

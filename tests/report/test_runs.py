@@ -56,7 +56,7 @@ def test_refused_and_skipped_partitions_are_told_apart() -> None:
 
 def test_throttles_that_are_left_are_named_with_their_place() -> None:
     (line,) = unreleased_lines(LEASE)
-    assert line.startswith("1 throttle setting left on broker 4, which could not be reached")
+    assert line.startswith("1 throttle setting left on broker 4, which could not be changed")
     assert unreleased_lines(Lease()) == []
     assert outcome_lines(replace(DONE, unreleased=LEASE), "r1")[1] == line
     assert lease_rows("r1", LEASE) == [
@@ -138,6 +138,8 @@ def test_a_status_names_moves_brokers_that_are_down_and_the_throttle() -> None:
             "brokers_down": [4],
             "throttled": True,
             "rate": 1000,
+            "owner": "desk:17",
+            "owner_seen_at": "2026-11-17T08:00:00Z",
             "why": "paused by kedge pause",
             "adaptive": [1_000, 2_000],
             "windows": ["01:00-05:00[Europe/Berlin]"],
@@ -153,6 +155,7 @@ def test_a_status_names_moves_brokers_that_are_down_and_the_throttle() -> None:
         "moving: t-1",
         "down: broker 4",
         "throttled to 1.0 kB/s in and out of each broker",
+        "owner desk:17, last seen 2026-11-17T08:00:00Z",
         "paused by kedge pause",
         "throttle adapts between 1.0 kB/s and 2.0 kB/s",
         "moves start in 01:00-05:00[Europe/Berlin]",

@@ -15,6 +15,7 @@
     executor         the loop: observe, start what may start, report, wait, clean up
     start_moves      starts moves; what the cluster refuses is returned
     adaptive_control adapts the throttle to how the cluster copes with it
+    rate_file        keeps what runs measure of links and disks, for predictions
     stuck_watch      finds moves that do not get on, and why
     cancel_rollback  cancel and roll back
     settle_runs      cleans up after processes that died

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from math import inf
 from statistics import median
 
 from kedge.apply.health_guard import HealthGuard
@@ -50,7 +51,7 @@ class AdaptiveControl:
         self._throttles, self._pacing, self._more = throttles, pacing, more
         self._reads: deque[float] = deque(maxlen=READS_KEPT)
         self._late_read_s = 0.0
-        self._changed_at = pacing.clock()
+        self._changed_at, self._halved_at = pacing.clock(), -inf
         self._before: tuple[float, Ends] | None = None
 
     def read_took(self, seconds: float) -> None:
@@ -73,9 +74,13 @@ class AdaptiveControl:
             return
         signals = self._more(self._signals(changes, found, needed))
         now = self._pacing.clock()
-        decision = next_rate(within, rate, self._changed_at, signals, now)
+        decision = next_rate(
+            within, rate, self._changed_at, signals, now, halved_at=self._halved_at
+        )
         if not decision.why:
             return
+        if decision.rate < rate:
+            self._halved_at = now
         at = self._pacing.now()
         self._files.write(lines.rate_adapted(decision.rate, decision.why, at=at))
         self._pacing.on_note(

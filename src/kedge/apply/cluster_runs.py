@@ -17,7 +17,7 @@ from uuid import uuid4
 
 from kedge.apply.guarded_cluster import GuardedCluster
 from kedge.apply.ownership import Ownership, Timing
-from kedge.apply.run_port import Run, RunStore, new_run_name
+from kedge.apply.run_port import OwnerSeen, Run, RunStore, new_run_name
 from kedge.apply.run_records import REQUEST, RunImage, line_entries, plan_entries
 from kedge.cluster.log_port import FencedLog, LogEntry
 from kedge.cluster.port import Cluster
@@ -137,6 +137,12 @@ class ClusterRuns(RunStore):
                 self._on_note(f"{self._log_name}: {damaged}")
             return False
         return True
+
+    def owner(self) -> OwnerSeen | None:
+        """The process that has the lease, and when the cluster stored it."""
+        self._refresh()
+        lease = self._ownership.image.lease
+        return None if lease is None or lease.released else OwnerSeen(str(lease.owner), lease.at)
 
     # ---- acting ---------------------------------------------------------------------------------
 

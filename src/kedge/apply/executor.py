@@ -33,7 +33,7 @@ from kedge.apply.run_port import Run
 from kedge.apply.start_moves import start_moves
 from kedge.apply.throttle_control import ThrottleControl
 from kedge.cluster.port import Cluster, Election
-from kedge.errors import KedgeError, RunFailed, RunTakenOver, Unavailable
+from kedge.errors import KedgeError, RunFailed, RunTakenOver, Unauthorised, Unavailable
 from kedge.execution import (
     DIVERGED,
     SETTLED,
@@ -67,7 +67,13 @@ class Executor:
         self._pace = Pace()
         self._diverged: set[TopicPartition] = set()
         self._notes = Notes(pacing.on_note)
-        self._health = HealthGuard(cluster, self._changes, pacing.clock, self._notes.once)
+        self._health = HealthGuard(
+            cluster,
+            self._changes,
+            pacing.clock,
+            self._notes.once,
+            record.steering.stuck_after_s,
+        )
         self._throttles = ThrottleControl(
             cluster, files, self._changes, self._target, pacing.waiting, self._notes.once
         )
@@ -174,9 +180,13 @@ class Executor:
     def _startable(
         self, changes: Sequence[Change], statuses: Statuses, found: Found
     ) -> list[Change]:
-        seen, sizes = found.seen, found.sizes
         chosen = next_moves(
-            changes, statuses, seen, each_way=self._each_way, target=self._target, sizes=sizes
+            self._control.with_room(changes, statuses, found),
+            statuses,
+            found.seen,
+            each_way=self._each_way,
+            target=self._target,
+            sizes=found.sizes,
         )
         if not chosen or not (self._ignore_health or self._health.allows_moves()):
             return []
@@ -231,7 +241,11 @@ class Executor:
         ]
         if not elections:
             return
-        answers = self._cluster.elect_leaders(Election.PREFERRED, elections)
+        try:
+            answers = self._cluster.elect_leaders(Election.PREFERRED, elections)
+        except Unauthorised as refusal:
+            self._notes.once(f"no leaders are elected: {refusal.what}")
+            return
         for tp, refusal in answers.items():
             if refusal is not None and seen.leaders.get(tp) is not None:
                 self._notes.once(f"{tp} is still led by broker {seen.leaders[tp]}: {refusal.what}")
@@ -248,6 +262,8 @@ class Executor:
         for tp, status in statuses.items():
             if status in DIVERGED:
                 self._notes.once(f"{tp} was moved by someone else; skipped")
+            elif status is MoveStatus.GONE:
+                self._notes.once(f"{tp} is gone: its topic was deleted")
 
     def _outcome(self, statuses: Statuses) -> Outcome:
         ended = SETTLED | DIVERGED
@@ -255,7 +271,8 @@ class Executor:
             sum(status is MoveStatus.DONE for status in statuses.values()),
             {tp: status for tp, status in statuses.items() if status not in ended},
             {tp: status for tp, status in statuses.items() if status in DIVERGED},
-            self._control.aside,
+            {tp: why for tp, why in self._control.aside.items() if statuses[tp] not in ended},
+            gone=tuple(tp for tp, status in statuses.items() if status is MoveStatus.GONE),
             stopped=self._control.stopping(),
             rate_changes=self._files.record().rate_changes,
         )

@@ -72,6 +72,10 @@ class Job:
         """The goals that the operator has given, with those of the job."""
         return goals
 
+    def goals_on(self, snapshot: Snapshot, goals: Goals) -> Goals:
+        """The goals without what the snapshot does not know and the job does besides."""
+        return goals
+
     def check_end(self, cluster: Cluster) -> str | None:
         """With nothing to move: refuse an ending that cannot be; returns what to ask first."""
         return None
@@ -163,6 +167,11 @@ class Drain(Job):
 
     def goals(self, goals: Goals) -> Goals:
         return replace(goals, remove_brokers=frozenset(map(int, self.brokers)))
+
+    def goals_on(self, snapshot: Snapshot, goals: Goals) -> Goals:
+        """A broker that is stopped and holds nothing is not in the metadata: it is unregistered."""
+        known = {int(broker.id) for broker in snapshot.brokers}
+        return replace(goals, remove_brokers=goals.remove_brokers & known)
 
     def check_end(self, cluster: Cluster) -> str | None:
         if not self.unregister:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from kedge.cluster.port import (
@@ -28,6 +29,7 @@ from kedge.execution import (
     statuses_of,
     work_of,
 )
+from kedge.execution.health import NOTHING_GIVEN_UP, GivenUp, OfflineLogDir
 from kedge.model import BrokerId, TopicPartition
 from kedge.plan import Change, Directories, PartitionReplica
 
@@ -42,6 +44,8 @@ class Found(NamedTuple):
     sizes: Sizes
     log_dirs: Mapping[PartitionReplica, str]  # of each replica whose broker responded
     online: Mapping[BrokerId, frozenset[str]]  # the paths of each broker that responded
+    offline: Mapping[BrokerId, tuple[str, ...]] = MappingProxyType({})  # only of those with some
+    usable: Mapping[BrokerId, Mapping[str, int]] = MappingProxyType({})  # bytes, where reported
 
 
 def observe(cluster: Cluster, changes: Sequence[Change], target: Target = ANYWHERE) -> Found:
@@ -64,7 +68,9 @@ def observe(cluster: Cluster, changes: Sequence[Change], target: Target = ANYWHE
         directories=found_dirs.directories if target.log_dirs else {},
     )
     log_dirs = {r: each.current for r, each in found_dirs.directories.items() if each.current}
-    return Found(seen, found_dirs.sizes, log_dirs, found_dirs.online)
+    return Found(
+        seen, found_dirs.sizes, log_dirs, found_dirs.online, found_dirs.offline, found_dirs.usable
+    )
 
 
 def observe_until_confirmed(
@@ -132,6 +138,8 @@ class _LogDirs(NamedTuple):
     directories: dict[PartitionReplica, Directories]
     sizes: Sizes
     online: dict[BrokerId, frozenset[str]]
+    offline: dict[BrokerId, tuple[str, ...]]
+    usable: dict[BrokerId, dict[str, int]]
 
 
 def _log_dirs(cluster: Cluster, changes: Sequence[Change], alive: Iterable[BrokerId]) -> _LogDirs:
@@ -144,10 +152,19 @@ def _log_dirs(cluster: Cluster, changes: Sequence[Change], alive: Iterable[Broke
     current: dict[PartitionReplica, tuple[str, int]] = {}
     future: dict[PartitionReplica, tuple[str, int]] = {}
     online: dict[BrokerId, frozenset[str]] = {}
+    offline: dict[BrokerId, tuple[str, ...]] = {}
+    usable: dict[BrokerId, dict[str, int]] = {}
     for broker, answer in cluster.log_dirs(sorted(brokers), topics).items() if brokers else ():
         if isinstance(answer, KedgeError):
             continue
         online[broker] = frozenset(each.path for each in answer if each.error is None)
+        if failed := tuple(each.path for each in answer if each.error is not None):
+            offline[broker] = failed
+        usable[broker] = {
+            each.path: each.usable_bytes
+            for each in answer
+            if each.error is None and each.usable_bytes is not None
+        }
         for log_dir in answer:
             for stored in log_dir.replicas:
                 place = future if stored.future else current
@@ -160,13 +177,15 @@ def _log_dirs(cluster: Cluster, changes: Sequence[Change], alive: Iterable[Broke
         {replica: size for replica, (_, size) in current.items()},
         {replica: size for replica, (_, size) in future.items()},
     )
-    return _LogDirs(directories, sizes, online)
+    return _LogDirs(directories, sizes, online, offline, usable)
 
 
 # ---- everything else ----------------------------------------------------------------------------
 
 
-def observe_health(cluster: Cluster, inside: Iterable[TopicPartition]) -> Health:
+def observe_health(
+    cluster: Cluster, inside: Iterable[TopicPartition], given_up: GivenUp = NOTHING_GIVEN_UP
+) -> Health:
     """The health of all partitions but those of a run (`inside`), and of the brokers."""
     excluded = set(inside)
     moving = cluster.reassignments()
@@ -178,7 +197,8 @@ def observe_health(cluster: Cluster, inside: Iterable[TopicPartition]) -> Health
     ]
     suspects = sorted({each.tp.topic for each in partitions if each.under_replicated})
     min_isr = min_isr_of(cluster, suspects)
-    return health_of(partitions, alive, min_isr, _offline_log_dirs(cluster, sorted(alive)))
+    offline = _offline_log_dirs(cluster, sorted(alive))
+    return health_of(partitions, alive, min_isr, offline, given_up)
 
 
 def min_isr_of(cluster: Cluster, topics: Sequence[str]) -> dict[str, int]:
@@ -192,10 +212,10 @@ def min_isr_of(cluster: Cluster, topics: Sequence[str]) -> dict[str, int]:
     return found
 
 
-def _offline_log_dirs(cluster: Cluster, brokers: Sequence[BrokerId]) -> list[str]:
-    found: list[str] = []
+def _offline_log_dirs(cluster: Cluster, brokers: Sequence[BrokerId]) -> list[OfflineLogDir]:
+    found: list[OfflineLogDir] = []
     for broker, answer in cluster.log_dirs(brokers, []).items() if brokers else ():
         for log_dir in () if isinstance(answer, KedgeError) else answer:
             if log_dir.error is not None:
-                found.append(f"{log_dir.path} on broker {broker}")
+                found.append(OfflineLogDir(log_dir.path, broker))
     return found

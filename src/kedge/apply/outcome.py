@@ -57,8 +57,9 @@ class Outcome:
     """How a run ended.
 
     `left` are the partitions that still have to be moved, `skipped` those that others have moved,
-    `refused` those that were set aside with the reason, `unreleased` the throttles that no broker
-    has confirmed to be gone, `rate_changes` what became of the throttle on the way.
+    `refused` those that were set aside with the reason, `gone` those whose topic was deleted,
+    `unreleased` the throttles that no broker has confirmed to be gone, `rate_changes` what became
+    of the throttle on the way.
     """
 
     moved: int
@@ -67,11 +68,12 @@ class Outcome:
     refused: Mapping[TopicPartition, KedgeError] = field(
         default_factory=dict[TopicPartition, KedgeError]
     )
+    gone: tuple[TopicPartition, ...] = ()
     stopped: bool = False
     unreleased: Lease = field(default_factory=Lease)
     rate_changes: tuple[RateChange, ...] = ()
 
     @property
     def complete(self) -> bool:
-        """Whether every partition is where the plan puts it."""
+        """Whether every partition that exists is where the plan puts it."""
         return not self.left and not self.skipped and not self.refused

@@ -25,7 +25,14 @@ from dataclasses import dataclass
 from kedge.apply.run_records import LogImage, Owner, lease_entry
 from kedge.apply.this_process import is_known_dead, this_process
 from kedge.cluster.log_port import FencedLog, LogEntry
-from kedge.errors import KedgeError, ReassignmentInProgress, RunTakenOver, Unavailable, WriterFenced
+from kedge.errors import (
+    JournalDamaged,
+    KedgeError,
+    ReassignmentInProgress,
+    RunTakenOver,
+    Unavailable,
+    WriterFenced,
+)
 from kedge.execution import counted, named
 
 LEASE_S = 10.0
@@ -71,7 +78,12 @@ class Ownership:
         """Read what is new in the log."""
         with self._lock:
             if self._log.exists():
-                self._add_new()
+                try:
+                    self._add_new()
+                except JournalDamaged:
+                    if self._me is None:
+                        raise
+                    self._write_again()
             return self.image
 
     def _add_new(self) -> None:
@@ -169,6 +181,8 @@ class Ownership:
                     return self._commit(entries, self._me)
                 except WriterFenced:
                     self._regain()
+                except JournalDamaged:
+                    self._write_again()
             raise self._lose()
 
     def _commit(self, entries: Sequence[LogEntry], owner: Owner, *, released: bool = False) -> None:
@@ -186,6 +200,22 @@ class Ownership:
         self._log.become_writer()
         self._add_new()
         self._must_be_mine()
+
+    def _write_again(self) -> None:
+        """The log was deleted: write it anew, unless another process has begun to.
+
+        Which process may write is not in the log: the writer of before is fenced all the same.
+        """
+        kept = self.image.entries()
+        self._log.create()
+        self._log.become_writer()
+        self.image = LogImage()
+        self._add_new()
+        if self.image.lease is not None:
+            self._must_be_mine()
+        assert self._me is not None, "only the owner writes"
+        self._commit(kept, self._me)
+        self._on_note(f"{self._log.name} was deleted; this process has written its runs again")
 
     def _must_be_mine(self) -> None:
         owner = self.image.owner

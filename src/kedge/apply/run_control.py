@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from kedge.apply.adaptive_control import AdaptiveControl
 from kedge.apply.cancel_rollback import send_back
+from kedge.apply.destinations import Destinations
 from kedge.apply.health_guard import HealthGuard
 from kedge.apply.move_bytes import under_way
 from kedge.apply.observe import Found
@@ -16,7 +17,7 @@ from kedge.apply.run_requests import RequestQueue
 from kedge.apply.stuck_watch import StuckWatch
 from kedge.apply.throttle_control import ThrottleControl
 from kedge.cluster.port import Cluster
-from kedge.errors import KedgeError, MoveSetAside, RefusedCommand, Unavailable
+from kedge.errors import KedgeError, MoveSetAside, RefusedCommand, Unauthorised, Unavailable
 from kedge.execution import (
     MoveStatus,
     Observation,
@@ -59,6 +60,7 @@ class RunControl:
         self.adaptive = AdaptiveControl(cluster, files, health, throttles, pacing)
         stuck_after_s = self._steering.stuck_after_s
         self._watch = StuckWatch(cluster, self._changes, stuck_after_s, pacing.clock)
+        self._destinations = Destinations(self._changes, self._target, stuck_after_s, pacing.clock)
         self.refused: dict[TopicPartition, KedgeError] = {}
         self.sent_back: set[TopicPartition] = set()
         self._in_vain: dict[TopicPartition, str] = {}
@@ -91,7 +93,7 @@ class RunControl:
         rate_before, rates = self._throttles.rate, (record.rate, record.steering.log_dir_rate)
         try:
             silent = self._throttles.change(*rates, statuses, found.seen)
-        except RefusedCommand as refusal:
+        except (RefusedCommand, Unauthorised) as refusal:
             self._steering = before
             self._throttles.rate, self._throttles.log_dir_rate = rate_before, before.log_dir_rate
             self._files.write(lines.settings_changed(rate_before, record.each_way, before))
@@ -137,24 +139,32 @@ class RunControl:
             self._steer(statuses, found)
         except Unavailable as fault:
             self._notes.once(f"no response from the cluster ({fault.what}); retrying")
+        except Unauthorised as refusal:  # moves under way go on; the next ones are refused
+            self._notes.once(f"the run cannot be steered: {refusal.what}")
 
     def _steer(self, statuses: Statuses, found: Found) -> None:
         self._throttles.set_on_started_brokers(statuses, found.seen)
+        for tp, why in self._throttles.keep(statuses, found.seen).items():
+            self._set_aside(tp, why)
         moving = under_way(self._changes, statuses)
         self._find_stuck(statuses, found)
         self._check_rate(statuses, found, moving)
         out_of_time = not is_open(self._steering.windows, self._pacing.now()) or self._is_late()
         hard = self._steering.hard_window and out_of_time
-        self._send_back([c for c in moving if hard or c.tp in self._cancelled], found)
+        doomed = self._cancelled | self._in_vain.keys()
+        self._send_back([c for c in moving if hard or c.tp in doomed], found)
 
     def _find_stuck(self, statuses: Statuses, found: Found) -> None:
         stuck = self._watch.newly_stuck(statuses, found, self._throttles.rate)
-        for tp, why in stuck.items():
+        for tp, (why, disk_failed) in stuck.items():
             self._notes.once(f"{tp} is stuck: {why}")
-            if self._steering.cancel_stuck:
-                self._files.write(lines.set_aside([tp], why, at=self._pacing.now()))
-                self.refused[tp] = MoveSetAside(why)
+            if self._steering.cancel_stuck or disk_failed:
+                self._set_aside(tp, why)
                 self._cancelled.add(tp)
+
+    def _set_aside(self, tp: TopicPartition, why: str) -> None:
+        self._files.write(lines.set_aside([tp], why, at=self._pacing.now()))
+        self.refused[tp] = MoveSetAside(why)
 
     def _check_rate(self, statuses: Statuses, found: Found, moving: Sequence[Change]) -> None:
         """A throttle that adapts, adapts; of another that no move can end at, the run tells."""
@@ -197,10 +207,17 @@ class RunControl:
 
     def set_aside(self, statuses: Statuses, found: Found) -> dict[TopicPartition, KedgeError]:
         """The moves that the run goes on without: for good, or while their broker is down."""
-        self._in_vain = self._watch.waiting_in_vain(statuses, found)
+        known, self._in_vain = self._in_vain, self._destinations.in_vain(statuses, found)
         for tp, why in self._in_vain.items():
-            self._notes.once(f"{tp} is set aside: {why}")
+            if tp not in known:
+                self._notes.tell(f"{tp} is set aside: {why}")
         return self.aside
+
+    def with_room(
+        self, changes: Sequence[Change], statuses: Statuses, found: Found
+    ) -> list[Change]:
+        """The moves whose destinations have room for them."""
+        return self._destinations.with_room(changes, statuses, found)
 
     @property
     def aside(self) -> dict[TopicPartition, KedgeError]:

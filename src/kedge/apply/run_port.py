@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from secrets import token_hex
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from kedge.cluster.port import Cluster
 from kedge.errors import InvalidRequest
@@ -61,6 +61,13 @@ class Run(Protocol):
         ...
 
 
+class OwnerSeen(NamedTuple):
+    """The process that acts on the runs, and when it last showed that it lives."""
+
+    name: str
+    renewed_at: float  # seconds since 1970
+
+
 class RunStore(ABC):
     """The runs of one cluster."""
 
@@ -96,6 +103,10 @@ class RunStore(ABC):
     @abstractmethod
     def guarded(self, cluster: Cluster) -> Cluster:
         """The cluster for a process that acts: no request is sent after it has lost the runs."""
+
+    def owner(self) -> OwnerSeen | None:
+        """The process that acts on the runs, where the store knows it."""
+        return None
 
     # ---- which run a command is about -----------------------------------------------------------
 

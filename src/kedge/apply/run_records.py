@@ -119,6 +119,10 @@ class _Parts:
         self.parts[part] = value
         return changed
 
+    def entries(self, key: str) -> list[LogEntry]:
+        """The parts as records."""
+        return [LogEntry(f"{key}/{at}/{self.count}", part) for at, part in self.parts.items()]
+
     def whole(self) -> bytes:
         """The value; raises ValueError where a part is missing or does not decompress."""
         if not self.count or len(self.parts) != self.count:
@@ -186,6 +190,14 @@ class RunImage:
             hint="check with kedge reassign list and kedge configs describe what it left",
         )
 
+    def entries(self) -> list[LogEntry]:
+        """The run as records, the plan first."""
+        plan = self._plan.entries(f"{PLAN}/{self.name}")
+        lines = sorted(self._lines.items())
+        journal = [e for n, parts in lines for e in parts.entries(f"{LINE}/{self.name}/{n}")]
+        requests = sorted((at, key, value) for key, (at, value) in self.requests.items())
+        return [*plan, *journal, *(LogEntry(key, value) for _, key, value in requests)]
+
     def add_plan(self, part: str, parts: str, value: bytes) -> None:
         """A part of the plan."""
         self._plan.add(_number(part), _number(parts), value)
@@ -222,6 +234,10 @@ class LogImage:
     def run(self, name: str) -> RunImage | None:
         """The run of that name."""
         return self._runs.get(name)
+
+    def entries(self) -> list[LogEntry]:
+        """Everything but the lease as records, to write it to another log."""
+        return [entry for run in self.runs() for entry in run.entries()]
 
     @property
     def owner(self) -> Owner | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from kedge.apply.observe import observe, work_in
 from kedge.apply.preview import target_of
-from kedge.apply.run_port import Run, RunStore
+from kedge.apply.run_port import OwnerSeen, Run, RunStore
 from kedge.cluster.port import Cluster
 from kedge.execution import (
     ENDED,
@@ -36,6 +36,7 @@ class RunStatus:
     statuses: Statuses
     seen: Observation
     work: Work
+    owner: OwnerSeen | None = None  # of the cluster's runs, where the store knows it
 
     @property
     def at_rest(self) -> bool:
@@ -55,7 +56,8 @@ def run_status(cluster: Cluster, runs: RunStore, run: Run) -> RunStatus:
     found = observe(cluster, changes, target)
     statuses = statuses_of(changes, found.seen, target)
     work = work_in(found, changes, statuses, target, record.log_dirs)
-    return RunStatus(run.name, record, runs.state_of(run), changes, statuses, found.seen, work)
+    state, owner = runs.state_of(run), runs.owner()
+    return RunStatus(run.name, record, state, changes, statuses, found.seen, work, owner)
 
 
 def moved_partitions(cluster: Cluster, runs: RunStore, run: Run) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from kedge.cluster.port import Cluster, Replica
-from kedge.errors import KedgeError, ReplicaNotAvailable, Unavailable
+from kedge.errors import KedgeError, ReplicaNotAvailable, Unauthorised, Unavailable
 from kedge.execution import Observation, Target, log_dir_requests
 from kedge.model import TopicPartition
 from kedge.plan import Change, PartitionReplica
@@ -21,12 +21,13 @@ def start_moves(
     on_note: Callable[[str], None],
 ) -> Refusals:
     """Start moves; brokers are given log directories first, so that replicas begin there."""
-    refused = _send_log_dirs(cluster, log_dir_requests(changes, seen, target))
-    moves = {c.tp: c.after for c in changes if _needs_reassignment(c, seen)}
-    if not moves:
-        return refused
+    refused: Refusals = {}
     try:
-        answers = cluster.alter_reassignments(moves)
+        refused = _send_log_dirs(cluster, log_dir_requests(changes, seen, target))
+        moves = {c.tp: c.after for c in changes if _needs_reassignment(c, seen)}
+        answers = cluster.alter_reassignments(moves) if moves else {}
+    except Unauthorised as refusal:
+        return dict.fromkeys((change.tp for change in changes), refusal)
     except Unavailable as fault:  # the next observation shows whether they have started
         on_note(f"no response from the cluster ({fault.what}); retrying")
         return refused

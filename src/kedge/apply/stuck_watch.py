@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from kedge.apply.destinations import time_text
 from kedge.apply.move_bytes import bytes_of, growing, sizes_of, under_way
 from kedge.apply.observe import Found
 from kedge.cluster.port import Cluster, LogDirDescription
 from kedge.errors import KedgeError
-from kedge.execution import MoveStatus, Statuses
+from kedge.execution import Statuses
 from kedge.execution.stuck_moves import (
     NONE_NEEDED,
     GrowthMeter,
@@ -17,6 +18,7 @@ from kedge.execution.stuck_moves import (
     MoveWatch,
     NeededRate,
     StuckEvidence,
+    StuckReason,
     needed_rate,
     why_stuck,
 )
@@ -36,11 +38,10 @@ class StuckWatch:
     _watch: MoveWatch = field(default_factory=MoveWatch)
     _growth: GrowthMeter = field(default_factory=GrowthMeter)
     _explained: set[TopicPartition] = field(default_factory=set[TopicPartition])
-    _down_since: dict[BrokerId, float] = field(default_factory=dict[BrokerId, float])
 
     def newly_stuck(
         self, statuses: Statuses, found: Found, rate: int | None
-    ) -> dict[TopicPartition, str]:
+    ) -> dict[TopicPartition, StuckReason]:
         """The moves that were not stuck before and are now, with the reason; updates `needed`."""
         moving, now = under_way(self.changes, statuses), self.clock()
         growth = self._growth.at(now, sizes_of(moving, found))
@@ -56,7 +57,7 @@ class StuckWatch:
         without = idle.without_end_s if starved else idle.without_bytes_s
         return without >= self.stuck_after_s
 
-    def _why(self, change: Change, found: Found, rate: int | None, idle: Idle) -> str:
+    def _why(self, change: Change, found: Found, rate: int | None, idle: Idle) -> StuckReason:
         destinations = tuple(change.added) or tuple(change.after)
         dirs = self._log_dirs(destinations, found)
         left = found.sizes.of_partition(change)
@@ -77,9 +78,10 @@ class StuckWatch:
             rate=rate,
             needed=self.needed,
         )
-        minutes = idle.without_bytes_s / 60
-        new = f"no new bytes for {minutes:.0f} min" if minutes >= 1 else "no fewer bytes left"
-        return f"{new}: {why_stuck(evidence)}"
+        reason = why_stuck(evidence)
+        idle_s = idle.without_bytes_s
+        new = f"no new bytes for {time_text(idle_s)}" if idle_s >= 1 else "no fewer bytes left"
+        return reason._replace(why=f"{new}: {reason.why}")
 
     def _log_dirs(
         self, brokers: Sequence[BrokerId], found: Found
@@ -92,22 +94,3 @@ class StuckWatch:
             if not isinstance(answer, KedgeError)
             for each in answer
         ]
-
-    def waiting_in_vain(self, statuses: Statuses, found: Found) -> dict[TopicPartition, str]:
-        """Moves that wait for a broker which has been down for too long, with the reason."""
-        now, alive = self.clock(), found.seen.alive
-        waited = {
-            broker: change.tp
-            for change in self.changes
-            if statuses[change.tp] is MoveStatus.WAITING
-            for broker in change.after
-            if broker not in alive
-        }
-        self._down_since = {broker: self._down_since.get(broker, now) for broker in waited}
-        gone = {b for b, since in self._down_since.items() if now - since >= self.stuck_after_s}
-        return {
-            change.tp: f"broker {min(gone & set(change.after))} is down for "
-            f"{self.stuck_after_s / 60:.0f} min"
-            for change in self.changes
-            if statuses[change.tp] is MoveStatus.WAITING and gone & set(change.after)
-        }

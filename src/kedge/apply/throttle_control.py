@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from kedge.apply.run_port import Run
+from kedge.apply.throttle_keeper import ThrottleKeeper
 from kedge.apply.throttles import (
     CONFIRM_S,
     Waiting,
@@ -14,6 +16,7 @@ from kedge.apply.throttles import (
     until_confirmed,
 )
 from kedge.cluster.port import Cluster
+from kedge.errors import Unauthorised, Unavailable
 from kedge.execution import (
     Lease,
     Observation,
@@ -25,8 +28,12 @@ from kedge.execution import (
     refuse_foreign,
 )
 from kedge.execution import journal as lines
-from kedge.model import BrokerId
+from kedge.model import BrokerId, TopicPartition
 from kedge.plan import Change
+
+ATTEMPTS, ATTEMPT_PAUSE_S = 10, 1.0
+
+T = TypeVar("T")
 
 
 class ThrottleControl:
@@ -48,6 +55,7 @@ class ThrottleControl:
         self.log_dir_rate = record.steering.log_dir_rate
         self._leased_for: frozenset[BrokerId] = frozenset()
         self._moving = False
+        self._keeper = ThrottleKeeper(cluster, files, changes, waiting.clock, on_note)
 
     @property
     def wanted(self) -> bool:
@@ -78,6 +86,10 @@ class ThrottleControl:
         if known:
             set_throttles(self._cluster, Lease(known))
 
+    def keep(self, statuses: Statuses, seen: Observation) -> dict[TopicPartition, str]:
+        """Set again what others have removed; returns moves that would not be throttled."""
+        return self._keeper.keep(statuses, seen) if self.wanted and self._moving else {}
+
     def change(
         self, rate: int | None, log_dir_rate: int | None, statuses: Statuses, seen: Observation
     ) -> tuple[str, ...]:
@@ -88,6 +100,7 @@ class ThrottleControl:
         self.rate, self.log_dir_rate = rate, log_dir_rate
         if not self._moving:
             return ()
+        self._keeper.put_off()
         record = self._files.record()
         missing = missing_from(record.lease, self._lease_for(statuses, seen))
         if missing:
@@ -98,7 +111,14 @@ class ThrottleControl:
     def release(self) -> Lease:
         """Remove the throttles; returns those that are not confirmed to be gone."""
         self._moving = False
-        return release(self._cluster, self._files, self._waiting)
+        try:
+            return self._repeated(lambda: release(self._cluster, self._files, self._waiting))
+        except Unauthorised as refusal:
+            self._note(
+                f"the throttles of this run stay: {refusal.what}; grant it, then remove them with "
+                "kedge throttle --clear"
+            )
+            return self._files.record().lease
 
     def _lease_for(self, statuses: Statuses, seen: Observation) -> Lease:
         within = self.log_dir_rate
@@ -108,10 +128,22 @@ class ThrottleControl:
 
     def _lease(self, lease: Lease) -> None:
         self._files.write(lines.leased(lease))
-        set_throttles(self._cluster, lease)
-        for broker in until_confirmed(self._cluster, lease, self._waiting):
+        self._repeated(lambda: set_throttles(self._cluster, lease))
+        silent = until_confirmed(self._cluster, lease, self._waiting)
+        self._keeper.put_off(silent)
+        for broker in silent:
             if BrokerId(int(broker)) in self._cluster.describe().alive:
                 self._note(f"broker {broker} did not report its throttle within {CONFIRM_S:g} s")
+
+    def _repeated(self, action: Callable[[], T]) -> T:
+        """Set or remove throttles; again where a controller that is moving does not answer."""
+        for _ in range(ATTEMPTS - 1):
+            try:
+                return action()
+            except Unavailable as fault:
+                self._note(f"no response from the cluster ({fault.what}); retrying")
+                self._waiting.sleep(ATTEMPT_PAUSE_S)
+        return action()
 
 
 def change_rates(

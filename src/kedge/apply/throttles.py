@@ -27,6 +27,7 @@ ABSENT = (UnknownTopicOrPartition, *UNREACHED)
 OWN_SOURCES = (ConfigSource.TOPIC, ConfigSource.BROKER)
 CONFIRM_S = 30.0  # longer than any broker was seen to need to apply a changed config
 CONFIRM_PAUSE_S = 0.1
+DELETE_ATTEMPTS, DELETE_PAUSE_S = 10, 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,14 +120,21 @@ def remove_throttles(
     """
     present, unreached = present_throttles(cluster, lease)
     missed = _delete(cluster, removable(lease, own, present), unreached)
-    deadline = waiting.clock() + CONFIRM_S
+    deadline, attempts = waiting.clock() + CONFIRM_S, DELETE_ATTEMPTS
     while True:
         present, unreached = present_throttles(cluster, lease)
         left = still_leased(lease, own, present, {*unreached, *missed})
-        waited_for = left.topics or set(left.brokers) - {*unreached, *missed}
+        # A broker that answers now can be asked again: the controller may have been moving.
+        answering = [name for name in missed if name not in unreached]
+        again = {name: lease.brokers[name] for name in answering} if attempts else {}
+        waited_for = left.topics or again or set(left.brokers) - {*unreached, *missed}
         if not waited_for or waiting.clock() >= deadline:
             return left
-        waiting.sleep(CONFIRM_PAUSE_S)
+        waiting.sleep(DELETE_PAUSE_S if again else CONFIRM_PAUSE_S)
+        if again:
+            attempts -= 1
+            doomed = removable(Lease(again), own, present)
+            missed = [*_delete(cluster, doomed, []), *(set(missed) & set(unreached))]
 
 
 def _delete(

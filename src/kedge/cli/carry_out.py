@@ -50,6 +50,7 @@ def carried_out(
 ) -> Ran:
     """Run to the end, with progress on stderr and events where they are wanted."""
     from kedge.apply import carry_out
+    from kedge.apply.rate_file import learning_rates
     from kedge.cli.interrupts import stop_requests
     from kedge.cli.live_progress import run_progress
     from kedge.execution.flows import FlowMeter
@@ -65,7 +66,8 @@ def carried_out(
         pacing = observer.pacing(watching.interval_s, stopping)
         began, began_at = pacing.clock(), time.time()
         try:
-            run, outcome = carry_out(cluster, runs, proposal, pacing)
+            with learning_rates(runs, pacing) as measured:
+                run, outcome = carry_out(cluster, runs, proposal, measured)
         except KedgeError as error:
             send(failed_event(observer.name, str(error)))
             raise

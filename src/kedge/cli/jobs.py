@@ -171,7 +171,7 @@ def _do(job: Job, options: GoalOptions, how: JobOptions) -> int:
         snapshot = snapshot_for(cluster, runs, job)
         plan = None
         if (nothing := job.nothing_to_do(snapshot)) is None:
-            plan = search_plan(maker, snapshot, goals, options)
+            plan = search_plan(maker, snapshot, job.goals_on(snapshot, goals), options)
             if not plan.partitions:
                 nothing = "Nothing to move: the cluster is as it should be"
         if nothing is not None or plan is None:

@@ -20,6 +20,8 @@ from kedge.cli.options import (
     note,
     say,
 )
+from kedge.cli.plan_loads import LoadSource
+from kedge.cli.prometheus_options import PrometheusOptions
 from kedge.errors import InvalidRequest
 
 if TYPE_CHECKING:
@@ -30,10 +32,28 @@ app = typer.Typer(name="plan")
 
 
 @app.callback(invoke_without_command=True)
+@with_option_group(PrometheusOptions, into="loads_from")
 @with_option_group(GoalOptions)
 def root(
     options: GoalOptions,
+    loads_from: PrometheusOptions,
     context: typer.Context,
+    loads: Annotated[
+        Path | None, typer.Option("--loads", help="Loads from tables of `kedge pipeline ingest`")
+    ] = None,
+    cluster: Annotated[
+        str, typer.Option("--cluster", help="With --loads alone: the cluster to plan")
+    ] = "",
+    at: Annotated[
+        str,
+        typer.Option(
+            "--at", help="Which load: p50, p95, max, mean; with --loads also ewma or forecast+7d"
+        ),
+    ] = "p95",
+    metadata: Annotated[
+        Path | None,
+        typer.Option(help="With --prometheus: JSON with instance_to_broker, where hosts differ"),
+    ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Write the plan to this file")] = None,
     output: OutputOption = Output.TABLE,
 ) -> int | None:
@@ -42,16 +62,20 @@ def root(
     The plan is also a reassignment file for Kafka's own tool. It carries the bounds that no plan
     can beat, and `kedge plan verify` checks them. The snapshot of a live cluster is kept beside it.
 
+    With --prometheus the rates of partitions are attributed from the metrics of some hours; with
+    --loads they come from tables of weeks.
+
     Example: kedge plan --snapshot cluster.json --tolerance 0.05 --max-bytes 2TB --out plan.json
     """
     if context.invoked_subcommand is not None:
         return None
-    if options == GoalOptions():
+    if options == GoalOptions() and loads is None:
         help_without_command(context)
-    return _make(options, out, output)
+    source = LoadSource(loads_from, loads, cluster, at, metadata)
+    return _make(options, source, out, output)
 
 
-def _make(options: GoalOptions, out: Path | None, output: Output) -> int:
+def _make(options: GoalOptions, source: LoadSource, out: Path | None, output: Output) -> int:
     from kedge.cli.plan_search import search_plan
     from kedge.files import write_atomically
     from kedge.files.plan_files import write_plan_snapshot
@@ -62,11 +86,11 @@ def _make(options: GoalOptions, out: Path | None, output: Output) -> int:
 
     goals = options.goals()
     with PlanMaker() as maker:
-        cluster = options.cluster()
+        cluster = source.cluster(options)
         plan = search_plan(maker, cluster, goals, options)
     if out is not None:
         write_atomically(out, plan_to_json(plan))
-        if options.snapshot is None:
+        if options.snapshot is None or source.given:
             kept = write_plan_snapshot(cluster, out)
             say(f"the snapshot that the plan was made from: {kept}")
     if output is Output.JSON:

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from kedge.plan import Plan
 
 SEED = 1  # the same plan has the same prediction, whenever it is made
-SAMPLES = 20
+SAMPLES, SAMPLES_OF_LARGE = 20, 10
+LARGE = 20_000  # moves
 
 NetworkOption = Annotated[
     str, typer.Option("--network", help="Bytes per second of a broker's link each way, like 1GB")
@@ -52,8 +53,9 @@ def predict_command(
     network: NetworkOption = "",
     disk: DiskOption = "",
     samples: Annotated[
-        int, typer.Option("--samples", min=0, max=1000, help="Draws of uncertain rates")
-    ] = SAMPLES,
+        int | None,
+        typer.Option("--samples", min=0, max=1000, help="Draws of uncertain rates; 20, or 10"),
+    ] = None,
     interval: IntervalOption = 1.0,
     picture: Annotated[
         Path | None, typer.Option("--picture", help="Write a chart of all moves to this HTML file")
@@ -105,11 +107,13 @@ def predicted(
     limits: Limits,
     *,
     rates: Rates | None = None,
-    samples: int = SAMPLES,
+    samples: int | None = None,
     poll_s: float = 1.0,
     state: str | None = None,
 ) -> Prediction:
     """The prediction of a plan on the cluster of a snapshot, with drawn and learned rates."""
+    import os
+    from concurrent.futures import ThreadPoolExecutor
     from random import Random
 
     from kedge.apply import target_of
@@ -123,7 +127,7 @@ def predicted(
         predict_on_snapshot,
         present_changes,
     )
-    from kedge.execution.prediction.learned_rates import drawn_factors, learned_rates
+    from kedge.execution.prediction.learned_rates import Draw, drawn_factors, learned_rates
 
     records = [] if rates else measured_rates(state_directory(state), cluster.cluster_id)
     target = target_of(plan, RunKind.APPLY)
@@ -131,10 +135,18 @@ def predicted(
     chosen = rates or learned_rates(records, Rates())
     timing = Timing(poll_s=poll_s)
     around = environment_of(cluster, [change.tp for change in changes], chosen, timing)
+    if samples is None:
+        samples = SAMPLES if len(changes) <= LARGE else SAMPLES_OF_LARGE
     rng = Random(SEED)
-    draws = [(rng.random(), rng.random()) for _ in range(samples)]
+    draws = [Draw(*(rng.random() for _ in Draw._fields)) for _ in range(samples)]
     factors = drawn_factors(draws, records)
-    return predict_on_snapshot(changes, cluster, limits, around, target=target, samples=factors)
+    with ThreadPoolExecutor(os.cpu_count() or 1) as threads:  # replays are compiled code
+        return predict_on_snapshot(
+            *(changes, cluster, limits, around),
+            target=target,
+            samples=factors,
+            in_parallel=threads.map,
+        )
 
 
 def _rates(network: str, disk: str) -> Rates | None:

@@ -43,6 +43,7 @@ from kedge.errors import (
 RUNS_TOPIC = "__kedge_runs"
 PATIENCE_S = 30.0  # for one call
 TRANSACTION_MS = 30_000  # after that the cluster aborts the transaction of a dead writer
+UNKNOWN_MS = 5_000  # so long a topic that no broker lists may be one that was just created
 PARTITION = 0
 ELSEWHERE = "or keep runs in a directory with --state PATH"
 
@@ -53,6 +54,14 @@ _FENCED = (
     KafkaError.INVALID_PRODUCER_ID_MAPPING,
 )
 _LOST_POSITION = (KafkaError.OFFSET_OUT_OF_RANGE, KafkaError._AUTO_OFFSET_RESET)
+_UNANSWERED = (  # so does a topic that was just created, and one that was deleted
+    KafkaError._UNKNOWN_TOPIC,
+    KafkaError._UNKNOWN_PARTITION,
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError._TIMED_OUT,
+    KafkaError._TIMED_OUT_QUEUE,
+    KafkaError._MSG_TIMED_OUT,
+)
 _PASSING = (  # the group is only a name: no offsets are committed
     KafkaError.GROUP_AUTHORIZATION_FAILED,
     KafkaError._ALL_BROKERS_DOWN,
@@ -95,6 +104,7 @@ class KafkaLog:
         self._writer: Producer | None = None
         self._sender: Producer | None = None
         self._last = NOTHING_READ
+        self._found_deleted = False
 
     @property
     def name(self) -> str:
@@ -110,6 +120,10 @@ class KafkaLog:
                     "This cluster takes no data, so it cannot keep runs",
                     hint="keep them in a directory with --state PATH",
                 )
+        if self._found_deleted:
+            self.close()  # clients of the topic that was deleted
+            self._last, self._found_deleted = NOTHING_READ, False
+            self._topic.forget()
         return self._topic.create()
 
     def close(self) -> None:
@@ -132,6 +146,7 @@ class KafkaLog:
                 "isolation.level": "read_committed",
                 "auto.offset.reset": "error",
                 "fetch.wait.max.ms": 10,  # the end of the log is answered at once
+                "topic.metadata.propagation.max.ms": UNKNOWN_MS,
             })  # fmt: skip
         first = OFFSET_BEGINNING if after == NOTHING_READ else after + 1
         self._consumer.assign([TopicPartition(self._topic_name, PARTITION, first)])
@@ -158,6 +173,8 @@ class KafkaLog:
                 raise self._deleted()
             elif error.code() not in _PASSING and not error.retriable():
                 raise self._fault(error, "Read")
+        if self._topic.is_deleted():
+            raise self._deleted()
         raise RequestTimedOut(f"{self.name} was not read within {PATIENCE_S:g} s")
 
     # ---- writing --------------------------------------------------------------------------------
@@ -168,6 +185,7 @@ class KafkaLog:
             "transactional.id": self._transactional_id,
             "transaction.timeout.ms": TRANSACTION_MS,
             "linger.ms": 0,
+            "topic.metadata.propagation.max.ms": UNKNOWN_MS,
         })  # fmt: skip
         try:
             self._writer.init_transactions(PATIENCE_S)
@@ -251,6 +269,7 @@ class KafkaLog:
     # ---- errors ---------------------------------------------------------------------------------
 
     def _deleted(self) -> JournalDamaged:
+        self._found_deleted = True
         return JournalDamaged(
             f"Topic {self._topic_name} was deleted or truncated while it was in use",
             hint="check with kedge reassign list and kedge configs describe what runs have left",
@@ -264,9 +283,9 @@ class KafkaLog:
                 return missing_permission(
                     f"Write and Describe on TransactionalId {self._transactional_id}"
                 )
-            case KafkaError._UNKNOWN_TOPIC | KafkaError.UNKNOWN_TOPIC_OR_PART:
-                return self._deleted()
-            case KafkaError._TIMED_OUT | KafkaError._TIMED_OUT_QUEUE | KafkaError._MSG_TIMED_OUT:
+            case code if code in _UNANSWERED:
+                if self._topic.is_deleted():
+                    return self._deleted()
                 return RequestTimedOut(
                     f"{self.name} does not answer: it, or the topic __transaction_state, has no "
                     "leader or too few replicas in sync"

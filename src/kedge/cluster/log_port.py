@@ -49,6 +49,8 @@ class FencedLog(Protocol):
     def create(self) -> list[str]:
         """Create the log unless it exists; returns what is wrong with its settings, if anything.
 
+        After it was found to be deleted it is read and written from its beginning again.
+
         Raises:
             Unauthorised: a permission is missing; it is named.
             UnsupportedByCluster: the cluster keeps no data.
@@ -71,6 +73,7 @@ class FencedLog(Protocol):
 
         Raises:
             WriterFenced: another client has become the writer, or this one has to become it again.
+            JournalDamaged: the log was deleted since it was read; nothing was written.
             Unavailable: no answer in time; the entries may have been written.
         """
         ...

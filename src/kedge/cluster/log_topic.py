@@ -39,6 +39,15 @@ class LogTopic:
             raise found
         return self._known
 
+    def is_deleted(self) -> bool:
+        """Whether the topic is not there (any more); looked up each time."""
+        self.forget()
+        return not self.exists()
+
+    def forget(self) -> None:
+        """Look the topic up again when it is next needed."""
+        self._known = False
+
     def create(self) -> list[str]:
         """Create the topic unless it exists; returns a sentence for each setting that is unsafe."""
         if self.exists():

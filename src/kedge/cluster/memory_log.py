@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from threading import Lock
 
 from kedge.cluster.log_port import LogEntry, LogRecord
-from kedge.errors import ClusterUnavailable, WriterFenced
+from kedge.errors import ClusterUnavailable, JournalDamaged, WriterFenced
 
 
 class MemoryTopic:
@@ -31,6 +31,10 @@ class MemoryTopic:
         self._next += 1
         self.records.append(LogRecord(offset, self.now(), key, value))
         return offset
+
+    def delete(self) -> None:
+        """Delete the log; the epoch of the writer is kept elsewhere, as in Kafka."""
+        self.created, self.records, self._next = False, [], 0
 
     def compact(self) -> None:
         """Keep the last record of each key, and no tombstones."""
@@ -69,6 +73,8 @@ class MemoryLog:
     def append(self, entries: Sequence[LogEntry]) -> int:
         self._must_be_up()
         with self._topic.lock:
+            if not self._topic.created:
+                raise JournalDamaged("the log in memory was deleted")
             if self._epoch != self._topic.epoch:
                 raise WriterFenced("another writer has replaced this one")
             return [self._topic.add(*entry) for entry in entries][-1]

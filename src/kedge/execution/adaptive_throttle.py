@@ -2,7 +2,8 @@
 
 The rate starts at the low end of its range. It rises while the cluster copes with it, and is halved
 when there is trouble: partitions outside of the run that are not in sync, or brokers that respond
-late. Between two changes there is a minimum time.
+late. A rate that was set is given time before it rises, and one that was halved before it is halved
+again; trouble right after a rise halves at once.
 
     range 10-100 MB/s   10 → 15 → 22.5 → 33.7 (broker 3 responds in 2.0 s) → 16.9 → 25.3 …
 
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import inf
 from typing import NamedTuple
 
 from kedge.execution.preconditions import counted, named
@@ -24,7 +26,7 @@ from kedge.model import BrokerId, TopicPartition
 
 DEFAULT_RANGE = RateRange(10_000_000, 200_000_000)
 RISE = 1.5
-RISE_INTERVAL_S = 30.0
+RISE_INTERVAL_S = 15.0
 CUT_INTERVAL_S = 10.0
 LATENCY_MAX_S = 1.0
 USED_SHARE = 0.5
@@ -76,24 +78,28 @@ class Decision(NamedTuple):
 
 
 def next_rate(
-    within: RateRange, rate: int, changed_at: float, signals: Signals, now: float
+    within: RateRange,
+    rate: int,
+    changed_at: float,
+    signals: Signals,
+    now: float,
+    *,
+    halved_at: float = -inf,
 ) -> Decision:
-    """The next rate, given the present one and since when it is set."""
+    """The next rate, given the present one, since when it is set, and when one was last halved."""
     kept = min(within.high, max(within.low, rate))
     if kept != rate:
         return Decision(kept, "outside of the range")
-    since = now - changed_at
     if trouble := signals.trouble:
         halved = max(within.low, rate // 2)
-        return (
-            Decision(halved, trouble) if halved < rate and since >= CUT_INTERVAL_S else _stay(rate)
-        )
+        may_halve = halved < rate and now - halved_at >= CUT_INTERVAL_S
+        return Decision(halved, trouble) if may_halve else _stay(rate)
     if signals.at is None or signals.at <= changed_at:
         return _stay(rate)
     if signals.needed > rate < within.high:
         return Decision(min(within.high, signals.needed), "moves cannot end at less")
     risen = min(within.high, int(rate * RISE))
-    if since < RISE_INTERVAL_S or signals.used < USED_SHARE * rate or risen <= rate:
+    if now - changed_at < RISE_INTERVAL_S or signals.used < USED_SHARE * rate or risen <= rate:
         return _stay(rate)
     return Decision(risen, "the cluster copes")
 

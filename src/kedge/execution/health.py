@@ -7,12 +7,17 @@ that any reassignment is adding.
 
     orders-3   replicas 1,2,3   ISR 1,2     under-replicated; below its minimum if that is 3
     logs-0     replicas 1,2,4   ISR 1,2     4 is being added: healthy
+
+What has been in trouble for long is given up (`GivenUp`): a broker that does not come back and a
+log directory that stays offline hold no moves back, nor do partitions that miss only replicas on
+these brokers. A partition below `min.insync.replicas` always does.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from kedge.execution.preconditions import counted, named
 from kedge.model import BrokerId, TopicPartition
@@ -30,19 +35,54 @@ class PartitionHealth:
     adding: Replicas = ()
 
     @property
+    def out_of_sync(self) -> frozenset[BrokerId]:
+        """The brokers whose replica should be in sync and is not."""
+        return frozenset(self.replicas) - frozenset(self.adding) - frozenset(self.isr)
+
+    @property
     def under_replicated(self) -> bool:
         """Whether a replica that should be in sync is not."""
-        return not set(self.isr) >= set(self.replicas) - set(self.adding)
+        return bool(self.out_of_sync)
+
+
+class OfflineLogDir(NamedTuple):
+    """A log directory that its broker cannot use."""
+
+    path: str
+    broker: BrokerId
+
+    def __str__(self) -> str:
+        return f"{self.path} on broker {self.broker}"
+
+
+@dataclass(frozen=True, slots=True)
+class GivenUp:
+    """Brokers that are down, and log directories that are offline, for so long that moves go on."""
+
+    brokers: frozenset[BrokerId] = frozenset()
+    log_dirs: frozenset[OfflineLogDir] = frozenset()
+
+    @property
+    def replicas_on(self) -> frozenset[BrokerId]:
+        """The brokers whose replicas are not expected to be in sync."""
+        return self.brokers | {each.broker for each in self.log_dirs}
+
+
+NOTHING_GIVEN_UP = GivenUp()
 
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """What is wrong with a cluster; all empty where nothing is."""
+    """What is wrong with a cluster; all empty where nothing is.
+
+    `given_up` is what is still in trouble and holds no moves back.
+    """
 
     under_replicated: tuple[TopicPartition, ...] = ()
     under_min_isr: tuple[TopicPartition, ...] = ()
     brokers_down: tuple[BrokerId, ...] = ()
-    offline_log_dirs: tuple[str, ...] = ()
+    offline_log_dirs: tuple[OfflineLogDir, ...] = ()
+    given_up: GivenUp = NOTHING_GIVEN_UP
 
     @property
     def problems(self) -> list[str]:
@@ -72,7 +112,8 @@ def health_of(
     partitions: Iterable[PartitionHealth],
     alive: frozenset[BrokerId],
     min_isr: Mapping[str, int],
-    offline_log_dirs: Iterable[str],
+    offline_log_dirs: Iterable[OfflineLogDir],
+    given_up: GivenUp = NOTHING_GIVEN_UP,
 ) -> Health:
     """The health of the partitions outside of a run; `min_isr` by topic, where it is known."""
     short: list[TopicPartition] = []
@@ -80,13 +121,17 @@ def health_of(
     hosts: set[BrokerId] = set()
     for each in partitions:
         hosts.update(each.replicas)
-        if each.under_replicated:
+        if not each.under_replicated:
+            continue
+        if not each.out_of_sync <= given_up.replicas_on:
             short.append(each.tp)
-            if len(each.isr) < min_isr.get(each.tp.topic, 0):
-                below.append(each.tp)
+        if len(each.isr) < min_isr.get(each.tp.topic, 0):
+            below.append(each.tp)
+    down, offline = frozenset(hosts - alive), frozenset(offline_log_dirs)
     return Health(
         tuple(sorted(short)),
         tuple(sorted(below)),
-        tuple(sorted(hosts - alive)),
-        tuple(offline_log_dirs),
+        tuple(sorted(down - given_up.brokers)),
+        tuple(sorted(offline - given_up.log_dirs)),
+        GivenUp(down & given_up.brokers, offline & given_up.log_dirs),
     )

@@ -43,6 +43,8 @@ from kedge.plan import PartitionReplica
 
 __all__ = ["Lease", "RunKind", "RunRecord", "Setting", "Settings", "read_journal"]
 
+REQUESTED = "kedge throttle"  # why the rate changed, where an operator has requested it
+
 # ---- writing ------------------------------------------------------------------------------------
 
 
@@ -214,7 +216,8 @@ def _steered(record: RunRecord, event: Mapping[str, Any]) -> RunRecord:
         case "answered":
             unconfirmed = tuple(map(fields.text, fields.items(event["unconfirmed"])))
             reply = Reply(unconfirmed, fields.text(event["refused"]))
-            return replace(record, replies={**record.replies, fields.text(event["id"]): reply})
+            replies = {**record.replies, fields.text(event["id"]): reply}
+            return replace(record, replies=replies, rate_changes=_kept_changes(record, reply))
         case "rate":
             rate = fields.whole(event["rate"])
             change = RateChange(fields.seconds(event["at"]), rate, fields.text(event["why"]))
@@ -235,13 +238,20 @@ def _requested(record: RunRecord, request: Request, at: float) -> RunRecord:
         steering = replace(steering, log_dir_rate=request.log_dir_rate)
     if request.rate is None:
         return replace(record, steering=steering)
-    change = RateChange(at, request.rate, "kedge throttle")
+    change = RateChange(at, request.rate, REQUESTED)
     return replace(
         record,
         rate=request.rate,
         steering=replace(steering, adaptive=request.adaptive),
         rate_changes=(*record.rate_changes, change),
     )
+
+
+def _kept_changes(record: RunRecord, reply: Reply) -> tuple[RateChange, ...]:
+    """The changes of the rate without the one that was requested last, if that was refused."""
+    changes = record.rate_changes
+    undone = bool(reply.refused and changes) and changes[-1].why == REQUESTED
+    return changes[:-1] if undone else changes
 
 
 def _lease(event: Mapping[str, Any]) -> Lease:

@@ -167,14 +167,25 @@ class StuckEvidence:
     needed: NeededRate = NONE_NEEDED
 
 
-def why_stuck(evidence: StuckEvidence) -> str:
+class StuckReason(NamedTuple):
+    """Why a move is stuck; `disk_failed` where it cannot end on the disk that it goes to."""
+
+    why: str
+    disk_failed: bool = False
+
+
+def why_stuck(evidence: StuckEvidence) -> StuckReason:
     """The likeliest reason, and what to do."""
+    if evidence.offline_log_dirs and not evidence.down and evidence.leader is not None:
+        return StuckReason(f"log directory {_listed(evidence.offline_log_dirs)} is offline", True)
+    return StuckReason(_why_stuck(evidence))
+
+
+def _why_stuck(evidence: StuckEvidence) -> str:
     if evidence.down:
         return f"broker {_listed(evidence.down)} is down"
     if evidence.leader is None:
         return "the partition has no leader"
-    if evidence.offline_log_dirs:
-        return f"log directory {_listed(evidence.offline_log_dirs)} is offline"
     if evidence.full_log_dirs:
         return f"log directory {_listed(evidence.full_log_dirs)} has too little space"
     needed, broker = evidence.needed

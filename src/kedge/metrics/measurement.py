@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
-import pyarrow as pa
+from kedge.model.arrow import arrow
 
 NONE: Final = -1  # the broker or partition of a measurement that has none
 
@@ -43,6 +43,7 @@ class Series(StrEnum):
     REPLICATION_IN_RATE = "replication_in_rate"
     REPLICATION_OUT_RATE = "replication_out_rate"
     CPU = "cpu"  # share of the machine, 0 to 1
+    CPU_SECONDS = "cpu_seconds"  # counter: cpu time of the broker's process
     PRODUCE_LATENCY_MS = "produce_latency_ms"
     FETCH_LATENCY_MS = "fetch_latency_ms"
     FLUSH_TIME_MS = "flush_time_ms"
@@ -55,6 +56,9 @@ class Series(StrEnum):
     IN_SYNC_REPLICAS = "in_sync_replicas"
     # of a partition and a group; no broker
     COMMITTED_OFFSET = "committed_offset"
+    GROUP_LAG = "group_lag"  # records between the end of the log and the committed offset
+    # of a topic; no broker: all its replicas together
+    TOPIC_SIZE = "topic_size"
 
     @property
     def kind(self) -> Kind:
@@ -73,6 +77,7 @@ _COUNTERS: Final = frozenset(
         Series.REPLICATION_OUT,
         Series.REASSIGNMENT_IN,
         Series.REASSIGNMENT_OUT,
+        Series.CPU_SECONDS,
     }
 )
 
@@ -91,7 +96,9 @@ class Measurement:
     group: str = ""
 
 
-SCHEMA: Final = pa.schema(
+pa = arrow()
+
+SCHEMA: Final[Any] = pa.schema(
     [
         pa.field("cluster", pa.string(), nullable=False),
         pa.field("ts_ms", pa.int64(), nullable=False),

@@ -20,9 +20,18 @@ from kedge.files import parquet
 from kedge.pipeline import sinks
 from kedge.pipeline.jobs.context import SessionFactory
 from kedge.pipeline.manifest import Day, Manifest
-from kedge.pipeline.warehouse import TABLES, StagedVersion, open_warehouse, published_version
+from kedge.pipeline.warehouse import (
+    MEASUREMENTS,
+    TABLES,
+    StagedVersion,
+    open_warehouse,
+    published_version,
+)
 
-BY_DAY = ("silver", "gold/rollup", "gold/partition_course", "gold/broker_course")
+BY_DAY = (
+    *("silver", "gold/rollup", "gold/partition_course", "gold/broker_course"),
+    *("measurements/topics", "measurements/brokers"),
+)
 BY_RUN = ("bronze", "late", "quarantine")
 ROWS_PER_GROUP = 1_000_000
 
@@ -51,7 +60,8 @@ def compact(
     with open_warehouse(tables, run_id) as warehouse, warehouse.stage() as staged:
         before = replace(warehouse.manifest, run_id=run_id)
         for table in TABLES:
-            staged.link_current(table)
+            if table != MEASUREMENTS:  # a staged version has them already
+                staged.link_current(table)
         files_before = len(sinks.parquet_files(staged.directory))
         after, removed = _apply_retention(staged, before, keep_days)
         for table in BY_DAY:

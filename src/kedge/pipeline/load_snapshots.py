@@ -16,10 +16,10 @@ samples has no load in the snapshot.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -78,6 +78,36 @@ def snapshot_at(tables: Path, cluster: str, statistic: LoadStatistic) -> Snapsho
     loads = read_table(version / "gold" / "partition_load")
     interval_s = read_manifest(version).settings.interval_s
     return _snapshot(loads, reference, cluster, statistic, interval_s, _last_time(version / "gold"))
+
+
+def only_cluster(tables: Path) -> str:
+    """The name of the cluster, if the tables have one only."""
+    clusters = stored_reference(published_version(tables) / "reference").clusters
+    if len(clusters) != 1:
+        hint = f"name one with --cluster: {', '.join(clusters[:10])}"
+        raise InvalidRequest(f"{tables}: has {len(clusters)} clusters", hint=hint)
+    return clusters[0]
+
+
+def loads_on(snapshot: Snapshot, loads: Snapshot) -> tuple[Snapshot, int]:
+    """A snapshot with the rates of another one, and how many of its partitions have them.
+
+    Sizes are those of the first where it knows them: they are newer.
+    """
+    keys = snapshot.assignment.keys()
+    index = {tp: row for row, tp in enumerate(loads.assignment.keys())}
+    rows = np.array([index.get(tp, -1) for tp in keys], np.int64)
+    known = rows >= 0
+    if not known.any():
+        raise InvalidRequest("the tables have none of the cluster's partitions")
+
+    def taken(column: Any, missing: Any) -> Any:
+        return cast("Any", np.where(known, column[np.maximum(rows, 0)], missing))
+
+    size = np.where(snapshot.size >= 0, snapshot.size, taken(loads.size, -1))
+    rates = {name: taken(getattr(loads, name), np.nan) for name in ("bytes_in", "bytes_out")}
+    found = int((~np.isnan(rates["bytes_in"])).sum())
+    return replace(snapshot, size=size, **rates), found
 
 
 def _last_time(gold: Path) -> datetime | None:

@@ -61,6 +61,38 @@ def read_reference(brokers: Path, assignment: Path) -> Reference:
     return Reference(broker_table, placed, replicas)
 
 
+def reference_of(brokers: list[dict[str, Any]], assignment: list[dict[str, Any]]) -> Reference:
+    """The tables with these rows; every replica must be on one of the brokers."""
+    broker_table = _checked_brokers(TableReader(_table_of(brokers, BROKER_TYPES), "brokers"))
+    placed = _checked_assignment(TableReader(_table_of(assignment, ASSIGNMENT_TYPES), "assignment"))
+    replicas = _replicas(placed)
+    _check_known(replicas, broker_table)
+    return Reference(broker_table, placed, replicas)
+
+
+BROKER_TYPES = {
+    "cluster": "string",
+    "broker": "int32",
+    "rack": "string",
+    "disk_capacity_bytes": "int64",
+}
+ASSIGNMENT_TYPES = {
+    "cluster": "string",
+    "topic": "string",
+    "partition": "int32",
+    "replicas": "list<int32>",
+    "leader": "int32",
+}
+
+
+def _table_of(rows: list[dict[str, Any]], types: dict[str, str]) -> Table:
+    pa = arrow()
+    kinds = {"string": pa.string(), "int32": pa.int32(), "int64": pa.int64()}
+    kinds["list<int32>"] = pa.list_(pa.int32())
+    schema = pa.schema([(name, kinds[kind]) for name, kind in types.items()])
+    return pa.Table.from_pylist(rows, schema=schema)
+
+
 def write_reference(reference: Reference, directory: Path) -> None:
     """Store the tables beside the tables that were computed with them."""
     directory.mkdir(parents=True, exist_ok=True)

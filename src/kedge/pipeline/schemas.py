@@ -13,6 +13,7 @@ from pyspark.sql.types import (
     ArrayType,
     BooleanType,
     DataType,
+    DoubleType,
     IntegerType,
     LongType,
     StringType,
@@ -43,6 +44,33 @@ SAMPLE: Final = _struct(
 )
 
 SAMPLE_COLUMNS: Final = tuple(SAMPLE.fieldNames())
+
+# of samples that were made of other systems' metrics; null for samples that arrived as such
+ATTRIBUTION: Final = _struct(
+    origin=StringType(),  # the source of the bytes
+    in_by=StringType(),  # the rule by which bytes in were found
+    out_by=StringType(),
+    in_covered_ms=IntegerType(),  # the part of the interval that was measured
+    out_covered_ms=IntegerType(),
+)
+
+ATTRIBUTION_COLUMNS: Final = tuple(ATTRIBUTION.fieldNames())
+
+# a value of a series, as `kedge.metrics.measurement` has it, and where it came from
+MEASUREMENT: Final = _struct(
+    cluster=StringType(),
+    ts_ms=LongType(),
+    series=StringType(),
+    value=DoubleType(),
+    broker=IntegerType(),
+    topic=StringType(),
+    partition=IntegerType(),
+    group=StringType(),
+    replica=StringType(),
+    origin=StringType(),
+    file=StringType(),
+    raw=StringType(),
+)
 
 RAW_TEXT: Final = "raw"  # the text of a row that could not be parsed; null for all other rows
 
@@ -80,15 +108,18 @@ REPLICAS: Final = _struct(
 )
 
 # a silver row is a sample; `copies` counts the rows that were ingested with its `seq`
-SILVER: Final = StructType([*SAMPLE.fields, StructField("copies", LongType())])
+SILVER: Final = StructType([*SAMPLE.fields, StructField("copies", LongType()), *ATTRIBUTION.fields])
 
 SILVER_COLUMNS: Final = tuple(SILVER.fieldNames())
 
 __all__ = [
     "ASSIGNMENT",
+    "ATTRIBUTION",
+    "ATTRIBUTION_COLUMNS",
     "BROKERS",
     "BROKER_KEY",
     "HIGH_CARDINALITY",
+    "MEASUREMENT",
     "PARTITION_KEY",
     "RAW_TEXT",
     "REPLICAS",

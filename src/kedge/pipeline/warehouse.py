@@ -35,7 +35,8 @@ LOCK = "lock"
 VERSIONS = ".versions"
 CURRENT = "current"
 ACCOUNTS = "accounts.json"
-TABLES = ("bronze", "silver", "quarantine", "late", "gold", "reference")
+MEASUREMENTS = "measurements"
+TABLES = ("bronze", "silver", "quarantine", "late", "gold", "reference", MEASUREMENTS)
 PARTIAL = ".partial"
 
 
@@ -82,13 +83,24 @@ class Warehouse:
 
     @contextmanager
     def stage(self) -> Generator[StagedVersion]:
-        """A new version; it is removed at the end of the block unless it was published."""
+        """A new version; it is removed at the end of the block unless it was published.
+
+        It has the measurements of the current version: a run only adds to them.
+        """
         partial = self.root / VERSIONS / f"{self.run_id}{PARTIAL}"
         partial.mkdir(parents=True)
         try:
-            yield StagedVersion(partial, self.current)
+            staged = StagedVersion(partial, self.current)
+            staged.link_current(MEASUREMENTS)
+            yield staged
         finally:
             shutil.rmtree(partial, ignore_errors=True)
+
+    @property
+    def next_number(self) -> int:
+        """The number of the version that the next run publishes."""
+        current = self.current
+        return int(current.name) + 1 if current is not None else 1
 
     def publish(self, staged: StagedVersion, manifest: Manifest) -> Path:
         """Make a staged version the current one, atomically."""
@@ -97,9 +109,7 @@ class Warehouse:
         _remove_checksum_files(staged.directory)
         write_atomically(staged.path(ACCOUNTS), manifest.accounts.to_json())
         write_atomically(staged.path(MANIFEST), manifest.to_json())
-        current = self.current
-        number = int(current.name) + 1 if current is not None else 1
-        version = self.root / VERSIONS / f"{number:06d}"
+        version = self.root / VERSIONS / f"{self.next_number:06d}"
         staged.directory.rename(version)
         _replace_symlink(self.root / CURRENT, Path(VERSIONS, version.name))
         for name in (*TABLES, ACCOUNTS):

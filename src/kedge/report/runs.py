@@ -117,6 +117,10 @@ def outcome_lines(outcome: Outcome, run: str) -> list[str]:
         first = next(iter(sorted(outcome.skipped)))
         more = ", …" if len(outcome.skipped) > 1 else ""
         parts.append(f"{len(outcome.skipped)} skipped ({first}{more}: moved by someone else)")
+    if outcome.gone:
+        topics = sorted({tp.topic for tp in outcome.gone})
+        deleted = f"topic {named(topics)} was deleted"
+        parts.append(f"{len(outcome.gone)} gone ({deleted})")
     if outcome.refused:
         parts.append(f"{len(outcome.refused)} set aside")
     waiting = len(outcome.left) - len(outcome.refused.keys() & outcome.left.keys())
@@ -130,6 +134,8 @@ def outcome_lines(outcome: Outcome, run: str) -> list[str]:
     lines += rate_change_lines(outcome.rate_changes)
     if outcome.left or outcome.refused:
         lines.append("Continue with kedge resume, or undo it with kedge rollback")
+    if outcome.skipped:
+        lines.append("To move what was skipped, make a new plan with kedge plan")
     return lines
 
 
@@ -140,7 +146,7 @@ def unreleased_lines(lease: Lease) -> list[str]:
     places = [f"broker {name}" for name in lease.brokers] + [f"topic {n}" for n in lease.topics]
     return [
         f"{counted(lease.settings(), 'throttle setting')} left on {named(places)}, which could not "
-        "be reached; the next kedge command that reaches it removes them"
+        "be changed; the next kedge command that can removes them (kedge throttle lists them)"
     ]
 
 
@@ -154,6 +160,7 @@ def outcome_row(outcome: Outcome, run: str) -> dict[str, object]:
         "left": [tp._asdict() | {"status": s.value} for tp, s in sorted(outcome.left.items())],
         "skipped": [tp._asdict() | {"why": s.value} for tp, s in sorted(outcome.skipped.items())],
         "refused": [tp._asdict() | {"why": str(e)} for tp, e in sorted(outcome.refused.items())],
+        "gone": [tp._asdict() for tp in sorted(outcome.gone)],
         "throttles_left": lease_rows(run, outcome.unreleased),
         "rate_changes": rate_change_rows(outcome.rate_changes),
     }
@@ -212,6 +219,8 @@ def status_row(status: RunStatus, now: float) -> dict[str, Any]:
         "seconds_left": figures.seconds_left,
         "throttled": bool(record.lease),
         "rate": record.rate,
+        "owner": None if status.owner is None else status.owner.name,
+        "owner_seen_at": None if status.owner is None else _time(status.owner.renewed_at),
         **steering_fields(record),
     }
 
@@ -251,6 +260,8 @@ def status_lines(row: Mapping[str, Any]) -> list[str]:
         lines.append(f"down: broker {', '.join(map(str, row['brokers_down']))}")
     if row["throttled"]:
         lines.append(f"throttled to {bytes_text(row['rate'] or 0)}/s in and out of each broker")
+    if row["owner"]:
+        lines.append(f"owner {row['owner']}, last seen {row['owner_seen_at']}")
     return lines + steering_lines(row)
 
 

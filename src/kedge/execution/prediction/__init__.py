@@ -13,10 +13,10 @@ same plan is the same again.
 Worked example: two moves of 100 GB out of broker 1, throttle 100 MB/s, one slot each way
 
     0 s       throttles are set
-    3 s       orders-0 starts; orders-1 waits for broker 1
-    1003.5 s  orders-0 has all bytes, and is in sync half a second later
-    1004 s    the run sees it, and orders-1 starts
-    2009 s    the run sees the end of orders-1, elects, removes the throttles
+    0.5 s     orders-0 starts; orders-1 waits for broker 1
+    1000.6 s  orders-0 has all bytes, and is in sync 0.2 s later
+    1001.5 s  the run sees it, and orders-1 starts
+    2002.5 s  the run sees the end of orders-1, elects, removes the throttles
     bound     2000 s: broker 1 sending at the throttle
 """
 

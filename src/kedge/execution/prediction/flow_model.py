@@ -80,6 +80,7 @@ class Replayed(NamedTuple):
     space_peak_at: Floats
     space_full_at: Floats
     peak_rate: Floats  # [R]: the highest rate of all copies together
+    peak_total: Floats  # [R]: the same with the traffic that is there meanwhile
     flight_peak: Floats  # [2B]: most bytes of copies under way at once; out, then in
     bottleneck: Int64s  # [F]: of a copy that never ends, the resource that holds it up
     events: int

@@ -1,13 +1,15 @@
 """Rates of links and disks that runs have measured, and the spread that a prediction draws from.
 
-A file of records, one line each, belongs to a cluster. A run may append what the fastest broker
-reached while no throttle held it back:
+A file of records, one line each, belongs to a cluster. A run appends what the fastest broker
+reached while no throttle held it back (`kedge.execution.rate_meter`):
 
     {"at":1763362800.0,"network":412000000.0,"disk":187000000.0}
 
 From `ENOUGH` records on, the medians replace the assumed rates and draws come from the records.
 With fewer, links and disks are taken to deliver between half and a little more than the assumed
-rate, most likely all of it (a triangle).
+rate, most likely all of it (a triangle). Throttles and the delays of brokers are drawn from
+triangles too, whatever was measured. What came over a link was written to a disk: where disks
+were not measured themselves, they carry at least what links do.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 from statistics import median
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import orjson
 
@@ -25,9 +27,20 @@ from kedge.execution.prediction.environment import Rates
 from kedge.execution.prediction.predict import RateFactors
 
 ENOUGH = 5
-LEAST, LIKELY, MOST = 0.5, 1.0, 1.1  # of the assumed rate
+HARDWARE = (0.5, 1.0, 1.1)  # of the assumed rate: least, most likely, most
+THROTTLE = (0.75, 1.0, 1.08)  # of what throttles usually deliver; busy brokers deliver less
+DELAYS = (0.5, 1.0, 4.0)  # of those assumed; a busy broker takes seconds to confirm a throttle
 
-Draw = tuple[float, float]  # two numbers between 0 and 1: for links and for disks
+Triangle = tuple[float, float, float]
+
+
+class Draw(NamedTuple):
+    """Numbers between 0 and 1: for links, disks, throttles and delays."""
+
+    network: float = 0.5
+    disk: float = 0.5
+    throttle: float = 0.5
+    delays: float = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,16 +85,27 @@ def _rate(value: object) -> float | None:
 def learned_rates(records: Sequence[RateRecord], assumed: Rates) -> Rates:
     """The medians of what was measured often enough, and the assumed rate otherwise."""
     network, disk = _measured(records, "network"), _measured(records, "disk")
+    over_links = median(network) if len(network) >= ENOUGH else None
     return Rates(
-        median(network) if len(network) >= ENOUGH else assumed.network,
-        median(disk) if len(disk) >= ENOUGH else assumed.disk,
+        assumed.network if over_links is None else over_links,
+        median(disk) if len(disk) >= ENOUGH else max(assumed.disk, over_links or 0.0),
     )
 
 
 def drawn_factors(draws: Sequence[Draw], records: Sequence[RateRecord] = ()) -> list[RateFactors]:
     """What links and disks deliver in each sample, relative to the rates of the prediction."""
     network, disk = _measured(records, "network"), _measured(records, "disk")
-    return [RateFactors(_factor(one, network), _factor(other, disk)) for one, other in draws]
+    # disks that are known by what links brought vary as those do
+    alike = len(disk) < ENOUGH <= len(network)
+    return [
+        RateFactors(
+            _factor(draw.network, network),
+            _factor(draw.network, network) if alike else _factor(draw.disk, disk),
+            _in_triangle(draw.throttle, THROTTLE),
+            _in_triangle(draw.delays, DELAYS),
+        )
+        for draw in draws
+    ]
 
 
 def _measured(records: Sequence[RateRecord], what: str) -> list[float]:
@@ -92,7 +116,12 @@ def _measured(records: Sequence[RateRecord], what: str) -> list[float]:
 def _factor(draw: float, measured: Sequence[float]) -> float:
     if len(measured) >= ENOUGH:
         return measured[int(draw * len(measured))] / median(measured)
-    split = (LIKELY - LEAST) / (MOST - LEAST)
-    if draw < split:
-        return LEAST + sqrt(draw * (MOST - LEAST) * (LIKELY - LEAST))
-    return MOST - sqrt((1 - draw) * (MOST - LEAST) * (MOST - LIKELY))
+    return _in_triangle(draw, HARDWARE)
+
+
+def _in_triangle(draw: float, triangle: Triangle) -> float:
+    """The value that such a share of all draws is below."""
+    least, likely, most = triangle
+    if draw < (likely - least) / (most - least):
+        return least + sqrt(draw * (most - least) * (likely - least))
+    return most - sqrt((1 - draw) * (most - least) * (most - likely))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import ceil, inf, isfinite
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from kedge.execution.prediction.build_model import (
 from kedge.execution.prediction.environment import Environment, environment_of, sizes_and_leaders
 from kedge.execution.prediction.flow_model import FlowModel, Replayed, ResourceKind
 from kedge.execution.prediction.problems import problems_of
-from kedge.execution.prediction.replay import replay
+from kedge.execution.prediction.replay import replayer
 from kedge.execution.prediction.result import BrokerPeak, DiskPeak, MoveTimes, Prediction
 from kedge.execution.progress import Limits
 from kedge.model.columns import Floats
@@ -36,11 +36,32 @@ KIND_NAMES = {
 }
 
 
-class RateFactors(NamedTuple):
-    """One draw of uncertain hardware: what links and disks deliver of their assumed rates."""
+THROTTLE_SHARE = 0.97  # of a throttle's rate that copies get, as measured (`bench/prediction`)
+NOT_FULL = 1 - 1e-6  # of a link or disk: up to that share it holds no copy up
 
-    network: float
-    disk: float
+
+class RateFactors(NamedTuple):
+    """One draw of what is uncertain.
+
+    What links, disks and throttles deliver of their rates, and how long brokers take to set and to
+    remove throttles and to elect leaders, relative to what is assumed.
+    """
+
+    network: float = 1.0
+    disk: float = 1.0
+    throttle: float = 1.0
+    delays: float = 1.0
+
+
+AS_ASSUMED = RateFactors()
+
+
+class Mapper(Protocol):
+    """Calls a function with each of some draws, in their order."""
+
+    def __call__(
+        self, function: Callable[[RateFactors], float], draws: Iterable[RateFactors], /
+    ) -> Iterable[float]: ...
 
 
 def predict(
@@ -52,18 +73,24 @@ def predict(
     *,
     target: Target = ANYWHERE,
     samples: Sequence[RateFactors] = (),
+    in_parallel: Mapper = map,
 ) -> Prediction:
     """What a run of these changes, in this sequence, will be like.
 
-    `sizes` has the bytes of one replica of each partition, `samples` are drawn by the caller.
+    `sizes` has the bytes of one replica of each partition, `samples` are drawn by the caller, who
+    may also pass a `map` that calls its function on several threads.
     """
     model, names = build_model(changes, sizes, leaders, limits, environment, target)
-    found = replay(model, times=1 + len(samples))
-    seconds = whole_seconds(model, found, environment, limits)
-    drawn = [
-        whole_seconds(model, replay(with_factors(model, names, each)), environment, limits)
-        for each in (samples if isfinite(seconds) else ())
-    ]
+    replay = replayer(model, times=1 + len(samples))
+    found = replay(model)
+    seconds = whole_seconds(found, environment, limits)
+    same = _without_effect(model, names, found)
+
+    def seconds_of(factors: RateFactors) -> float:
+        drawn = found if same(factors) else replay(with_factors(model, names, factors))
+        return whole_seconds(drawn, environment, limits, factors)
+
+    drawn = list(in_parallel(seconds_of, samples)) if isfinite(seconds) else []
     low, high = _quantiles(drawn or [seconds])
     bound, bound_by = bound_of(model, names)
     sent = np.add.reduceat(np.append(model.size, 0.0), model.move_copies[:-1])
@@ -95,12 +122,18 @@ def predict_on_snapshot(
     *,
     target: Target = ANYWHERE,
     samples: Sequence[RateFactors] = (),
+    in_parallel: Mapper = map,
 ) -> Prediction:
     """The same with sizes, leaders and (unless given) environment from a snapshot."""
     partitions = [change.tp for change in changes]
     sizes, leaders = sizes_and_leaders(snapshot, partitions)
     around = environment or environment_of(snapshot, partitions)
-    return predict(changes, sizes, leaders, limits, around, target=target, samples=samples)
+    return predict(
+        *(changes, sizes, leaders, limits, around),
+        target=target,
+        samples=samples,
+        in_parallel=in_parallel,
+    )
 
 
 def _before_moves(environment: Environment, limits: Limits) -> float:
@@ -108,16 +141,22 @@ def _before_moves(environment: Environment, limits: Limits) -> float:
 
 
 def whole_seconds(
-    model: FlowModel, found: Replayed, environment: Environment, limits: Limits
+    found: Replayed, environment: Environment, limits: Limits, factors: RateFactors = AS_ASSUMED
 ) -> float:
-    """From the start of a run to its end, with throttles, the last observation and elections."""
+    """From the start of a run to its end, with throttles, the last observation and elections.
+
+    Copies do not get all of a throttle: Kafka counts over ten seconds, and who is held back at one
+    end asks again up to a second later. The moves take longer by as much.
+    """
     moving = float(found.end.max(initial=0.0))
     if not isfinite(moving):
         return inf
-    timing = environment.timing
+    timing, released = environment.timing, 0.0
+    if limits.rate is not None:
+        moving, released = moving / (THROTTLE_SHARE * factors.throttle), timing.release_s
     seen = ceil(moving / timing.poll_s - 1e-9) * timing.poll_s if timing.poll_s else moving
-    released = 0.0 if limits.rate is None else timing.release_s
-    return _before_moves(environment, limits) + seen + timing.election_s + released
+    around = _before_moves(environment, limits) + timing.election_s + released
+    return seen + around * factors.delays
 
 
 def with_factors(model: FlowModel, names: Names, factors: RateFactors) -> FlowModel:
@@ -128,6 +167,22 @@ def with_factors(model: FlowModel, names: Names, factors: RateFactors) -> FlowMo
     floor = limit * COPY_FRACTION_MIN
     floor[2 * count : ResourceKind.DISK * count] = 0.0
     return model._replace(limit=limit, floor=floor)
+
+
+def _without_effect(
+    model: FlowModel, names: Names, found: Replayed
+) -> Callable[[RateFactors], bool]:
+    """Whether a draw gives the replay that was found: no link and no disk is a bottleneck in both.
+
+    Rates are then those that the throttles allow, which are not drawn.
+    """
+    count = len(names.brokers)
+    share = found.peak_total / model.limit
+    network = float(share[: 2 * count].max(initial=0.0))
+    disk = float(share[ResourceKind.DISK * count :].max(initial=0.0))
+    if max(network, disk) > NOT_FULL:
+        return lambda _: False
+    return lambda factors: network <= NOT_FULL * factors.network and disk <= NOT_FULL * factors.disk
 
 
 def _quantiles(seconds: list[float]) -> tuple[float, float]:

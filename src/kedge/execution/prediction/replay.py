@@ -14,6 +14,7 @@ at events, and only near them (`fair_share`): a day of moves takes seconds to re
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import NamedTuple
 
@@ -49,6 +50,7 @@ class Progress(NamedTuple):
     open_copies: Int64s  # [N]: copies that are not in sync
     load: Floats  # [R]
     peak_rate: Floats  # [R]
+    peak_total: Floats  # [R]: copies and other traffic, while there are copies
     space: Floats  # [D]: bytes, as of `space_since`
     space_since: Floats
     space_slope: Floats
@@ -76,6 +78,7 @@ def new_progress(model: FlowModel) -> Progress:
         open_copies=np.diff(model.move_copies),
         load=model.load.copy(),
         peak_rate=np.zeros(len(model.limit)),
+        peak_total=np.zeros(len(model.limit)),
         space=model.space_used.copy(),
         space_since=np.zeros(spaces),
         space_slope=np.zeros(spaces),
@@ -147,6 +150,7 @@ def change_rates(
         resource = s.touched[at]
         used = s.capacity[resource] - s.room[resource]
         p.peak_rate[resource] = max(p.peak_rate[resource], used)
+        p.peak_total[resource] = max(p.peak_total[resource], used + p.load[resource])
     close_group(s)
 
 
@@ -293,30 +297,40 @@ def run_replay(model: FlowModel, s: Sharing, p: Progress, slots: Slots) -> int:
     return handled
 
 
-def replay(model: FlowModel, *, times: int = 1) -> Replayed:
-    """What happens when the moves of a model run.
+def replayer(model: FlowModel, *, times: int = 1) -> Callable[[FlowModel], Replayed]:
+    """The function that replays models of the size of this one.
 
-    `times` is how often such a model will be replayed: often enough, and compiling pays.
+    `times` is how often it will be called: often enough, and compiling pays. Threads may share it.
     """
-    brokers = (len(model.end_rows_start) - 1) // 2
-    capacity = np.maximum(model.limit - model.load, model.floor)
-    sharing = fair_share.new_sharing(model.uses, capacity)
-    progress, slots = new_progress(model), no_slots_taken(brokers)
-    count_bytes_left(model, slots)
     run = run_replay.for_size(len(model.size) * ELEMENTS_PER_COPY * times)
-    events = run(model, sharing, progress, slots)
-    return Replayed(
-        progress.start,
-        progress.end,
-        progress.copied,
-        progress.space_peak,
-        progress.space_peak_at,
-        progress.space_full_at,
-        progress.peak_rate,
-        progress.flight_peak,
-        sharing.bottleneck,
-        events,
-    )
+
+    def replay(model: FlowModel) -> Replayed:
+        brokers = (len(model.end_rows_start) - 1) // 2
+        capacity = np.maximum(model.limit - model.load, model.floor)
+        sharing = fair_share.new_sharing(model.uses, capacity)
+        progress, slots = new_progress(model), no_slots_taken(brokers)
+        count_bytes_left(model, slots)
+        events = run(model, sharing, progress, slots)
+        return Replayed(
+            progress.start,
+            progress.end,
+            progress.copied,
+            progress.space_peak,
+            progress.space_peak_at,
+            progress.space_full_at,
+            progress.peak_rate,
+            progress.peak_total,
+            progress.flight_peak,
+            sharing.bottleneck,
+            events,
+        )
+
+    return replay
+
+
+def replay(model: FlowModel) -> Replayed:
+    """What happens when the moves of a model run."""
+    return replayer(model)(model)
 
 
 def count_bytes_left(model: FlowModel, slots: Slots) -> None:

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from kedge.files import parquet
 from kedge.model.arrow import arrow
 from kedge.pipeline import sinks
-from kedge.pipeline.schemas import RAW_TEXT, SAMPLE_COLUMNS
+from kedge.pipeline.schemas import ATTRIBUTION_COLUMNS, RAW_TEXT, SAMPLE_COLUMNS
 from kedge.pipeline.sources.file_reader import read_raw_rows
 from kedge.pipeline.sources.sample_files import Format, SampleFile
 
@@ -70,7 +70,8 @@ def write_parsed_rows(raw: DataFrame, provenance: Sequence[str]) -> WriteBronze:
         counted = Observation("read")
         sinks.write(raw.observe(counted, F.count(F.lit(1)).alias("rows")), directory)
         stored = raw.sparkSession.read.schema(raw.schema).parquet(str(directory))
-        columns = (*SAMPLE_COLUMNS, RAW_TEXT)
+        attributed = [name for name in ATTRIBUTION_COLUMNS if name in raw.columns]
+        columns = (*SAMPLE_COLUMNS, *attributed, RAW_TEXT)
         bare = stored.select(*columns)
         return BronzeRows(int(counted.get["rows"]), stored.select(*columns, *provenance), bare)
 

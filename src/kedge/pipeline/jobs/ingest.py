@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -42,6 +43,7 @@ class IngestResult:
     files_skipped: int
     rows: int
     days: tuple[str, ...]
+    ignored: Mapping[str, int] = field(default_factory=dict[str, int])  # series that are not needed
 
 
 def new_run_id() -> str:

@@ -24,8 +24,15 @@ from kedge.pipeline.jobs.bronze import BronzeRows, WriteBronze
 from kedge.pipeline.jobs.context import NoProgress, Progress
 from kedge.pipeline.manifest import Day, Manifest
 from kedge.pipeline.reference import BROKERS
+from kedge.pipeline.schemas import (
+    ATTRIBUTION,
+    ATTRIBUTION_COLUMNS,
+    RAW_TEXT,
+    SAMPLE_COLUMNS,
+    SILVER,
+    SILVER_COLUMNS,
+)
 from kedge.pipeline.schemas import BROKERS as BROKERS_SCHEMA
-from kedge.pipeline.schemas import RAW_TEXT, SAMPLE_COLUMNS, SILVER, SILVER_COLUMNS
 from kedge.pipeline.transforms import (
     LATE,
     QUARANTINED,
@@ -44,7 +51,7 @@ from kedge.pipeline.warehouse import StagedVersion
 ROWS_PER_PARTITION = (
     640_000  # per shuffle partition: few files, and sorts that fit into small heaps
 )
-HASHED_COLUMNS = (*SAMPLE_COLUMNS, "replica")
+HASHED_COLUMNS = (*SAMPLE_COLUMNS, *ATTRIBUTION_COLUMNS, "replica")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +62,15 @@ class Batch:
     provenance: Sequence[str]
     estimated_rows: int
     run_id: str
+    replaces: ReplacedSamples | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReplacedSamples:
+    """Samples of a cluster and of days that this batch has again: made of more measurements."""
+
+    cluster: str
+    days: Sequence[str]
 
 
 def merge(
@@ -130,7 +146,11 @@ class _BatchMerge:
                 self.staged.link_current("silver", f"dt={day}")
         counted = Observation("valid")
         fresh = valid_rows(self._with_broker_check(stored.without_provenance), rules=self._rules)
-        fresh = fresh.select(*HASHED_COLUMNS).observe(counted, F.count(F.lit(1)).alias("rows"))
+        fresh = (
+            with_attribution(fresh)
+            .select(*HASHED_COLUMNS)
+            .observe(counted, F.count(F.lit(1)).alias("rows"))
+        )
         existing = self._existing_rows(overlapping)
         copies = sum(self.before.days[day].copies for day in overlapping)
         rows = fresh if existing is None else existing.unionByName(fresh)
@@ -151,13 +171,25 @@ class _BatchMerge:
         found = [str(path) for path in paths if path is not None]
         if not found:
             return None
-        rows = self.session.read.schema(SILVER).parquet(*found).transform(expand_copies)
-        return with_replica_hash(rows).select(*HASHED_COLUMNS)
+        silver = self.session.read.schema(SILVER).parquet(*found)
+        replaced = self.batch.replaces
+        if replaced is not None:
+            of_cluster = (F.col("cluster") == replaced.cluster) & F.col("origin").isNotNull()
+            again = of_cluster & day_of().isin(list(replaced.days))
+            silver = silver.where(~F.coalesce(again, F.lit(False)))
+        return with_replica_hash(silver.transform(expand_copies)).select(*HASHED_COLUMNS)
 
     def _with_broker_check(self, rows: DataFrame) -> DataFrame:
         path = str(self.staged.path("reference", BROKERS))
         brokers = self.session.read.schema(BROKERS_SCHEMA).parquet(path)
         return with_known_broker(with_replica_hash(rows), brokers=brokers)
+
+
+def with_attribution(rows: DataFrame) -> DataFrame:
+    """The rows with the columns of attribution, which are null if the rows have none."""
+    missing = [f for f in ATTRIBUTION.fields if f.name not in rows.columns]
+    nulls = [F.lit(None).cast(f.dataType).alias(f.name) for f in missing]
+    return rows.select("*", *nulls) if nulls else rows
 
 
 def _overlapping_days(before: Manifest, span: Span) -> list[str]:

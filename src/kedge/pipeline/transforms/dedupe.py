@@ -18,7 +18,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from kedge.pipeline.schemas import SAMPLE_COLUMNS
+from kedge.pipeline.schemas import ATTRIBUTION_COLUMNS, SAMPLE_COLUMNS
 
 BLOCK_S, SLOT_S = 1800, 300
 TIE_BREAKERS = ("size_bytes", "bytes_in", "bytes_out", "isr", "is_leader", "rf")
@@ -65,7 +65,8 @@ def _sort_block() -> Column:
 def expand_copies(silver: DataFrame) -> DataFrame:
     """Each silver row repeated `copies` times, to be deduplicated with new rows."""
     copies = F.explode(F.array_repeat(F.lit(True), F.col("copies").cast("int")))
-    return silver.select("*", copies.alias("copy")).select(*SAMPLE_COLUMNS)
+    attributed = [name for name in ATTRIBUTION_COLUMNS if name in silver.columns]
+    return silver.select("*", copies.alias("copy")).select(*SAMPLE_COLUMNS, *attributed)
 
 
 def day_of(ts: str = "ts") -> Column:

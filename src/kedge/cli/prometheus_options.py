@@ -1,0 +1,135 @@
+"""The options that name a Prometheus server and what to read from it."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kedge.errors import InvalidRequest, MalformedInput
+
+if TYPE_CHECKING:
+    from kedge.metrics.parsing.series_names import SeriesNames
+    from kedge.pipeline.sources.prometheus_api import PrometheusAccess
+
+ENVIRONMENT = {
+    "username": "KEDGE_PROMETHEUS_USERNAME",
+    "password": "KEDGE_PROMETHEUS_PASSWORD",
+    "token": "KEDGE_PROMETHEUS_TOKEN",
+    "tenant": "KEDGE_PROMETHEUS_TENANT",
+}
+UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+
+
+@dataclass(frozen=True, slots=True)
+class PrometheusOptions:
+    """The options, as typed."""
+
+    prometheus: Annotated[
+        str,
+        typer.Option(
+            "--prometheus",
+            help="URL of Prometheus, Thanos, Mimir or VictoriaMetrics",
+        ),
+    ] = ""
+    prometheus_range: Annotated[
+        str, typer.Option(help="The last hours or days to read, like 6h or 2d")
+    ] = "6h"
+    prometheus_step: Annotated[
+        str, typer.Option(help="Time between values, like 30s; by the range without")
+    ] = ""
+    prometheus_match: Annotated[
+        str, typer.Option(help='Only series with these labels, like job="kafka",env="prod"')
+    ] = ""
+    prometheus_auth: Annotated[
+        Path | None,
+        typer.Option(
+            help="TOML file with username and password, or token; also from the environment, "
+            "KEDGE_PROMETHEUS_USERNAME, _PASSWORD, _TOKEN"
+        ),
+    ] = None
+    prometheus_ca: Annotated[
+        Path | None, typer.Option(help="Certificates that the server's is signed with (PEM)")
+    ] = None
+    prometheus_timeout: Annotated[
+        float, typer.Option(help="Seconds to wait for an answer", min=0.1)
+    ] = 30.0
+
+    def access(self) -> PrometheusAccess:
+        """Where the server is, with credentials from the file or the environment."""
+        from kedge.cluster.access import Secret
+        from kedge.pipeline.sources.prometheus_api import PrometheusAccess
+
+        given = {key: os.environ.get(name, "") for key, name in ENVIRONMENT.items()}
+        if self.prometheus_auth is not None:
+            given |= _credentials(self.prometheus_auth)
+        return PrometheusAccess(
+            self.prometheus,
+            given["username"],
+            Secret(given["password"]),
+            Secret(given["token"]),
+            given["tenant"],
+            self.prometheus_ca,
+            self.prometheus_timeout,
+        )
+
+    @contextmanager
+    def downloaded(
+        self,
+        names: SeriesNames,
+        *,
+        start: float | None = None,
+        end: float | None = None,
+    ) -> Generator[list[Path]]:
+        """The answers of the server as files, for the time of a block."""
+        import time
+
+        from kedge.metrics.parsing.series_mapping import MappedNames
+        from kedge.pipeline.sources.prometheus_api import PrometheusApi
+        from kedge.pipeline.sources.prometheus_range import RangeRequest, default_step, download
+
+        until = time.time() if end is None else end
+        since = until - seconds(self.prometheus_range, "--prometheus-range")
+        since = since if start is None else start
+        step = seconds(self.prometheus_step, "--prometheus-step") if self.prometheus_step else 0
+        step = step or default_step(until - since)
+        # on multiples of the step: the same time gives the same answers
+        since, until = since - since % step, until - until % step
+        more = names.patterns if isinstance(names, MappedNames) else ()
+        request = RangeRequest(since, until, step, self.prometheus_match, more)
+        api = PrometheusApi(self.access(), time.sleep)
+        with tempfile.TemporaryDirectory(prefix="kedge-prometheus-") as directory:
+            yield download(api, request, Path(directory))
+
+
+def seconds(text: str, place: str) -> float:
+    """A time with its unit, in seconds."""
+    found = re.fullmatch(r"(\d{1,7}(?:\.\d+)?)([smhd])", text)
+    if found is None or float(found[1]) <= 0:
+        raise InvalidRequest(f"{place} {text!r}", hint="write it like 30s, 6h or 2d")
+    return float(found[1]) * UNITS[found[2]]
+
+
+def _credentials(path: Path) -> dict[str, str]:
+    """The credentials in a file; what is wrong is told without its content."""
+    import tomllib
+
+    from kedge.files import read_text
+
+    try:
+        found: dict[str, Any] = tomllib.loads(read_text(path))
+    except (ValueError, RecursionError):
+        hint = 'write lines like token = "…"'
+        raise MalformedInput("cannot be parsed as TOML", place=str(path), hint=hint) from None
+    for key, value in found.items():
+        if key not in ENVIRONMENT or not isinstance(value, str):
+            hint = f"keys: {', '.join(ENVIRONMENT)}, each with a text"
+            raise MalformedInput(f"key {key} is unknown or no text", place=str(path), hint=hint)
+    return found

@@ -1,0 +1,76 @@
+"""Turns the names in metrics into those of the cluster: instances into brokers, topic names.
+
+No series of the usual exporter rules has the broker's id. An instance is resolved, the best
+knowledge first, by
+
+1. `instance_to_broker` of the metadata,
+2. a label of the target with the id (`broker_id`, `broker`, `node_id`, …),
+3. the series `kafka_server_app_info_start_time_ms{broker_id="1"}` of the same instance,
+4. the host of the instance, or the name of its pod, which one broker's listener has too.
+
+Some reporters write `_` for `.` in topic names. Kafka refuses two topics that differ only in this,
+so the list of topics restores the names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from kedge.metrics.measurement import NONE
+from kedge.metrics.parsing.cluster_metadata import ClusterMetadata, host_of
+from kedge.metrics.parsing.series_names import label_int
+
+ID_LABELS: Final = ("broker_id", "brokerid", "kafka_broker_id", "node_id", "broker")
+POD_LABELS: Final = ("pod", "pod_name", "kubernetes_pod_name", "strimzi_io_pod_name")
+REPLICA_LABELS: Final = ("prometheus_replica", "replica", "__replica__", "prometheus", "receive")
+
+
+class Instances:
+    """Finds the broker of a series by its labels."""
+
+    def __init__(self, metadata: ClusterMetadata, learned: Mapping[str, int] | None = None) -> None:
+        self._ids = metadata.ids
+        self._given = {**(learned or {}), **metadata.instance_to_broker}
+        self._hosts = _unique((host, b.id) for b in metadata.brokers for host in b.hosts)
+        self._pods = _unique(
+            (host.partition(".")[0], b.id) for b in metadata.brokers for host in b.hosts
+        )
+
+    def broker_of(self, labels: Mapping[str, str]) -> int:
+        """The id of the broker; NONE if the labels are not those of a broker of the cluster."""
+        instance = labels.get("instance", "")
+        if instance in self._given:
+            return self._given[instance]
+        labelled = label_int(labels, *ID_LABELS)
+        if labelled in self._ids:
+            return labelled
+        for pod in POD_LABELS:
+            if labels.get(pod, "").lower() in self._pods:
+                return self._pods[labels[pod].lower()]
+        return self._hosts.get(host_of(instance), NONE) if instance else NONE
+
+
+def _unique(pairs: Iterable[tuple[str, int]]) -> dict[str, int]:
+    """The broker of each host that only one broker has."""
+    found: dict[str, set[int]] = {}
+    for host, broker in pairs:
+        found.setdefault(host, set()).add(broker)
+    return {host: ids.pop() for host, ids in found.items() if len(ids) == 1}
+
+
+def replica_of(labels: Mapping[str, str]) -> str:
+    """Which of several Prometheus servers has scraped a series; empty if no label tells."""
+    return next((labels[name] for name in REPLICA_LABELS if labels.get(name)), "")
+
+
+class TopicNames:
+    """Restores topic names in which `_` was written for `.`."""
+
+    def __init__(self, topics: Iterable[str] = ()) -> None:
+        self._topics = frozenset(topics)
+        self._dotted = {topic.replace(".", "_"): topic for topic in sorted(self._topics)}
+
+    def restore(self, name: str) -> str:
+        """The topic's name in the cluster; unchanged if no topic is known that it could be."""
+        return name if name in self._topics else self._dotted.get(name, name)

@@ -1,0 +1,307 @@
+"""Ingests metrics of other systems: the job of `kedge pipeline ingest --source …`.
+
+    files ── parse ──► measurements/topics, measurements/brokers (by day)
+    measurements of the changed days, of all sources ── attribute ──► samples
+    samples and unparsed text ── merge ──► bronze, silver, quarantine ──► gold
+
+The samples of a day are made of all its measurements, whichever run and source they came with: a
+later run replaces the samples that an earlier one made of fewer measurements.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kedge.errors import InvalidRequest, OutputInUse
+from kedge.metrics.origins import Origin
+from kedge.metrics.parsing.cluster_metadata import ClusterMetadata, LeaderHistory
+from kedge.metrics.parsing.series_names import ExporterNames, SeriesNames
+from kedge.pipeline import partition_states, sinks
+from kedge.pipeline.jobs.context import NoProgress, Progress, SizedSessionFactory
+from kedge.pipeline.jobs.ingest import IngestResult, new_run_id
+from kedge.pipeline.jobs.parsed_days import ParsedDays, add_days, shifted, with_neighbours
+from kedge.pipeline.manifest import Manifest, Settings
+from kedge.pipeline.reference import Reference, reference_of, stored_reference, write_reference
+from kedge.pipeline.sources.metric_files import (
+    MetricFile,
+    ParseSettings,
+    distinct_files,
+    find_metric_files,
+    instances_in,
+)
+from kedge.pipeline.sources.record_spool import Spooled
+from kedge.pipeline.warehouse import (
+    MEASUREMENTS,
+    StagedVersion,
+    Warehouse,
+    check_warehouse,
+    open_warehouse,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+BYTES_PER_MEASUREMENT = 3  # of a compressed file: to estimate the number of rows
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class MetricsRequest:
+    """The files to ingest, the cluster that they are of, and the directory of tables."""
+
+    source: Path
+    origin: Origin
+    metadata: ClusterMetadata
+    tables: Path
+    leaders: LeaderHistory = ()
+    names: SeriesNames = field(default_factory=ExporterNames)
+    settings: Settings = field(default_factory=Settings)
+    positions: Spooled | None = None  # of the topic that the files were copied from
+
+
+def ingest_metrics(
+    request: MetricsRequest, session: SizedSessionFactory, *, progress: Progress | None = None
+) -> IngestResult:
+    """Ingest the new files of a source; all input is validated before anything is written."""
+    check_warehouse(request.tables)
+    paths = find_metric_files(request.source, request.origin)
+    distinct = distinct_files(paths, ())
+    with open_warehouse(request.tables, new_run_id()) as warehouse:
+        before = warehouse.manifest
+        if warehouse.current is not None:
+            request.settings.check_unchanged(before.settings)
+        before = replace(before, settings=request.settings, run_id=warehouse.run_id)
+        _check_positions(request, before)
+        files = [file for file in distinct if file.sha256 not in before.contents]
+        after, days = before, list[str]()
+        ignored: Mapping[str, int] = {}
+        if files:
+            reporter = progress or NoProgress()
+            rows = before.accounts.kept + sum(f.bytes for f in files) // BYTES_PER_MEASUREMENT
+            with session(rows) as spark:
+                reporter.attach(spark)
+                run = _MetricsRun(request, warehouse, reporter, spark, before, files)
+                after, days, ignored = run.execute()
+    return IngestResult(
+        run_id=warehouse.run_id,
+        accounts=after.accounts,
+        files=len(files),
+        files_skipped=len(paths) - len(files),
+        rows=after.rows_read - before.rows_read,
+        days=tuple(days),
+        ignored=ignored,
+    )
+
+
+def _check_positions(request: MetricsRequest, before: Manifest) -> None:
+    """Refuse records that another run has ingested since they were copied."""
+    if request.positions is None:
+        return
+    for key, offset in request.positions.before.items():
+        if before.streams.get(key, -1) != offset:
+            what = f"{request.tables}: another run has ingested records of the topic meanwhile"
+            raise OutputInUse(what, hint="run again")
+
+
+@dataclass(frozen=True, slots=True)
+class _MetricsRun:
+    request: MetricsRequest
+    warehouse: Warehouse
+    progress: Progress
+    spark: SparkSession
+    before: Manifest
+    files: Sequence[MetricFile]
+
+    def execute(self) -> tuple[Manifest, list[str], Mapping[str, int]]:
+        """Stage and publish a version with these files."""
+        from kedge.pipeline.jobs.gold import refresh_gold
+
+        with self.warehouse.stage() as staged, sinks.translate_spark_errors():
+            states = self._states(staged)
+            parsed = self._parse(staged, states)
+            days = with_neighbours(parsed.days, staged.path(MEASUREMENTS, "topics"))
+            stored = self._stored_reference()
+            write_reference(self._brokers_only(stored), staged.path("reference"))
+            after, changed = self._merge(staged, parsed, days, states)
+            seen = self._newest_assignment(staged)
+            write_reference(self._reference(stored, states, seen), staged.path("reference"))
+            refresh_gold(
+                self.spark, staged, manifest=after, changed=changed, progress=self.progress
+            )
+            shutil.rmtree(staged.path("parsed"))
+            self.warehouse.publish(staged, after)
+        return after, changed, parsed.ignored
+
+    # ---- measurements ---------------------------------------------------------------------------
+
+    def _states(self, staged: StagedVersion) -> list[Row]:
+        """Leaders over time of all clusters: those of earlier runs and of this one."""
+        measurements = staged.path(MEASUREMENTS)
+        new = partition_states.history_rows(self.request.metadata.cluster, self.request.leaders)
+        rows = partition_states.merged_rows(partition_states.stored_rows(measurements), new)
+        partition_states.write_rows(rows, measurements)
+        return rows
+
+    def _parse(self, staged: StagedVersion, states: Sequence[Row]) -> ParsedDays:
+        from kedge.pipeline.sources.measurement_reader import read_measurements
+
+        request = self.request
+        topics = {row["topic"] for row in states if row["cluster"] == request.metadata.cluster}
+        settings = ParseSettings(
+            request.origin,
+            request.metadata,
+            tuple(sorted(topics)),
+            instances_in(self.files, request.origin),
+            request.names,
+        )
+        self.progress.stage("measurements", sum(f.bytes for f in self.files))
+        frame = read_measurements(self.spark, self.files, settings)
+        sinks.write(frame, staged.path("parsed"), by=("level", "dt"))
+        parsed = ParsedDays.of(staged.path("parsed"))
+        if not parsed.found and request.positions is None:
+            raise InvalidRequest(
+                f"{request.source}: {len(self.files)} files without a series that is needed",
+                hint=parsed.hint,
+            )
+        for level in ("topics", "brokers"):
+            add_days(staged.path("parsed", f"level={level}"), staged.path(MEASUREMENTS, level))
+        return parsed
+
+    # ---- samples --------------------------------------------------------------------------------
+
+    def _merge(
+        self, staged: StagedVersion, parsed: ParsedDays, days: Sequence[str], states: Sequence[Row]
+    ) -> tuple[Manifest, list[str]]:
+        from kedge.pipeline.jobs.bronze import write_parsed_rows
+        from kedge.pipeline.jobs.merge import Batch, ReplacedSamples, merge
+        from kedge.pipeline.sources.file_reader import PROVENANCE
+
+        cluster = self.request.metadata.cluster
+        rows = self._raw_rows(staged, parsed, days, states)
+        batch = Batch(
+            write_parsed_rows(rows, PROVENANCE),
+            PROVENANCE,
+            sinks.count_rows(staged.path("parsed")) // 10,
+            self.warehouse.run_id,
+            ReplacedSamples(cluster, days),
+        )
+        after, changed = merge(
+            self.spark, staged, batch, manifest=self.before, progress=self.progress
+        )
+        contents = {file.sha256: str(file.path) for file in self.files}
+        positions = self.request.positions
+        streams = {**self.before.streams, **(positions.after if positions else {})}
+        contents = {**self.before.contents, **({} if positions else contents)}
+        return replace(after, contents=contents, streams=streams), changed
+
+    def _raw_rows(
+        self, staged: StagedVersion, parsed: ParsedDays, days: Sequence[str], states: Sequence[Row]
+    ) -> DataFrame:
+        """The samples of these days, and one row with its text for all that was not parsed."""
+        from pyspark.sql import functions as F
+
+        from kedge.pipeline import schemas
+
+        origin = F.lit(str(self.request.origin)).alias("source")
+        columns = (*schemas.SAMPLE_COLUMNS, *schemas.ATTRIBUTION_COLUMNS)
+        nothing = F.lit(None).cast("string")
+        samples = self._samples(staged, days, states)
+        rows = samples.select(
+            *columns, nothing.alias(schemas.RAW_TEXT), origin, nothing.alias("file")
+        )
+        if not parsed.unparsed:
+            return rows
+        path = str(staged.path("parsed", "level=unparsed"))
+        text = self.spark.read.schema(schemas.MEASUREMENT).parquet(path)
+        fields = (*schemas.SAMPLE.fields, *schemas.ATTRIBUTION.fields)
+        nulls = [F.lit(None).cast(f.dataType).alias(f.name) for f in fields]
+        return rows.unionByName(text.select(*nulls, schemas.RAW_TEXT, origin, "file"))
+
+    def _samples(
+        self, staged: StagedVersion, days: Sequence[str], states: Sequence[Row]
+    ) -> DataFrame:
+        from pyspark.sql import functions as F
+
+        from kedge.pipeline import schemas
+        from kedge.pipeline.transforms.attribution import AttributionSettings, attribute
+
+        cluster = self.request.metadata.cluster
+        around = sorted({shifted(day, by) for day in days for by in (-1, 0, 1)})
+        paths = [staged.path(MEASUREMENTS, "topics", f"dt={day}") for day in around]
+        found = [str(path) for path in paths if path.exists()]
+        reader = self.spark.read.schema(schemas.MEASUREMENT)
+        topics = (
+            reader.parquet(*found).where(F.col("cluster") == cluster)
+            if found
+            else self.spark.createDataFrame([], schemas.MEASUREMENT)
+        )
+        settings = AttributionSettings(
+            self.before.settings.interval_s * 1000,
+            self.warehouse.next_number,
+            staged.path(MEASUREMENTS, "brokers").absolute(),
+        )
+        by_topic = partition_states.states_of(states, cluster)
+        return attribute(topics, days=days, states=by_topic, settings=settings)
+
+    # ---- reference tables -----------------------------------------------------------------------
+
+    def _stored_reference(self) -> Reference | None:
+        current = self.warehouse.current
+        return None if current is None else stored_reference(current / "reference")
+
+    def _broker_rows(self, stored: Reference | None) -> list[Row]:
+        metadata = self.request.metadata
+        rows: list[Row] = [] if stored is None else stored.brokers.to_pylist()
+        others = [row for row in rows if row["cluster"] != metadata.cluster]
+        known = {r["broker"]: r["disk_capacity_bytes"] for r in rows if r not in others}
+        return others + [
+            {
+                "cluster": metadata.cluster,
+                "broker": broker.id,
+                "rack": broker.rack,
+                "disk_capacity_bytes": broker.disk_capacity_bytes or known.get(broker.id),
+            }
+            for broker in metadata.brokers
+        ]
+
+    def _brokers_only(self, stored: Reference | None) -> Reference:
+        return reference_of(self._broker_rows(stored), [])
+
+    def _reference(
+        self, stored: Reference | None, states: Sequence[Row], seen: Sequence[Row]
+    ) -> Reference:
+        """Brokers of the metadata; the assignment of leaders over time, or else of the samples."""
+        cluster, brokers = self.request.metadata.cluster, self._broker_rows(stored)
+        kept: list[Row] = [] if stored is None else stored.assignment.to_pylist()
+        own = [row for row in states if row["cluster"] == cluster]
+        placed = partition_states.assignment_rows(own, seen)
+        ids = {row["broker"] for row in brokers if row["cluster"] == cluster}
+        placed = [row for row in placed if ids.issuperset(row["replicas"])]
+        return reference_of(brokers, [r for r in kept if r["cluster"] != cluster] + placed)
+
+    def _newest_assignment(self, staged: StagedVersion) -> list[Row]:
+        """Replicas and leader of each partition in its newest samples."""
+        from pyspark.sql import functions as F
+
+        from kedge.pipeline import schemas
+
+        days = sorted(staged.path("silver").glob("dt=*"))[-2:]
+        if not days:
+            return []
+        silver = self.spark.read.schema(schemas.SILVER).parquet(*map(str, days))
+        own = silver.where(F.col("cluster") == self.request.metadata.cluster)
+        leader = F.max(F.when(F.col("is_leader"), F.col("broker"))).alias("leader")
+        replicas = F.sort_array(F.collect_set("broker")).alias("replicas")
+        moments = own.groupBy("cluster", "topic", "partition", "ts").agg(leader, replicas)
+        newest = F.max(F.struct("ts", "leader", "replicas")).alias("last")
+        rows = moments.groupBy("cluster", "topic", "partition").agg(newest)
+        found = rows.select("cluster", "topic", "partition", "last.leader", "last.replicas")
+        return [_leader_first(row.asDict()) for row in found.collect()]
+
+
+def _leader_first(row: Row) -> Row:
+    return {**row, "replicas": sorted(row["replicas"], key=lambda b: (b != row["leader"], b))}

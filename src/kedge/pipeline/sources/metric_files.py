@@ -1,0 +1,246 @@
+"""Finds files of metrics, identifies them by content, and parses each to measurements.
+
+| source         | files below `--input`                                                        |
+|----------------|------------------------------------------------------------------------------|
+| scrape         | `<broker or instance>/<unix seconds>.prom`, the text of `/metrics`           |
+| prometheus     | `*.json`: answers of `/api/v1/query_range`; other answers are left out       |
+| admin          | `*.json`: snapshots of admin requests, as `kedge pipeline sample` writes them |
+| cruise-control | `*.jsonl`: records of the topic, `value` in base64                           |
+| kminion        | `*.prom` (`<unix seconds>.prom`) or `*.json` as above                        |
+
+Each may be compressed (`.gz`). Files are read in blocks, and an answer of Prometheus series by
+series: no file is held in memory as a whole except a single scrape or snapshot.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import re
+import zlib
+from base64 import b64decode
+from binascii import Error as Base64Error
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any, Final, cast
+
+import orjson
+
+from kedge.errors import InvalidRequest, MalformedInput
+from kedge.files import open_regular, with_path_context
+from kedge.files.opening import GZIP_MAGIC
+from kedge.metrics.measurement import NONE
+from kedge.metrics.origins import Origin
+from kedge.metrics.parsing.admin_snapshots import collect_snapshot
+from kedge.metrics.parsing.cluster_metadata import ClusterMetadata
+from kedge.metrics.parsing.collector import Collector
+from kedge.metrics.parsing.cruise_control import collect_record
+from kedge.metrics.parsing.exposition import ScrapeTarget, collect_exposition
+from kedge.metrics.parsing.name_resolution import Instances, TopicNames
+from kedge.metrics.parsing.query_range import (
+    SeriesReader,
+    is_complete,
+    is_range_answer,
+    iter_series,
+    learn_instances,
+)
+from kedge.metrics.parsing.series_names import ExporterNames, SeriesNames
+
+TEXT_ENDINGS: Final = (".prom", ".metrics", ".om", ".txt")
+ENDINGS: Final[Mapping[Origin, tuple[str, ...]]] = {
+    Origin.SCRAPE: TEXT_ENDINGS,
+    Origin.PROMETHEUS: (".json",),
+    Origin.ADMIN: (".json",),
+    Origin.CRUISE_CONTROL: (".jsonl", ".ndjson"),
+    Origin.KMINION: (*TEXT_ENDINGS, ".json"),
+}
+BLOCK_BYTES: Final = 1 << 20
+HEAD_BYTES: Final = 1 << 16
+ROWS_PER_BATCH: Final = 200_000
+WHOLE_BYTES_MAX: Final = 256 << 20  # of a scrape or a snapshot, unpacked
+DAMAGED: Final = (gzip.BadGzipFile, zlib.error, EOFError)
+
+
+@dataclass(frozen=True, slots=True)
+class MetricFile:
+    """A file of metrics; its size is that on disk."""
+
+    path: Path
+    sha256: str
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class ParseSettings:
+    """What parsing needs to know of the cluster."""
+
+    origin: Origin
+    metadata: ClusterMetadata
+    topics: tuple[str, ...] = ()
+    instances: Mapping[str, int] = field(default_factory=dict[str, int])
+    names: SeriesNames = field(default_factory=ExporterNames)
+
+
+def find_metric_files(source: Path, origin: Origin) -> list[Path]:
+    """The files of this source below a directory, sorted by path; or the file itself."""
+    if source.is_file():
+        return [source]
+    if not source.is_dir():
+        raise InvalidRequest(f"{source}: no such directory", hint="--input is a directory of files")
+    endings = tuple(f"{ending}{packed}" for ending in ENDINGS[origin] for packed in ("", ".gz"))
+    found: list[Path] = []
+    for parent, below, names in os.walk(source):
+        below[:] = sorted(name for name in below if not name.startswith("."))
+        visible = (name for name in sorted(names) if not name.startswith("."))
+        found.extend(Path(parent, name) for name in visible if name.endswith(endings))
+    if not found:
+        hint = f"files of this source are named {' or '.join(f'*{e}' for e in ENDINGS[origin])}"
+        raise InvalidRequest(f"{source}: has no file of {origin}", hint=hint)
+    return found
+
+
+def distinct_files(paths: Iterable[Path], known: Iterable[str]) -> list[MetricFile]:
+    """The files with new content; of files with equal content the first."""
+    seen = set(known)
+    new: list[MetricFile] = []
+    for path in paths:
+        with with_path_context(path), open_regular(path) as file:
+            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+            if sha256 not in seen:
+                seen.add(sha256)
+                new.append(MetricFile(path, sha256, path.stat().st_size))
+    return new
+
+
+def instances_in(files: Sequence[MetricFile], origin: Origin) -> dict[str, int]:
+    """Instance to broker id, from answers that have series with both."""
+    learned: dict[str, int] = {}
+    for file in files:
+        if origin is Origin.PROMETHEUS and "app_info" in file.path.name:
+            try:
+                with _opened(file.path) as stream:
+                    learned.update(learn_instances(iter_series(_blocks(stream))))
+            except (MalformedInput, OSError, *DAMAGED):
+                continue
+    return learned
+
+
+# ---- parsing ------------------------------------------------------------------------------------
+
+
+def parse_metric_file(path: Path, settings: ParseSettings) -> Iterator[Collector]:
+    """Collect the measurements of a file; each time that enough are together, the collector.
+
+    The same collector is yielded again and again: the caller takes what it holds.
+    """
+    into = Collector(settings.metadata.cluster)
+    try:
+        yield from _parse(path, settings, into)
+    except DAMAGED:
+        into.reject("", "the compressed file is truncated or damaged")
+    except UnicodeDecodeError:
+        into.reject("", "the text is not UTF-8")
+    except MalformedInput as error:
+        into.reject("", error.what)
+    yield into
+
+
+def _parse(path: Path, settings: ParseSettings, into: Collector) -> Iterator[Collector]:
+    bare = path.name.removesuffix(".gz")
+    with with_path_context(path):
+        if settings.origin is Origin.CRUISE_CONTROL:
+            yield from _cruise_control(path, settings, into)
+        elif settings.origin is Origin.ADMIN:
+            collect_snapshot(_whole(path), into)
+        elif bare.endswith(".json"):
+            yield from _query_range(path, settings, into)
+        else:
+            target = _scrape_target(path, settings)
+            text, topics = _whole(path).decode(), TopicNames(settings.topics)
+            collect_exposition(text, target, settings.names, topics, into)
+
+
+def _query_range(path: Path, settings: ParseSettings, into: Collector) -> Iterator[Collector]:
+    with _opened(path) as stream:
+        head, tail = b"", b""
+        for block in _blocks(stream):  # half an answer would look like brokers that are missing
+            head = head or block[:HEAD_BYTES]
+            tail = (tail + block)[-256:]
+    if not is_range_answer(head):
+        into.ignore(path.name)
+        return
+    if not is_complete(tail):
+        into.reject(tail[-200:], "the JSON is truncated")
+        return
+    instances = Instances(settings.metadata, settings.instances)
+    reader = SeriesReader(settings.names, instances, TopicNames(settings.topics))
+    with _opened(path) as stream:
+        for text in iter_series(_blocks(stream)):
+            reader.collect(text, into)
+            if len(into) >= ROWS_PER_BATCH:
+                yield into
+
+
+def _cruise_control(path: Path, settings: ParseSettings, into: Collector) -> Iterator[Collector]:
+    topics = TopicNames(settings.topics)
+    with _opened(path) as stream:
+        for line in stream:
+            if not line.strip():
+                continue
+            try:
+                record: Any = orjson.loads(line)
+                value = b64decode(record["value"], validate=True)
+            except (orjson.JSONDecodeError, Base64Error, KeyError, TypeError, ValueError):
+                into.reject(line, "not a record of the topic")
+                continue
+            collect_record(value, topics, into)
+            if len(into) >= ROWS_PER_BATCH:
+                yield into
+
+
+_SECONDS: Final = re.compile(r"(\d{9,11})(?:\.\d+)?(?=\D|\Z)")
+
+
+def _scrape_target(path: Path, settings: ParseSettings) -> ScrapeTarget:
+    """Broker and time of a scrape, from `<broker or instance>/<unix seconds>.prom`."""
+    found = _SECONDS.match(path.name)
+    if found is None:
+        raise MalformedInput("no time in the name of the file", hint="name it <unix seconds>.prom")
+    ts_ms = int(found[1]) * 1000
+    if settings.origin is Origin.KMINION:
+        return ScrapeTarget(NONE, ts_ms)
+    folder = path.parent.name
+    if folder.isdecimal() and int(folder) in settings.metadata.ids:
+        return ScrapeTarget(int(folder), ts_ms)
+    instances = Instances(settings.metadata, settings.instances)
+    broker = instances.broker_of({"instance": folder})
+    if broker == NONE:
+        raise MalformedInput(f"the directory {folder} is no broker of the metadata")
+    return ScrapeTarget(broker, ts_ms)
+
+
+def _whole(path: Path) -> bytes:
+    with _opened(path) as stream:
+        data = stream.read(WHOLE_BYTES_MAX + 1)
+    if len(data) > WHOLE_BYTES_MAX:
+        raise MalformedInput("more than 256 MB")
+    return data
+
+
+@contextmanager
+def _opened(path: Path) -> Generator[IO[bytes]]:
+    """A file to read, unpacked if it is gzip."""
+    with open_regular(path) as file:
+        if file.peek(2)[:2] != GZIP_MAGIC:
+            yield file
+            return
+        with gzip.GzipFile(fileobj=file) as unpacked:
+            yield cast("IO[bytes]", unpacked)
+
+
+def _blocks(stream: IO[bytes]) -> Iterator[bytes]:
+    while block := stream.read(BLOCK_BYTES):
+        yield block

@@ -1,0 +1,210 @@
+"""Metrics of other systems through Spark into the tables, and rates out of them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from kedge.cli.app import run
+from kedge.errors import InvalidRequest
+from kedge.metrics.origins import Origin
+from kedge.metrics.parsing.cluster_metadata import parse_leaders, parse_metadata
+from kedge.pipeline.jobs.ingest import IngestResult
+from kedge.pipeline.jobs.ingest_metrics import MetricsRequest, ingest_metrics
+from kedge.pipeline.load_snapshots import parse_load_statistic, snapshot_at
+from kedge.pipeline.rates_reader import PartitionRate, read_rates
+from tests.pipeline.oracle import query, scan
+
+MIDNIGHT = 1_799_971_200  # 2027-01-15
+START, END = MIDNIGHT - 300, MIDNIGHT + 300
+METADATA = {"cluster": "lab", "brokers": [{"id": 1, "rack": "a"}, {"id": 2, "rack": "b"}]}
+RATES = {("a.b", 0): 300.0, ("a.b", 1): 100.0, ("c", 0): 50.0}  # bytes in per second
+
+pytestmark = pytest.mark.real
+
+Opened = Callable[[], AbstractContextManager[SparkSession]]
+
+
+def scrape(at: int, broker: int, *, underscores: bool = False) -> str:
+    """What a broker that leads everything (1), or follows (2), exports at a moment."""
+    lines: list[str] = ["# TYPE kafka_log_log_size gauge", "jvm_threads_current 7"]
+    since = at - START
+    for topic in ("a.b", "c"):
+        name = topic.replace(".", "_") if underscores else topic
+        total = sum(rate for (t, _), rate in RATES.items() if t == topic)
+        meter = "kafka_server_brokertopicmetrics_bytes"
+        if broker == 1:
+            lines.append(f'{meter}in_total{{topic="{name}"}} {total * since}')
+            lines.append(f'{meter}out_total{{topic="{name}"}} {2 * total * since}')
+        for (t, partition), rate in RATES.items():
+            if t == topic:
+                of = f'{{topic="{name}",partition="{partition}",}}'
+                lines.append(f"kafka_log_log_size{of} {rate * since}")
+                lines.append(f"kafka_log_log_logendoffset{of} {rate * since / 10}")
+                lines.append(f"kafka_log_log_logstartoffset{of} 0")
+                lines.append(f"kafka_cluster_partition_replicascount{of} {2 if broker == 1 else 0}")
+    return "\n".join(lines) + "\n"
+
+
+def write_scrapes(directory: Path, *, until: int = END, **options: Any) -> Path:
+    for broker in (1, 2):
+        (directory / str(broker)).mkdir(parents=True, exist_ok=True)
+        for at in range(START, until + 1, 30):
+            text = gzip.compress(scrape(at, broker, **options).encode(), mtime=0)
+            (directory / str(broker) / f"{at}.prom.gz").write_bytes(text)
+    return directory
+
+
+def ingested(
+    opened: Opened, source: Path, tables: Path, origin: Origin = Origin.SCRAPE, **more: Any
+) -> IngestResult:
+    metadata = parse_metadata(json.dumps(METADATA).encode())
+    request = MetricsRequest(source, origin, metadata, tables, **more)
+    return ingest_metrics(request, lambda _: opened())
+
+
+def by_partition(rates: list[PartitionRate]) -> dict[tuple[str, int], float]:
+    return {(rate.topic, rate.partition): rate.in_bytes_per_s for rate in rates}
+
+
+@pytest.fixture(scope="module")
+def scraped(tmp_path_factory: pytest.TempPathFactory, opened: Opened) -> tuple[Path, Path]:
+    """Scrapes of ten minutes around midnight, and the tables made of them."""
+    directory = tmp_path_factory.mktemp("scraped")
+    source = write_scrapes(directory / "scrape")
+    (source / "1" / f"{START + 15}.prom").write_text("kafka_log_log_size{ 3\n")
+    ingested(opened, source, directory / "tables")
+    return source, directory / "tables"
+
+
+def test_rates_of_scrapes_are_those_of_the_brokers_also_across_midnight(
+    scraped: tuple[Path, Path],
+) -> None:
+    found = read_rates(scraped[1], "lab")
+    assert by_partition(found) == pytest.approx(RATES, rel=1e-3)
+    assert {rate.in_by for rate in found} == {"offsets"}
+    around = read_rates(scraped[1], "lab", start=MIDNIGHT - 45, end=MIDNIGHT + 45)
+    assert by_partition(around) == pytest.approx(RATES, rel=1e-3)
+    out = {(r.topic, r.partition): r.out_bytes_per_s for r in found}
+    assert out == pytest.approx({key: 2 * rate for key, rate in RATES.items()}, rel=1e-3)
+
+
+def test_no_interval_is_lost_or_twice_at_the_border_of_two_days(
+    scraped: tuple[Path, Path],
+) -> None:
+    silver = scan(scraped[1], "silver")
+    rows = query(
+        f"select count(*), count(distinct ts), min(ts), max(ts) from {silver} "
+        "where topic = 'c' and is_leader"
+    )
+    assert rows[0][0] == rows[0][1] == 10
+
+
+def test_malformed_lines_are_quarantined_with_their_text(scraped: tuple[Path, Path]) -> None:
+    rows = query(f"select reason, raw, file from {scan(scraped[1], 'quarantine')}")
+    assert len(rows) == 1
+    assert rows[0][0] == "unparsable"
+    assert "kafka_log_log_size{ 3" in rows[0][1]
+    assert rows[0][2].endswith(f"{START + 15}.prom")
+
+
+def test_a_second_run_ingests_nothing(scraped: tuple[Path, Path], opened: Opened) -> None:
+    again = ingested(opened, *scraped)
+    assert (again.files, again.rows) == (0, 0)
+
+
+def test_snapshots_have_the_loads_and_the_measured_assignment(
+    scraped: tuple[Path, Path],
+) -> None:
+    snapshot = snapshot_at(scraped[1], "lab", parse_load_statistic("p50"))
+    assert dict(zip(snapshot.assignment.keys(), snapshot.bytes_in.tolist(), strict=True)) == (
+        pytest.approx({key: RATES[key] for key in snapshot.assignment.keys()}, rel=1e-2)  # noqa: SIM118
+    )
+    assert snapshot.assignment.replicas.tolist() == [[1, 2]] * 3
+
+
+def test_the_command_prints_rates_without_spark(
+    scraped: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["pipeline", "rates", "--tables", str(scraped[1]), "--cluster", "lab"]
+    assert run([*words, "--output", "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert set(rows[0]) == {
+        *("cluster", "topic", "partition", "in_bytes_per_s", "out_bytes_per_s"),
+        *("in_by", "out_by"),
+    }
+    assert run([*words, "--from", "5", "--to", "4"]) == 2
+    assert run([*words[:-1], "other"]) == 2
+    assert run([*words, "--from", "5", "--to", "6"]) == 2
+
+
+def test_later_measurements_replace_the_samples_made_of_fewer(
+    scraped: tuple[Path, Path], opened: Opened, tmp_path: Path
+) -> None:
+    tables = tmp_path / "tables"
+    shutil.copytree(scraped[1], tables, symlinks=True)
+    admin = tmp_path / "admin"
+    admin.mkdir()
+    for at in range(START, END + 1, 60):
+        # partition 1 of a.b is not read; all that leaves the topic is read from partition 0
+        committed = {"a.b": {"0": 80 * (at - START), "1": 0}}
+        snapshot = {"ts": at, "log_dirs": [], "groups": {"g": committed}, "groups_ts": at}
+        (admin / f"{at}.json").write_text(json.dumps(snapshot))
+    done = ingested(opened, admin, tables, Origin.ADMIN)
+    assert done.accounts.superseded == done.accounts.kept
+    rates = {(r.topic, r.partition): r for r in read_rates(tables, "lab")}
+    assert rates["a.b", 0].out_by == "commits"
+    assert rates["a.b", 0].out_bytes_per_s == pytest.approx(800, rel=0.02)
+    assert rates["a.b", 1].out_bytes_per_s == pytest.approx(0, abs=5)
+    assert by_partition(list(rates.values())) == pytest.approx(RATES, rel=1e-3)
+
+
+def test_topic_names_are_restored_by_the_leaders(opened: Opened, tmp_path: Path) -> None:
+    source = write_scrapes(tmp_path / "scrape", until=START + 120, underscores=True)
+    state = {t: {"0": [1, [1, 2], [1, 2]], "1": [1, [2, 1], [1]]} for t in ("a.b", "c")}
+    leaders = parse_leaders(json.dumps([{"ts": START, "topics": state}]).encode())
+    ingested(opened, source, tmp_path / "tables", leaders=leaders)
+    found = by_partition(read_rates(tmp_path / "tables", "lab"))
+    assert {key: found[key] for key in RATES} == pytest.approx(RATES, rel=1e-3)
+
+
+def test_files_without_needed_series_and_missing_files_are_refused(
+    opened: Opened, tmp_path: Path
+) -> None:
+    (tmp_path / "1").mkdir()
+    with pytest.raises(InvalidRequest, match="has no file of scrape"):
+        ingested(opened, tmp_path, tmp_path / "tables")
+    (tmp_path / "1" / f"{START}.json").write_text(
+        '{"status":"success","data":{"resultType":"matrix","result":[]}}'
+    )
+    with pytest.raises(InvalidRequest, match="without a series that is needed"):
+        ingested(opened, tmp_path, tmp_path / "tables", Origin.PROMETHEUS)
+    assert not (tmp_path / "tables" / "current").exists()
+
+
+def test_damaged_files_are_quarantined_and_change_nothing_else(
+    opened: Opened, tmp_path: Path
+) -> None:
+    source = write_scrapes(tmp_path / "scrape", until=START + 120)
+    whole = gzip.compress(scrape(START + 75, 1).encode())
+    (source / "1" / f"{START + 75}.prom.gz").write_bytes(whole[: len(whole) // 2])
+    (source / "1" / f"{START + 76}.prom").write_bytes(b"\xff\xfe metric 1\n")
+    (source / "1" / "no-time.prom").write_text(scrape(START + 77, 1))
+    (source / "9").mkdir()
+    (source / "9" / f"{START}.prom").write_text(scrape(START, 1))
+    done = ingested(opened, source, tmp_path / "tables")
+    assert done.accounts.quarantined_by_reason == {"unparsable": 4}
+    rows = query(f"select raw from {scan(tmp_path / 'tables', 'quarantine')} order by raw")
+    texts = " | ".join(row[0] for row in rows)
+    for what in ("truncated or damaged", "not UTF-8", "no time in the name", "directory 9"):
+        assert what in texts
+    found = by_partition(read_rates(tmp_path / "tables", "lab"))
+    assert found == pytest.approx(RATES, rel=1e-3)
