@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-<<<<<<< HEAD
-from tests.conformance import admin_kinds, controller_kinds, placement_kinds, raft_kinds
-=======
-from tests.conformance import admin_kinds, controller_kinds, kraft_kinds, placement_kinds
->>>>>>> main
+from tests.conformance import (
+    admin_kinds,
+    controller_kinds,
+    kraft_kinds,
+    placement_kinds,
+    raft_kinds,
+)
 from tests.conformance.compare import Case, Runner
 from tests.conformance.scenarios import run_scenario
 from tests.conformance.stores import Trees
