@@ -4,7 +4,7 @@ SHELL := bash
 PY := .venv/bin/python
 export PYTHONDONTWRITEBYTECODE ?=
 
-.PHONY: help install python jars demo test test-all test-fast coverage modules format check rewrite sim fuzz oracle soak spark-cluster bench conformance lock clean
+.PHONY: help install python jars demo test test-all test-fast coverage modules format check rewrite sim sim-quorum fuzz oracle soak spark-cluster bench conformance lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -63,6 +63,10 @@ rewrite: python ## write the stories in tests/scenarios anew; read the differenc
 sim: python ## simulate faults, from a drawn seed; SEEDS=2000 FIRST=1: these; SEED=81276: one, traced
 	@$(PY) -m kedge.sim $(if $(SEED),--seed $(SEED) --trace,--seeds $(or $(SEEDS),200) \
 		--first-seed $(or $(FIRST),$(if $(SEEDS),1,random)))
+
+sim-quorum: python ## simulate faults of a KRaft quorum: SEEDS=2000 FIRST=1; SEED=3: one, traced
+	@$(PY) -m kedge.sim.quorum $(if $(SEED),--seed $(SEED) --trace,--seeds $(or $(SEEDS),200) \
+		--first-seed $(or $(FIRST),1))
 
 fuzz: python ## hostile files and frames, 1000 seeds of each kind: SEEDS=1000, FIRST_SEED=1 to repeat
 	@$(PY) -m tests.fuzz --seeds $(or $(SEEDS),1000) $(if $(FIRST_SEED),--first-seed $(FIRST_SEED))

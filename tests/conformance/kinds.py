@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from tests.conformance import admin_kinds, controller_kinds, kraft_kinds, placement_kinds
+from tests.conformance import (
+    admin_kinds,
+    controller_kinds,
+    kraft_kinds,
+    placement_kinds,
+    raft_kinds,
+)
 from tests.conformance.compare import Case, Runner
 from tests.conformance.scenarios import run_scenario
 from tests.conformance.stores import Trees
@@ -15,6 +21,8 @@ def runner_for(case: Case, trees: Trees) -> Runner | None:
     both families have one called `reassign_to`.
     """
     kind = case["kind"]
+    if kind in raft_kinds.RUNNERS:
+        return raft_kinds.RUNNERS[kind]
     if kind == "scenario":
         return lambda case: run_scenario(case, trees.fresh())
     if "input" in case:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack, nullcontext
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -32,7 +32,10 @@ from kedge.errors import InvalidRequest
 from kedge.model.printable import printable
 
 if TYPE_CHECKING:
+    from kedge.metrics.parsing.cluster_metadata import ClusterMetadata, LeaderHistory
+    from kedge.pipeline.jobs.context import SizedSessionFactory
     from kedge.pipeline.jobs.ingest import IngestResult
+    from kedge.pipeline.manifest import Settings
 
 
 class FormatName(StrEnum):
@@ -54,67 +57,102 @@ class SourceName(StrEnum):
     KMINION = "kminion"
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the group `pipeline`."""
-    with_server = with_option_group(PrometheusOptions, into="server")
-    app.command("ingest", cls=PipelineCommand)(with_server(ingest_command))
+# Brokers count what is read by topic; committed offsets tell of which partitions.
+WITHOUT_GROUPS = (SourceName.PROMETHEUS, SourceName.SCRAPE)
 
 
-def ingest_command(
-    server: PrometheusOptions,
-    tables: TablesOption,
+@dataclass(frozen=True)
+class IngestOptions:
+    """What is ingested, the cluster that it is of, and where to, as typed."""
+
+    tables: TablesOption
     source: Annotated[
         Path | None, typer.Option("--input", help="Directory of files of the source")
-    ] = None,
-    kind: Annotated[
-        SourceName, typer.Option("--source", help="Where the metrics come from")
-    ] = SourceName.ROWS,
+    ] = None
+    kind: Annotated[SourceName, typer.Option("--source", help="Where the metrics come from")] = (
+        SourceName.ROWS
+    )
     metadata: Annotated[
         Path | None,
         typer.Option(help="The cluster: JSON with its name, brokers and instance_to_broker"),
-    ] = None,
+    ] = None
     leaders: Annotated[
         Path | None, typer.Option(help="Leaders over time: JSON, for sources without them")
-    ] = None,
+    ] = None
+    groups: Annotated[
+        Path | None,
+        typer.Option(
+            help="Admin snapshots with committed offsets, which tell who reads what; "
+            "the directory admin beside --input if there is one"
+        ),
+    ] = None
     bootstrap_server: Annotated[
         str, typer.Option("--bootstrap-server", help="Or a live cluster that tells both")
-    ] = "",
-    command_config: CommandConfigOption = None,
+    ] = ""
+    command_config: CommandConfigOption = None
     start: Annotated[
         float | None, typer.Option("--from", help="With --prometheus: start, seconds since 1970")
-    ] = None,
+    ] = None
     end: Annotated[
         float | None, typer.Option("--to", help="With --prometheus: end; now without")
-    ] = None,
+    ] = None
     topic: Annotated[
         str, typer.Option("--topic", help="With --bootstrap-server: the topic of Cruise Control")
-    ] = "__CruiseControlMetrics",
-    every: Annotated[
-        str, typer.Option(help="Go on reading the topic, at this pause, like 60s")
-    ] = "",
+    ] = "__CruiseControlMetrics"
+    every: Annotated[str, typer.Option(help="Go on reading the topic, at this pause, like 60s")] = (
+        ""
+    )
     mapping: Annotated[
         Path | None, typer.Option(help="Series of other exporter rules: a TOML file")
-    ] = None,
+    ] = None
     form: Annotated[FormatName, typer.Option("--format", help="Form of the files of rows")] = (
         FormatName.PARQUET
-    ),
+    )
     brokers: Annotated[
         Path | None,
         typer.Option("--brokers", help="For rows: table of brokers (Parquet, CSV, JSON lines)"),
-    ] = None,
+    ] = None
     assignment: Annotated[
         Path | None,
         typer.Option("--assignment", help="For rows: table of partitions and their replicas"),
-    ] = None,
+    ] = None
     allowed_lateness: Annotated[
         int, typer.Option(help="Seconds after which a row counts as late", min=0)
-    ] = 1800,
-    interval: Annotated[int, typer.Option(help="Seconds that a sample covers", min=1)] = 60,
-    master: MasterOption = "local[2]",
-    driver_memory: MemoryOption = "2g",
-    jars: JarsOption = "",
-    output: OutputOption = Output.TABLE,
-) -> None:
+    ] = 1800
+    interval: Annotated[int, typer.Option(help="Seconds that a sample covers", min=1)] = 60
+    master: MasterOption = "local[2]"
+    driver_memory: MemoryOption = "2g"
+    jars: JarsOption = ""
+    output: OutputOption = Output.TABLE
+
+    def settings(self) -> Settings:
+        """The settings of the tables."""
+        from kedge.pipeline.manifest import Settings
+
+        return Settings(allowed_lateness_s=self.allowed_lateness, interval_s=self.interval)
+
+    def described(self) -> tuple[ClusterMetadata, LeaderHistory]:
+        """The cluster that the metrics are of, and its leaders."""
+        return described_cluster(
+            self.kind, self.metadata, self.leaders, self.bootstrap_server, self.command_config
+        )
+
+    def session(self) -> SizedSessionFactory:
+        """Makes the Spark session for so many rows."""
+        from kedge.pipeline.session import spark_session
+
+        chosen = spark_settings(self.master, self.driver_memory, self.jars)
+        return lambda rows: spark_session(chosen.for_rows(rows))
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the group `pipeline`."""
+    with_server = with_option_group(PrometheusOptions, into="server")
+    with_rest = with_option_group(IngestOptions)
+    app.command("ingest", cls=PipelineCommand)(with_server(with_rest(ingest_command)))
+
+
+def ingest_command(options: IngestOptions, server: PrometheusOptions) -> None:
     """Ingest metrics: raw values, samples, load models, findings, snapshots
 
     Sources: answers of Prometheus, scrapes of /metrics, admin snapshots, Cruise Control's topic,
@@ -123,69 +161,102 @@ def ingest_command(
     Example: kedge pipeline ingest --input metrics/ --format parquet --brokers brokers.parquet
     --assignment assignment.parquet --tables history/
     """
-    from kedge.cli.pipeline_progress import shown
-    from kedge.pipeline.jobs.follow_records import follow_records
-    from kedge.pipeline.jobs.ingest import IngestRequest, ingest
-    from kedge.pipeline.manifest import Settings
-    from kedge.pipeline.session import spark_session
-    from kedge.pipeline.sources.record_spool import RecordTopic
-    from kedge.pipeline.sources.sample_files import Format
-
-    settings = Settings(allowed_lateness_s=allowed_lateness, interval_s=interval)
-    session = spark_settings(master, driver_memory, jars)
     if server.prometheus:
-        kind = SourceName.PROMETHEUS
-    if kind is SourceName.CRUISE_CONTROL and source is None and bootstrap_server:
-        described = described_cluster(kind, metadata, leaders, bootstrap_server, command_config)
-        records = RecordTopic(
-            bootstrap_server, topic, described[0].cluster, read_properties(command_config)
-        )
-        with spark_session(session) as spark, stop_event() as stop:
-            pause = seconds(every, "--every") if every else None
-            done = follow_records(
-                records,
-                described,
-                tables,
-                settings,
-                lambda _: nullcontext(spark),
-                wait=lambda: pause is None or stop.wait(pause),
-            )
+        options = replace(options, kind=SourceName.PROMETHEUS)
+    is_topic = options.kind is SourceName.CRUISE_CONTROL and options.source is None
+    if is_topic and options.bootstrap_server:
+        done = _ingest_topic(options)
         if done is None:
-            say(f"{topic} has no new records")
-        else:
-            show_run(done, tables, output)
-        return
-    if (source is None) != bool(server.prometheus):
+            say(f"{options.topic} has no new records")
+            return
+    elif (options.source is None) != bool(server.prometheus):
         raise InvalidRequest(
-            "no metrics given" if source is None else "metrics from two places",
+            "no metrics given" if options.source is None else "metrics from two places",
             hint="use either --input DIRECTORY or --prometheus URL",
         )
-    if kind is SourceName.ROWS and source is not None:
-        if brokers is None or assignment is None:
-            raise InvalidRequest("rows need --brokers and --assignment")
-        request = IngestRequest(source, Format(form), brokers, assignment, tables, settings)
-        with shown() as progress:
-            done = ingest(
-                request, lambda rows: spark_session(session.for_rows(rows)), progress=progress
-            )
-        show_run(done, tables, output)
-        return
+    elif options.kind is SourceName.ROWS and options.source is not None:
+        done = _ingest_rows(options, options.source)
+    else:
+        done = _ingest_metrics(options, server)
+    show_run(done, options.tables, options.output)
+
+
+def _ingest_topic(options: IngestOptions) -> IngestResult | None:
+    """The new records of Cruise Control's topic; None where there are none."""
+    from kedge.pipeline.jobs.follow_records import follow_records
+    from kedge.pipeline.session import spark_session
+    from kedge.pipeline.sources.record_spool import RecordTopic
+
+    described = options.described()
+    records = RecordTopic(
+        options.bootstrap_server,
+        options.topic,
+        described[0].cluster,
+        read_properties(options.command_config),
+    )
+    pause = seconds(options.every, "--every") if options.every else None
+    chosen = spark_settings(options.master, options.driver_memory, options.jars)
+    with spark_session(chosen) as spark, stop_event() as stop:
+        return follow_records(
+            records,
+            described,
+            options.tables,
+            options.settings(),
+            lambda _: nullcontext(spark),
+            wait=lambda: pause is None or stop.wait(pause),
+        )
+
+
+def _ingest_rows(options: IngestOptions, source: Path) -> IngestResult:
+    from kedge.cli.pipeline_progress import shown
+    from kedge.pipeline.jobs.ingest import IngestRequest, ingest
+    from kedge.pipeline.sources.sample_files import Format
+
+    if options.brokers is None or options.assignment is None:
+        raise InvalidRequest("rows need --brokers and --assignment")
+    request = IngestRequest(
+        source,
+        Format(options.form),
+        options.brokers,
+        options.assignment,
+        options.tables,
+        options.settings(),
+    )
+    with shown() as progress:
+        return ingest(request, options.session(), progress=progress)
+
+
+def _ingest_metrics(options: IngestOptions, server: PrometheusOptions) -> IngestResult:
+    """The metrics of another system, after the committed offsets that explain what was read."""
+    from kedge.cli.pipeline_progress import shown
     from kedge.metrics.origins import Origin
     from kedge.pipeline.jobs.ingest_metrics import MetricsRequest, ingest_metrics
 
-    described = described_cluster(kind, metadata, leaders, bootstrap_server, command_config)
-    names = series_names(mapping)
+    metadata, leaders = options.described()
+    names = series_names(options.mapping)
     with ExitStack() as stack:
+        source = options.source
         if source is None:
-            files = stack.enter_context(server.downloaded(names, start=start, end=end))
-            source = files[0].parent
-        request = MetricsRequest(source, Origin(kind), described[0], tables, described[1])
-        request = replace(request, names=names, settings=settings)
+            downloaded = server.downloaded(names, start=options.start, end=options.end)
+            source = stack.enter_context(downloaded)[0].parent
+        request = MetricsRequest(source, Origin(options.kind), metadata, options.tables, leaders)
+        request = replace(request, names=names, settings=options.settings())
         progress = stack.enter_context(shown())
-        done = ingest_metrics(
-            request, lambda rows: spark_session(session.for_rows(rows)), progress=progress
-        )
-    show_run(done, tables, output)
+        groups = options.groups or _groups_beside(options)
+        if groups is not None:
+            note(f"committed offsets are taken from {groups}")
+            first = replace(request, source=groups, origin=Origin.ADMIN)
+            ingest_metrics(first, options.session(), progress=progress)
+        return ingest_metrics(request, options.session(), progress=progress)
+
+
+def _groups_beside(options: IngestOptions) -> Path | None:
+    """The admin snapshots of the recording that the input is a part of."""
+    source = options.source
+    if source is None or options.kind not in WITHOUT_GROUPS or source.resolve().name == "admin":
+        return None
+    beside = source.resolve().parent / "admin"
+    return beside if beside.is_dir() else None
 
 
 def show_run(done: IngestResult, tables: Path, output: Output) -> None:
