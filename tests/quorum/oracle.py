@@ -22,7 +22,8 @@ from tests.conformance.compare import Case
 from tests.conformance.raft_kinds import run
 from tests.quorum.scenarios import STEPS_MAX, drawn
 
-SOURCE = Path(__file__).parent / "java" / "org" / "apache" / "kafka" / "raft" / "RaftOracle.java"
+SOURCES = Path(__file__).parent / "java"
+MAIN = "org.apache.kafka.raft.QuorumOracle"
 CACHE = ROOT / ".cache" / "raft-oracle"
 DOUBLES = ("kafka-raft", "kafka-clients", "kafka-server-common")
 PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy"
@@ -38,7 +39,7 @@ def played(scenarios: Sequence[Case]) -> list[Case]:
         given.write_text(json.dumps({"cases": list(scenarios)}))
         quiet.with_suffix(".properties").write_text(QUIET)
         logging = f"-Dlog4j2.configurationFile={quiet.with_suffix('.properties')}"
-        program = ["org.apache.kafka.raft.RaftOracle", str(given), str(answers)]
+        program = [MAIN, str(given), str(answers)]
         command = ["java", *SMALL, logging, "-cp", path, *program]
         done = subprocess.run(command, text=True, capture_output=True, check=False)
         if done.returncode:
@@ -48,11 +49,14 @@ def played(scenarios: Sequence[Case]) -> list[Case]:
 
 
 def _classes() -> Path:
-    folder = CACHE / hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:16]
+    sources = sorted(SOURCES.rglob("*.java"))
+    content = b"".join(source.read_bytes() for source in sources)
+    folder = CACHE / hashlib.sha256(content).hexdigest()[:16]
     if not folder.is_dir():
         path = f"{_doubles()}/*:{classpath(KAFKA_4_1)}"
         options = ["-nowarn", "-proc:none", "-cp", path, "-d", str(folder)]
-        subprocess.run(["javac", *options, str(SOURCE)], check=True, capture_output=True)
+        program = ["javac", *options, *map(str, sources)]
+        subprocess.run(program, check=True, capture_output=True)
     return folder
 
 

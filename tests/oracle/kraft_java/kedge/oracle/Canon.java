@@ -31,7 +31,8 @@ final class Canon {
         JsonNode content = MetadataJsonConverters.writeJson(message, record.version());
         labels.applyTo(content);
         sort(content.path("eligibleLeaderReplicas"), Comparator.comparing(JsonNode::asInt));
-        sort(content.path("features"), Comparator.comparing(feature -> Fields.text(feature, "name")));
+        sort(content.path("features"),
+            Comparator.comparing(feature -> Fields.text(feature, "name")));
         ObjectNode shown = Fields.object();
         shown.put("type", message.getClass().getSimpleName().replaceFirst("Record$", ""));
         shown.put("version", record.version());

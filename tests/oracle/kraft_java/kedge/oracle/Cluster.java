@@ -117,8 +117,8 @@ final class Cluster implements AutoCloseable {
     }
 
     /**
-     * A draw that is always the same. Kafka draws once per rack, and walks the racks as a hash table
-     * has them: with a sequence of draws the outcome would depend on that.
+     * A draw that is always the same. Kafka draws once per rack, and walks the racks as a hash
+     * table has them: with a sequence of draws the outcome would depend on that.
      */
     private static final class SameDraw extends Random {
         private final int number;
@@ -189,7 +189,7 @@ final class Cluster implements AutoCloseable {
         }
     }
 
-    /** Another node leads for one term, then this one again. Returns how much of the log is lost. */
+    /** Another node leads for one term, then this one again. Returns the count of lost records. */
     int failOver() throws Exception {
         int lost = log.lose();
         settle();
