@@ -37,6 +37,8 @@ def scrape(at: int, broker: int, *, underscores: bool = False) -> str:
     """What a broker that leads everything (1), or follows (2), exports at a moment."""
     lines: list[str] = ["# TYPE kafka_log_log_size gauge", "jvm_threads_current 7"]
     since = at - START
+    of = '{request="Produce",quantile="0.50",}'
+    lines.append(f"kafka_network_requestmetrics_totaltimems{of} {broker * 5 + at % 60 / 10}")
     for topic in ("a.b", "c"):
         name = topic.replace(".", "_") if underscores else topic
         total = sum(rate for (t, _), rate in RATES.items() if t == topic)
@@ -114,6 +116,18 @@ def test_malformed_lines_are_quarantined_with_their_text(scraped: tuple[Path, Pa
     assert rows[0][0] == "unparsable"
     assert "kafka_log_log_size{ 3" in rows[0][1]
     assert rows[0][2].endswith(f"{START + 15}.prom")
+
+
+def test_latencies_of_brokers_are_there_by_minute_after_every_run(
+    scraped: tuple[Path, Path],
+) -> None:
+    found = query(
+        f"select broker, count(*), min(produce_latency_ms), max(produce_latency_ms), "
+        f"count(flush_time_ms) from {scan(scraped[1], 'gold/broker_health')} "
+        "group by broker order by broker"
+    )
+    # scrapes at :00 and :30; the last minute has one
+    assert found == [(1, 11, 5.0, 6.5, 0), (2, 11, 10.0, 11.5, 0)]
 
 
 def test_a_second_run_ingests_nothing(scraped: tuple[Path, Path], opened: Opened) -> None:

@@ -151,6 +151,9 @@ def broker_health(tables: Tables, cluster: str) -> list[BrokerHealth]:
         raise InvalidRequest(what, hint="ingest a source that has them, such as Prometheus")
     names = [name for name in HEALTH_COLUMNS if name != "cluster"]
     rows = tables.read(HEALTH_TABLE, names, where=[("cluster", "=", cluster)])
+    if not rows.num_rows:
+        what = f"{tables.root}: no latencies and flush times of brokers of {cluster}"
+        raise InvalidRequest(what, hint="ingest a source that has them, such as Prometheus")
     rows = rows.sort_by([("broker", "ascending"), ("ts", "ascending")])
     brokers, times = integers_of(rows.column("broker")), seconds_of(rows.column("ts"))
     values = {name: floats_of(rows.column(name)) for name in MEASUREMENTS}

@@ -1,4 +1,4 @@
-"""Prints the errors of attribution on a recording, as docs/attribution.md has them.
+"""Prints the errors of attribution on a recording, as docs/concepts/attribution.md has them.
 
 python -m tests.metrics.attribution.measured_errors [DIRECTORY]
 """

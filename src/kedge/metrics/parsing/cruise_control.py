@@ -34,6 +34,10 @@ SERIES: Final = {
     (BROKER, 7): Series.REPLICATION_OUT_RATE,
     (BROKER, 10): Series.MESSAGES_IN_RATE,
     (TOPIC, 15): Series.MESSAGES_IN_RATE,
+    # means; of fetches without the wait for records, which says nothing of the broker
+    (BROKER, 29): Series.PRODUCE_LATENCY_MS,
+    (BROKER, 37): Series.FETCH_LATENCY_MS,
+    (BROKER, 42): Series.FLUSH_TIME_MS,
 }
 
 

@@ -25,6 +25,7 @@ INT_MAX: Final = 2**31 - 1
 _PREFIXES: Final = (
     *("kafka_server_brokertopicmetrics_", "kafka_log_log_", "kafka_cluster_partition_"),
 )
+_TIMED: Final = ("kafka_network_requestmetrics_", "kafka_log_logflushstats_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ class ExporterNames:
     def may_need(self, name: str) -> bool:
         """False if metrics of this name are not needed, whatever their labels."""
         lower = name.lower()
-        return lower.startswith(_PREFIXES) or lower in _BY_NAME
+        return lower.startswith((*_PREFIXES, *_TIMED)) or lower in _BY_NAME
 
     def find(self, name: str, labels: Mapping[str, str]) -> NamedSeries | None:
         """The series; None for a metric that is not needed."""
@@ -66,6 +67,8 @@ class ExporterNames:
             return _topic_meter(lower, labels)
         if lower.startswith(_PREFIXES):
             return _of_partition(lower, labels)
+        if lower.startswith(_TIMED):
+            return _time(lower, labels)
         found = _labelled(_BY_NAME[lower], labels) if lower in _BY_NAME else None
         return found and replace(found, of_broker=found.series in _OF_BROKERS)
 
@@ -125,6 +128,35 @@ def _of_partition(name: str, labels: Mapping[str, str]) -> NamedSeries | None:
     gauge = labels.get("name", "").lower() if found["gauge"] == "value" else found["gauge"]
     series = _GAUGES.get(gauge)
     return None if series is None else _labelled(series, labels)
+
+
+# ---- times of a broker --------------------------------------------------------------------------
+
+# of fetches without the wait for records, which says nothing of the broker
+_TIMES: Final = {
+    ("totaltimems", "produce"): Series.PRODUCE_LATENCY_MS,
+    ("localtimems", "fetchconsumer"): Series.FETCH_LATENCY_MS,
+    ("logflushrateandtimems", ""): Series.FLUSH_TIME_MS,
+}
+MEDIAN: Final = 0.5
+
+
+def _time(name: str, labels: Mapping[str, str]) -> NamedSeries | None:
+    """The median where there are rules or a reporter, the mean where there are none."""
+    what = name.rpartition("_")[2]
+    if what == "mean":
+        what = labels.get("name", "").lower()
+    elif not _is_median(labels.get("quantile", "")):
+        return None
+    series = _TIMES.get((what, labels.get("request", "").lower()))
+    return None if series is None else NamedSeries(series)
+
+
+def _is_median(quantile: str) -> bool:
+    try:
+        return float(quantile) == MEDIAN
+    except ValueError:
+        return False
 
 
 # ---- other names --------------------------------------------------------------------------------

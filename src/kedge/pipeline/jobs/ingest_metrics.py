@@ -132,6 +132,7 @@ class _MetricsRun:
             refresh_gold(
                 self.spark, staged, manifest=after, changed=changed, progress=self.progress
             )
+            self._write_health(staged)
             shutil.rmtree(staged.path("parsed"))
             self.warehouse.publish(staged, after)
         return after, changed, parsed.ignored
@@ -246,6 +247,17 @@ class _MetricsRun:
         )
         by_topic = partition_states.states_of(states, cluster)
         return attribute(topics, days=days, states=by_topic, settings=settings)
+
+    def _write_health(self, staged: StagedVersion) -> None:
+        """Latencies and flush times of brokers, of all days."""
+        from kedge.pipeline import schemas
+        from kedge.pipeline.broker_health import TABLE
+        from kedge.pipeline.transforms.broker_health import broker_health
+
+        path = staged.path(MEASUREMENTS, "brokers")
+        if path.exists():
+            measured = self.spark.read.schema(schemas.MEASUREMENT).parquet(str(path))
+            sinks.write(broker_health(measured), staged.path(*TABLE.split("/")), files=1)
 
     # ---- reference tables -----------------------------------------------------------------------
 
