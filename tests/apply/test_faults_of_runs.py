@@ -22,7 +22,7 @@ from kedge.execution import RequestKind, RunState, Steering
 from kedge.model import BrokerId, TopicPartition
 from kedge.plan import Plan, Reassignment
 from tests.apply.bench import B1, B2, B3, B4, T0, T1
-from tests.apply.test_steering import SteeredBench, sent
+from tests.apply.steered_bench import SteeredBench, sent
 
 RATE = "leader.replication.throttled.rate"
 FOLLOWERS = "follower.replication.throttled.replicas"

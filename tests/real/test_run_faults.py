@@ -11,7 +11,6 @@ from jvm import KAFKA_3_9, KAFKA_4_1
 from tests.real import clusters
 from tests.real.faults import (
     disk_full,
-    foreign_move_of_planned_partitions,
     right_to_move_lost,
     topic_deleted,
 )
@@ -19,7 +18,7 @@ from tests.real.run_faults import FAULTS, Fault, play
 
 pytestmark = pytest.mark.real
 
-QUICK = (foreign_move_of_planned_partitions, topic_deleted, right_to_move_lost)
+QUICK = (topic_deleted, right_to_move_lost)
 QUICK_BYTES = 700_000
 
 

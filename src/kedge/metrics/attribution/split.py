@@ -19,7 +19,7 @@ def split(total: Floats, weight: Floats, usual: Floats) -> Floats:
     sums = weight.sum(axis=0)
     empty = ~(sums > 0)
     filled = np.where(empty, usual[:, None], weight)
-    return filled * (total / filled.sum(axis=0))
+    return filled / filled.sum(axis=0) * total  # shares first: tiny weights overflow otherwise
 
 
 def whole_numbers(parts: Floats) -> Ints:

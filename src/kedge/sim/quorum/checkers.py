@@ -7,23 +7,47 @@ is compared with it: what other nodes deliver, snapshots, reads, and at the end 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Mapping, Sequence
+from typing import Protocol
 
 from kedge.errors import InvariantViolated
-from kedge.quorum.node import Fault
+from kedge.quorum.node import Fault, Node
 from kedge.quorum.roles import Leader
+from kedge.sim.quorum.disk import Disk
 from kedge.sim.quorum.mutations import Entry
 from kedge.sim.quorum.snapshots import voters_at
 
-if TYPE_CHECKING:
-    from kedge.sim.quorum.cluster import QuorumCluster
-    from kedge.sim.quorum.process import Process
+
+class CheckedProcess(Protocol):
+    """What is checked of a node's process."""
+
+    @property
+    def id(self) -> int: ...
+    @property
+    def incarnation(self) -> int: ...
+    @property
+    def node(self) -> Node | None: ...
+    @property
+    def disk(self) -> Disk: ...
+    @property
+    def applied(self) -> Sequence[Entry]: ...
+
+
+class CheckedCluster(Protocol):
+    """What is checked of all nodes together."""
+
+    @property
+    def processes(self) -> Mapping[int, CheckedProcess]: ...
+    @property
+    def accepted_now(self) -> Sequence[int]: ...
+    @property
+    def acknowledged(self) -> Collection[object]: ...
 
 
 class Checkers:
     """What has been seen so far, and the rules about it."""
 
-    def __init__(self, cluster: QuorumCluster) -> None:
+    def __init__(self, cluster: CheckedCluster) -> None:
         self._cluster = cluster
         self.committed: list[Entry] = []
         self._index: dict[int, int] = {}  # base offset → place in the committed log
@@ -38,7 +62,7 @@ class Checkers:
         """No node may ever find the protocol broken."""
         raise InvariantViolated(f"node {node} stops: {fault.reason}")
 
-    def on_step(self, process: Process) -> None:
+    def on_step(self, process: CheckedProcess) -> None:
         """After a node's writes, before anything of the step is seen by others."""
         node = process.node
         assert node is not None
@@ -63,7 +87,7 @@ class Checkers:
         if known != me:
             raise InvariantViolated(f"nodes {known} and {me} both lead epoch {epoch}")
 
-    def _check_high_watermark(self, process: Process, now: int) -> None:
+    def _check_high_watermark(self, process: CheckedProcess, now: int) -> None:
         me = process.id
         life, known = self._seen.get(me, (0, 0))
         if life == process.incarnation:
@@ -79,7 +103,7 @@ class Checkers:
         if isinstance(node.role, Leader) and now > self.end:
             self._check_majority(process, now)
 
-    def _check_majority(self, process: Process, committed: int) -> None:
+    def _check_majority(self, process: CheckedProcess, committed: int) -> None:
         """A leader commits what the disks of a majority hold.
 
         In the step that appends a voters record, what was pending is committed by the set before.

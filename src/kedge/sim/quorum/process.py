@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import Protocol
 
 from kedge.quorum import next_deadline, start, step
 from kedge.quorum.leading import NO_OFFSET
@@ -36,22 +37,41 @@ from kedge.quorum.node import (
     Tick,
 )
 from kedge.quorum.roles import Leader
-from kedge.quorum.values import EpochOffset, QuorumConfig
-from kedge.sim.clock import Timer
+from kedge.quorum.values import EpochOffset, QuorumConfig, VoterSet
+from kedge.sim.clock import Clock, Timer
+from kedge.sim.quorum.checkers import Checkers
 from kedge.sim.quorum.disk import Disk
 from kedge.sim.quorum.mutations import Entry, Mutation
+from kedge.sim.quorum.network import Network
 from kedge.sim.quorum.snapshots import decoded, encoded, voters_at
 from kedge.sim.rng import SeededRng
 
-if TYPE_CHECKING:
-    from kedge.sim.quorum.cluster import QuorumCluster
+
+class Surroundings(Protocol):
+    """What a process knows of the cluster around it."""
+
+    @property
+    def clock(self) -> Clock: ...
+    @property
+    def network(self) -> Network: ...
+    @property
+    def checkers(self) -> Checkers: ...
+    @property
+    def processes(self) -> Mapping[int, Process]: ...
+    @property
+    def is_dynamic(self) -> bool: ...
+    @property
+    def first_voters(self) -> VoterSet: ...
+    def note(self, line: str) -> None:
+        """Add a line to the trace."""
+        ...
 
 
 class Process:
     """A node that can be killed, paused and started again."""
 
     def __init__(
-        self, cluster: QuorumCluster, config: QuorumConfig, rng: SeededRng, mutation: Mutation
+        self, cluster: Surroundings, config: QuorumConfig, rng: SeededRng, mutation: Mutation
     ) -> None:
         self.cluster = cluster
         self.config = config
