@@ -42,7 +42,7 @@ CHANCE = 0.05
 
 
 class Severity(StrEnum):
-    """How soon somebody has to act."""
+    """How soon an operator has to act."""
 
     URGENT = "urgent"
     WARNING = "warning"

@@ -2,7 +2,7 @@
 
 The lab counts the epochs of writers as Kafka's transaction coordinator does, so that a writer which
 was replaced is refused. Every request may be repeated: a record that is written twice has the same
-key, and an epoch that nobody got to know is only skipped.
+key, and an epoch that no client got to know is only skipped.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """How one partition changes: what is wanted goes in, zero or one record comes out.
 
-Every change of a partition takes this way, whoever asks for it. The steps are in this sequence:
+Every change of a partition takes this way, whatever asks for it. The steps are in this sequence:
 
     1  a reassignment whose whole target is in the ISR is finished
     2  eligible leader replicas (ELR, KIP-966) follow the ISR, if they are enabled

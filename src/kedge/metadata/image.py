@@ -1,6 +1,6 @@
 """The image: everything that the records say, as one immutable value.
 
-The image of a log is the same on every node, whoever computes it: brokers and standby controllers
+The image of a log is the same on every node that computes it: brokers and standby controllers
 replay the records that the active one wrote. Beside what the records say it holds indexes that
 decisions need, each derived from the partitions. `replay` makes images, `snapshot` writes them.
 """

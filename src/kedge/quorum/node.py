@@ -81,7 +81,7 @@ class Resign(NamedTuple):
 
 
 class Shutdown(NamedTuple):
-    """The process is about to stop: a leader hands over, nobody stands for election."""
+    """The process is about to stop: a leader hands over, and the node stands for no election."""
 
 
 class SnapshotTaken(NamedTuple):
@@ -284,7 +284,7 @@ class VersionAt(NamedTuple):
     version: int
 
 
-NOBODY = LeaderAndEpoch(None, 0)
+NO_LEADER = LeaderAndEpoch(None, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,7 +300,7 @@ class Node:
     connections: Mapping[int, Connection] = field(default_factory=dict[int, Connection])
     parked: tuple[ParkedFetch, ...] = ()
     applied: int | None = None  # the next offset to deliver; None before the first delivery
-    announced: LeaderAndEpoch = NOBODY
+    announced: LeaderAndEpoch = NO_LEADER
     next_correlation: int = 1
     is_shutting_down: bool = False
 

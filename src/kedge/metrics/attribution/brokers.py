@@ -43,7 +43,7 @@ def broker_traffic(table: Table, grid_ms: int | None = None) -> Table:
     """From the measurements of one cluster that have no topic; columns are `BROKER_COLUMNS`."""
     samples = read_samples(table.filter(compute().equal(table["topic"], "")))
     span = samples.span()
-    brokers = np.unique(np.concatenate([*map(_brokers, samples.series.values()), _NOBODY]))
+    brokers = np.unique(np.concatenate([*map(_brokers, samples.series.values()), _NO_BROKERS]))
     if span is None or not len(brokers):
         return BROKER_COLUMNS.empty_table()
     grid = Grid.around(*span, DEFAULT_GRID_MS if grid_ms is None else grid_ms)
@@ -64,7 +64,7 @@ def broker_traffic(table: Table, grid_ms: int | None = None) -> Table:
     return _pa.table(arrays, schema=BROKER_COLUMNS)
 
 
-_NOBODY: Final = np.empty(0, np.int64)
+_NO_BROKERS: Final = np.empty(0, np.int64)
 
 
 def _brokers(points: Points) -> Ints:

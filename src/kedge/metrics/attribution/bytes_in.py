@@ -66,7 +66,7 @@ def _between_samples(samples: TopicSamples, grid: Grid) -> Floats:
 def _led_by_unseen(
     samples: TopicSamples, partitions: Ints, grid: Grid, leaders: Leadership | None
 ) -> Floats | float:
-    """The share of each interval in which a partition was led by a broker that nobody measures.
+    """The share of each interval in which a partition was led by a broker that is not measured.
 
     Its bytes are in no counter, but its followers tell the offsets.
     """

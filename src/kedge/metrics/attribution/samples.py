@@ -108,8 +108,8 @@ def _changes(*columns: Ids) -> Flags:
 
 _KNOWN: Final = frozenset(str(series) for series in Series)
 _NONE: Final = np.empty(0, np.int64)
-_NOBODY: Final = np.empty(0, np.int32)
-_EMPTY: Final = Points(_NOBODY, _NOBODY, _NOBODY, _NONE, np.empty(0, np.float64))
+_NO_BROKERS: Final = np.empty(0, np.int32)
+_EMPTY: Final = Points(_NO_BROKERS, _NO_BROKERS, _NO_BROKERS, _NONE, np.empty(0, np.float64))
 
 
 @dataclass(frozen=True, slots=True)

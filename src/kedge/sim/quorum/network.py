@@ -29,7 +29,7 @@ class Network:
         self.carried += 1
         delay = self.rng.between(1, self.delay_ms_max)
         if self.rng.draw(200) == 0:
-            delay += self.rng.between(100, 3_000)  # one that overtakes nobody any more
+            delay += self.rng.between(100, 3_000)  # one that overtakes no other any more
         self.clock.after(delay, deliver)
 
     def isolate(self, nodes: set[int], everyone: set[int], *, one_way: bool) -> None:
