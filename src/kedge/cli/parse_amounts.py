@@ -1,12 +1,14 @@
-"""Parses amounts of bytes and rates: 50MB, 1.5GiB, 200kB/s, 1e9."""
+"""Parses amounts of bytes, rates and durations: 50MB, 1.5GiB, 200kB/s, 1e9, 15m."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from kedge.errors import InvalidRequest
 
 FORM = re.compile(r"(\d+(?:\.\d+)?(?:e\d+)?)\s*([kmgtp]?)(i?)b?(?:/s)?", re.IGNORECASE)
+DURATION = re.compile(r"(\d+(?:\.\d+)?)([a-z]*)")
 POWERS = ["", "k", "m", "g", "t", "p"]
 MOST = 2**62
 RATE_LEAST = 1000  # bytes per second; below it a unit was most likely forgotten
@@ -38,3 +40,11 @@ def parse_rate(text: str, option: str) -> int:
             hint=f"did you mean {text.strip()}MB?" if text.strip().isdigit() else "write 50MB",
         )
     return rate
+
+
+def duration_s(text: str, units: Mapping[str, float]) -> float | None:
+    """Seconds, from a number and one of these units; None for any other text."""
+    found = DURATION.fullmatch(text)
+    if found is None or found[2] not in units:
+        return None
+    return float(found[1]) * units[found[2]]

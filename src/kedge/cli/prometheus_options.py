@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kedge.cli.parse_amounts import duration_s
 from kedge.errors import InvalidRequest, MalformedInput
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ ENVIRONMENT = {
     "tenant": "KEDGE_PROMETHEUS_TENANT",
 }
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+NUMBER_MAX = 10_000_000  # of any unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,14 +112,14 @@ class PrometheusOptions:
 
 def seconds(text: str, place: str) -> float:
     """A time with its unit, in seconds."""
-    found = re.fullmatch(r"(\d{1,7}(?:\.\d+)?)([smhd])", text)
-    if found is None or float(found[1]) <= 0:
+    found = duration_s(text, UNITS) or 0.0
+    if not 0 < found < NUMBER_MAX * UNITS.get(text[-1:], 0):
         raise InvalidRequest(f"{place} {text!r}", hint="write it like 30s, 6h or 2d")
-    return float(found[1]) * UNITS[found[2]]
+    return found
 
 
 def _credentials(path: Path) -> dict[str, str]:
-    """The credentials in a file; what is wrong is told without its content."""
+    """The credentials in a file; what is wrong is reported without its content."""
     import tomllib
 
     from kedge.files import read_text

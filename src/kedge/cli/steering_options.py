@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kedge.cli.parse_amounts import parse_rate
+from kedge.cli.parse_amounts import duration_s, parse_rate
 from kedge.errors import InvalidRequest
 
 if TYPE_CHECKING:
     from kedge.execution import RateRange, Steering
     from kedge.execution.windows import Window
 
-DURATION = re.compile(r"(\d+(?:\.\d+)?)(s|m|min|h)?")
-SECONDS = {None: 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 CLOCK = re.compile(r"([01]\d|2[0-3]):[0-5]\d(?:\[([^\]]+)\])?")
 DURATION_MAX_S = 30 * 86_400.0
 
@@ -136,8 +135,7 @@ def parse_until(text: str, now: float) -> float:
 
 def parse_duration(text: str, option: str) -> float:
     """Seconds, from a text like 90s, 15m or 2h."""
-    found = DURATION.fullmatch(text.strip())
-    seconds = float(found[1]) * SECONDS[found[2]] if found else 0.0
+    seconds = duration_s(text.strip(), SECONDS) or 0.0
     if not 0 < seconds <= DURATION_MAX_S:
         raise InvalidRequest(
             f"{option}: {text!r} is not a duration of up to 30 days", hint="write it like 15m"

@@ -64,7 +64,7 @@ class _Window:
 
 @dataclass(slots=True)
 class RateMeter:
-    """Is told of each observation; `network` and `disk` are the most that was measured."""
+    """Gets each observation; `network` and `disk` are the most that was measured."""
 
     network: float | None = None
     disk: float | None = None

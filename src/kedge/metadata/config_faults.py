@@ -25,7 +25,7 @@ from kedge.topics.value_rules import (
     Validity,
 )
 
-# the sequence in which Kafka looks at values: of two faults the caller is told the first
+# the sequence in which Kafka looks at values: of two faults the answer has the first
 _SEQUENCE = (
     "segment.bytes",
     "segment.ms",

@@ -62,7 +62,7 @@ def update_features(at: Situation, request: UpdateFeatures) -> Decision[ApiError
     proposed = {**at.image.features, **{u.feature: u.level for u in request.updates}}
     records: list[MetadataRecord] = []
     try:
-        for feature in properties_order(wanted):  # of two faults the caller is told Kafka's first
+        for feature in properties_order(wanted):  # of two faults the answer has Kafka's first
             records += _update(at, wanted[feature], proposed)
     except Refused as refused:
         message = (

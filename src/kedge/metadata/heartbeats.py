@@ -59,7 +59,7 @@ class Heartbeat:
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatAnswer:
-    """What the broker is told."""
+    """The answer to the broker."""
 
     is_caught_up: bool
     is_fenced: bool

@@ -7,7 +7,7 @@ from kedge.topics.names import LENGTH_MAX
 
 
 def name_fault(name: str) -> str | None:
-    """The reason that clients are told, or None for a valid name."""
+    """The reason in the answer to clients, or None for a valid name."""
     if is_valid_name(name):
         return None
     prefix = "Topic name is invalid: "

@@ -150,7 +150,7 @@ class Leader:
     observers: Mapping[ReplicaKey, Progress] = field(default_factory=dict[ReplicaKey, Progress])
     fetched_voters: frozenset[int] = frozenset()
     resign_requested: bool = False
-    known_voters: VoterSet | None = None  # kraft.version 0: with what voters told of themselves
+    known_voters: VoterSet | None = None  # kraft.version 0: with what voters said of themselves
     change: VoterChange | None = None
 
     name = RoleName.LEADER
