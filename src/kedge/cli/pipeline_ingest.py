@@ -227,10 +227,11 @@ def _ingest_rows(options: IngestOptions, source: Path) -> IngestResult:
 
 
 def _ingest_metrics(options: IngestOptions, server: PrometheusOptions) -> IngestResult:
-    """The metrics of another system, after the committed offsets that explain what was read."""
+    """The metrics of another system, then the committed offsets that explain what was read."""
     from kedge.cli.pipeline_progress import shown
     from kedge.metrics.origins import Origin
     from kedge.pipeline.jobs.ingest_metrics import MetricsRequest, ingest_metrics
+    from kedge.pipeline.sources.metric_files import find_metric_files
 
     metadata, leaders = options.described()
     names = series_names(options.mapping)
@@ -244,10 +245,14 @@ def _ingest_metrics(options: IngestOptions, server: PrometheusOptions) -> Ingest
         progress = stack.enter_context(shown())
         groups = options.groups or _groups_beside(options)
         if groups is not None:
+            find_metric_files(groups, Origin.ADMIN)  # refused before anything is written
             note(f"committed offsets are taken from {groups}")
-            first = replace(request, source=groups, origin=Origin.ADMIN)
-            ingest_metrics(first, options.session(), progress=progress)
-        return ingest_metrics(request, options.session(), progress=progress)
+        done = ingest_metrics(request, options.session(), progress=progress)
+        if groups is None:
+            return done
+        offsets = replace(request, source=groups, origin=Origin.ADMIN)
+        explained = ingest_metrics(offsets, options.session(), progress=progress)
+        return replace(done, accounts=explained.accounts)
 
 
 def _groups_beside(options: IngestOptions) -> Path | None:
