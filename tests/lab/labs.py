@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +30,13 @@ from kedge.store.znodes import TopicAssignment
 PATIENCE_S = 30.0
 GB = 10**9
 MB = 10**6
+KRAFT = ContextVar("KRAFT", default=False)  # the mode of labs that do not say
 
 
 @contextmanager
 def running(path: Path | None = None, **chosen: Any) -> Generator[tuple[Lab, KafkaAdmin]]:
     """A lab and a client of it; nothing may go wrong inside."""
+    chosen.setdefault("kraft", KRAFT.get())
     with Lab.running(LabSettings(**chosen), path) as lab:
         admin = KafkaAdmin(lab.bootstrap_servers)
         try:

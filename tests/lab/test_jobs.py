@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 from kedge.cluster.kafka_admin import KafkaAdmin
 from kedge.cluster.port import LogDirDescription
@@ -31,14 +33,23 @@ def test_a_broker_with_data_is_drained_by_one_command_and_the_drain_is_undone(
 
             held = stored(3)
             assert held > 0
-            done = kedge_json("drain", 3, "--yes", *here)
+            events = tmp_path / "events.jsonl"
+            done = kedge_json("drain", 3, "--yes", "--events", events, *here)
             assert (done["complete"], done["done"]) == (True, held)
             assert stored(3) == 0
+            _must_compare_lab_time(json.loads(events.read_text().splitlines()[-1])["summary"])
             again = kedge("drain", 3, "--yes", *here)
             assert again.returncode == 0
             assert again.stdout.startswith("Nothing to move: broker 3 holds no replica\n")
             assert kedge_json("undo", "--yes", *here)["complete"]
             assert stored(3) == held
+
+
+def _must_compare_lab_time(summary: dict[str, Any]) -> None:
+    """The prediction is of lab time, and so is what it is compared with."""
+    took, predicted = summary["lab_seconds"], summary["predicted_seconds"]
+    assert took > 10 * summary["seconds"]  # sixty times, unless this machine is too slow for that
+    assert took > predicted / 3  # on a busy machine much passes in the lab between two polls
 
 
 def _is_online(log_dir: LogDirDescription) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from kedge.cluster.port import LogDirDescription, Replica, broker_resource
@@ -10,6 +12,7 @@ from kedge.lab import Lab
 from kedge.model import BrokerId, TopicPartition
 from tests.lab.labs import (
     GB,
+    KRAFT,
     MB,
     Times,
     change,
@@ -22,6 +25,14 @@ from tests.lab.labs import (
     throttle,
     until,
 )
+
+
+@pytest.fixture(params=[False, True], ids=["zookeeper", "kraft"], autouse=True)
+def mode(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Every move is tried in both modes."""
+    token = KRAFT.set(request.param)
+    yield
+    KRAFT.reset(token)
 
 
 def lab_s(lab: Lab) -> float:

@@ -18,7 +18,7 @@ import pytest
 from kedge.cluster.kafka_admin import KafkaAdmin
 from kedge.cluster.port import ConfigSource, TopicDescription, broker_resource, topic_resource
 from kedge.model import BrokerId
-from tests.lab.labs import create, detached, kedge, until
+from tests.lab.labs import create, detached, kedge, throttle, until
 
 TOPIC = "t"
 BEFORE, AFTER = (1, 2), (3, 2)
@@ -41,7 +41,7 @@ class Story:
     def __init__(self, about: dict[str, Any], directory: Path, state: str) -> None:
         self._open = ExitStack()
         self._directory = directory
-        self._where = ("--bootstrap-server", about["bootstrap_servers"], "--state", state)
+        self._at, self._state = ("--bootstrap-server", about["bootstrap_servers"]), state
         self.admin = self._open.enter_context(closing(KafkaAdmin(about["bootstrap_servers"])))
         create(self.admin, TOPIC, BEFORE, BEFORE)
         assert kedge("lab", "fill", TOPIC, "50MB", "--dir", about["dir"]).returncode == 0
@@ -49,13 +49,16 @@ class Story:
         rows = [{"topic": TOPIC, "partition": p, "replicas": AFTER} for p in (0, 1)]
         self.plan.write_text(json.dumps({"version": 1, "partitions": rows}))
 
-    def start(self, *words: object, program: tuple[str, ...] = ("kedge",)) -> subprocess.Popen[str]:
-        """A command in a directory of its own."""
+    def start(
+        self, *words: object, program: tuple[str, ...] = ("kedge",), state: str = ""
+    ) -> subprocess.Popen[str]:
+        """A command in a directory of its own; `state` is another place of runs."""
+        where = (*self._at, "--state", state or self._state)
         home = tempfile.mkdtemp(prefix="home-", dir=self._directory)
         root = Path(__file__).parents[2]
         paths = os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")])
         process = subprocess.Popen(
-            [sys.executable, "-m", *program, *map(str, words), *self._where],
+            [sys.executable, "-m", *program, *map(str, words), *where],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -66,9 +69,9 @@ class Story:
         self._open.callback(_end, process)
         return process
 
-    def run(self, *words: object) -> Any:
+    def run(self, *words: object, state: str = "") -> Any:
         """What a command says in JSON; it must succeed."""
-        done = Done(self.start(*words, "--output", "json"))
+        done = Done(self.start(*words, "--output", "json", state=state))
         assert done.code == 0, done.err
         return json.loads(done.out)
 
@@ -184,6 +187,29 @@ def test_of_two_that_start_at_once_one_runs_and_the_other_says_which(story: Stor
     assert len(story.run("cancel", "--yes")["cancelled"]) == 2
     story.must_be(BEFORE)
     assert [run["state"] for run in story.run("runs")["runs"]] == ["cancelled"]
+
+
+@pytest.mark.parametrize("places", [("one", "two"), ("one", "cluster")])
+def test_of_two_that_have_nothing_in_common_and_set_no_throttle_one_runs(
+    lab: dict[str, Any], tmp_path: Path, places: tuple[str, str]
+) -> None:
+    """Copies are slow by throttles that were set before, and that no run knows."""
+    named = [place if place == "cluster" else str(tmp_path / place) for place in places]
+    with closing(Story(lab, tmp_path, named[0])) as story:
+        throttle(story.admin, TOPIC, 1_000, (1, 2, 3))
+        words = ("apply", story.plan, "--no-throttle", "--interval", "0.05", "--yes")
+        both = [story.start(*words, state=each) for each in named]
+        until(lambda: any(process.poll() is not None for process in both))
+        winner, loser = sorted(both, key=lambda process: process.poll() is not None)
+        refused = Done(loser)
+        assert refused.code == 1, refused.err
+        assert f":{winner.pid} is working on a run of this cluster" in refused.err
+        until(story.admin.reassignments)
+        assert winner.poll() is None
+        winner.kill()
+        winner.communicate()
+        place = named[both.index(winner)]
+        assert len(story.run("cancel", "--yes", state=place)["cancelled"]) == 2
 
 
 @pytest.mark.parametrize(("lines", "command"), [(3, "cancel"), (5, "rollback"), (6, "resume")])

@@ -60,7 +60,8 @@ def _reason(case: Case) -> str | None:
         changes = [orjson.dumps(r) for r in records if r["type"] == "PartitionChange"]
         if request in ("register", "unregister") and len(set(changes)) < len(changes):
             return "Kafka's index of ELRs names a partition that has none any more"
-        refused = isinstance(step["response"], list) and step["response"][0].get("error") != "NONE"
+        answered = step["response"] if isinstance(step["response"], list) else []
+        refused = any(item.get("error") != "NONE" for item in answered[:1])
         if request == "createPartitions" and refused and records:
             return "Kafka refuses more partitions, and writes those before the one that cannot be"
     return None

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import socket
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 import pytest
 
@@ -14,7 +11,6 @@ from kedge.brokers.wire import WireBrokers
 from kedge.brokers.wire_forms import Address
 from kedge.cli.app import run
 from kedge.controller.events import ReassignmentsListed
-from kedge.endpoint.server import Traffic
 from kedge.errors import InvalidRequest
 from kedge.model import BrokerId
 from kedge.runtime import LogEntry, Loop
@@ -22,17 +18,7 @@ from kedge.service.metrics import MetricsServer
 from kedge.service.role_log import RoleLog
 from kedge.store.memory import MemoryStore
 from tests.runtime.lab import Lab
-
-ANYWHERE = Address("127.0.0.1", 0)
-
-
-@dataclass
-class Service:
-    """The parts of a controller process that are measured."""
-
-    loop: Loop
-    wire: WireBrokers
-    traffic: Traffic = field(default_factory=Traffic)
+from tests.service.measured import ANYWHERE, Service, fetched
 
 
 @pytest.fixture
@@ -52,15 +38,6 @@ def server(service: Service) -> Iterator[MetricsServer]:
     made = MetricsServer(service, ANYWHERE)
     yield made
     made.stop()
-
-
-def fetched(server: MetricsServer, path: str) -> tuple[int, str]:
-    address = f"http://127.0.0.1:{server.port}{path}"
-    try:
-        with urllib.request.urlopen(address, timeout=10) as answer:
-            return answer.status, answer.read().decode()
-    except urllib.error.HTTPError as error:
-        return error.code, error.read().decode()
 
 
 def gauge(server: MetricsServer, name: str) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,22 +15,26 @@ if TYPE_CHECKING:  # slow to import, and needed only to run a controller
 
 app = typer.Typer(
     name="controller",
-    help="Be the controller of a ZooKeeper-mode Kafka cluster",
+    help="Be the controller of a Kafka cluster, with ZooKeeper or with KRaft",
     invoke_without_command=True,
 )
 
 
 @app.callback()
 def group(context: typer.Context) -> None:
-    """Be the controller of a ZooKeeper-mode Kafka cluster"""
+    """Be the controller of a Kafka cluster, with ZooKeeper or with KRaft"""
     help_without_command(context)
 
 
 @app.command("run")
 def run(
     zookeeper: Annotated[
-        str, typer.Option("--zookeeper", help="ZooKeeper, as in zk1:2181,zk2:2181/kafka")
-    ],
+        str | None, typer.Option("--zookeeper", help="ZooKeeper, as in zk1:2181,zk2:2181/kafka")
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option("--config", help="KRaft: server.properties with process.roles=controller"),
+    ] = None,
     listen: Annotated[
         str, typer.Option("--listen", help="HOST:PORT for brokers and clients")
     ] = "127.0.0.1:0",
@@ -63,7 +68,19 @@ def run(
     """Run the controller until SIGTERM, or stand by until the role is vacant
 
     Example: kedge controller run --zookeeper 127.0.0.1:2181 --listen 127.0.0.1:9090 --take-over
+
+    With --config it is a controller of a KRaft quorum, alone or beside Kafka's own.
+
+    Example: kedge controller run --config server.properties
     """
+    if (zookeeper is None) == (config is None):
+        raise InvalidRequest("give one of --zookeeper and --config")
+    if config is not None:
+        from kedge.cli.kraft_controller import serve
+
+        serve(config, _metrics_address(metrics_listen, metrics_port))
+        return
+    assert zookeeper is not None
     from kedge.model import BrokerId
     from kedge.service import Options, parse_address, parse_protocol
 
@@ -118,3 +135,40 @@ def _stop_on_signals(service: ControllerService) -> None:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
+
+
+@app.command("format")
+def format_(
+    config: Annotated[
+        Path, typer.Option("--config", help="server.properties with process.roles=controller")
+    ],
+    cluster_id: Annotated[
+        str, typer.Option("--cluster-id", help="The cluster's id: 22 letters, as of the brokers")
+    ],
+    release: Annotated[
+        str, typer.Option("--release-version", help="The metadata.version, as in 4.1-IV1")
+    ] = "4.1-IV1",
+    feature: Annotated[
+        list[str] | None, typer.Option("--feature", help="NAME=LEVEL; may be repeated")
+    ] = None,
+    standalone: Annotated[
+        bool, typer.Option("--standalone", help="Begin a dynamic quorum of this node alone")
+    ] = False,
+    ignore_formatted: Annotated[
+        bool, typer.Option("--ignore-formatted", help="Leave a formatted directory as it is")
+    ] = False,
+) -> None:
+    """Prepare the directory of a KRaft controller
+
+    Example: kedge controller format --config server.properties --cluster-id MkU3OEVBNTcwNTJENDM2Qg
+    """
+    from kedge.cli.kraft_controller import format_storage
+
+    format_storage(
+        config,
+        cluster_id,
+        release=release,
+        features=feature or [],
+        standalone=standalone,
+        ignore_formatted=ignore_formatted,
+    )

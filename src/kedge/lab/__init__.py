@@ -11,7 +11,9 @@ its journal from `store`. This package runs them on the wall clock and keeps the
     settings, lab_dir        settings of a lab, and the directory that contains it
     clock_thread             the thread of all simulated components, at any speed
     lab_cluster              the simulated cluster: brokers, network, store, bandwidth
+    zookeeper_mode           what is particular to ZooKeeper mode
     controller_candidates    one controller candidate per broker
+    kraft                    what is particular to KRaft mode: controllers with a log of their own
     log_dirs                 log directories, and moves between them
     traffic_model            bytes per partition and minute, from the seed
     traffic_generator        pending bytes, records, retention

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from math import isfinite
 
@@ -17,7 +17,7 @@ from kedge.sim.broker_machine import BrokerMachine, broker_node
 FOREVER_MS = 2**62
 SLOW_FACTOR_MAX = 1e6
 
-FAULTS: dict[str, tuple[str, ...]] = {
+FAULTS: Mapping[str, tuple[str, ...]] = {  # an argument in brackets may be left out
     "broker-crash": ("ID",),
     "broker-start": ("ID",),
     "broker-bounce": ("ID",),
@@ -34,6 +34,8 @@ class FaultInjector:
 
     `on_start` and `on_stop` open and close a broker's port.
     """
+
+    kinds = FAULTS
 
     def __init__(
         self,
@@ -52,10 +54,11 @@ class FaultInjector:
 
     def inject(self, kind: str, arguments: Sequence[str]) -> str:
         """Inject a fault; returns a sentence about its effect."""
-        wanted = FAULTS.get(kind)
+        wanted = self.kinds.get(kind)
         if wanted is None:
-            raise InvalidRequest(f"unknown fault {kind!r}", hint=f"one of {', '.join(FAULTS)}")
-        if len(wanted) != len(arguments):
+            raise InvalidRequest(f"unknown fault {kind!r}", hint=f"one of {', '.join(self.kinds)}")
+        needed = [name for name in wanted if not name.startswith("[")]
+        if not len(needed) <= len(arguments) <= len(wanted):
             form = " ".join((kind, *wanted))
             raise InvalidRequest(f"{kind} takes {len(wanted)} arguments", hint=f"write {form}")
         effect = getattr(self, "_" + kind.replace("-", "_"))(*arguments)
@@ -168,11 +171,7 @@ class FaultInjector:
         """Reconnect the network, restore disk rates, restart brokers with failed directories."""
         self._cluster.network.heal_all()
         for broker in self.cut_off:
-            machine, candidate = self._cluster.machines[broker], self._candidates[broker]
-            machine.cut_off_until_ms, candidate.is_cut_off = 0, False
-            for store in (machine.store, candidate.store):
-                if store is not None:
-                    store.reconnect()
+            self._reconnect(broker)
         self.cut_off.clear()
         for broker in list(self._cluster.bandwidth.slowdown):
             self._cluster.bandwidth.slow_down(broker, 1.0)
@@ -181,6 +180,14 @@ class FaultInjector:
                 self.crash(machine, session_ends_ms=0)
                 self.start(machine)
         return "network and disks are restored"
+
+    def _reconnect(self, broker: BrokerId) -> None:
+        """Connect a broker and its candidate with the store again."""
+        machine, candidate = self._cluster.machines[broker], self._candidates[broker]
+        machine.cut_off_until_ms, candidate.is_cut_off = 0, False
+        for store in (machine.store, candidate.store):
+            if store is not None:
+                store.reconnect()
 
     # ---- controllers ----
 

@@ -8,26 +8,23 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from kedge.endpoint import BackendDeps, ControllerBackend, EndpointThread, MetadataCaches, Rng
+from kedge.endpoint import ControllerBackend, EndpointThread, MetadataCaches, Rng
 from kedge.endpoint import Endpoint as Server
+from kedge.endpoint.dispatch import Node
 from kedge.errors import (
     InvalidRequest,
     JournalDamaged,
     RequestTimedOut,
-    StoreUnavailable,
     UnknownTopicOrPartition,
 )
 from kedge.files import with_path_context
-from kedge.lab.broker_settings import cluster_settings
-from kedge.lab.config_change_gc import delete_old_config_changes
-from kedge.lab.controller_candidates import ControllerCandidate
 from kedge.lab.fault_injection import FaultInjector
 from kedge.lab.lab_cluster import LabCluster
-from kedge.lab.lab_dir import LOCK_S_MAX, LabDir, LabDirLock, open_or_create_lab_dir
+from kedge.lab.lab_dir import LabDir, LabDirLock, open_or_create_lab_dir
 from kedge.lab.log_checkpoint import LogCheckpoint
-from kedge.lab.log_dirs import EndpointLogDirs, LogDirs
+from kedge.lab.log_dirs import LogDirs
 from kedge.lab.metrics_sampler import (
     SAMPLE_DELAY_MS,
     MetricsSampler,
@@ -42,15 +39,61 @@ from kedge.lab.sasl_users import read_users
 from kedge.lab.settings import LabSettings
 from kedge.lab.status import StatusReporter
 from kedge.lab.traffic_generator import MINUTE_MS, TrafficGenerator
+from kedge.lab.zookeeper_mode import ZooKeeperMode
 from kedge.model import Broker, BrokerId, Capacity, LogDir, TopicPartition
 from kedge.model import Endpoint as Address
-from kedge.runtime.controller_role import create_persistent_nodes
 from kedge.sim.rng import SeededRng
 from kedge.store.memory import MemoryStore
 
 READY_S_MAX = 30.0
 FILL_S_MAX = 30.0
 POLL_S = 0.005
+
+
+class Mode(Protocol):
+    """Where a lab keeps its metadata, and who decides about it: ZooKeeper's way, or KRaft."""
+
+    @property
+    def cluster(self) -> LabCluster: ...
+    def faults(self, log_dirs: LogDirs, traffic: TrafficGenerator) -> FaultInjector:
+        """The faults that can be injected."""
+        ...
+
+    def backend(self, store: MemoryStore, log_dirs: LogDirs, rng: Rng) -> ControllerBackend:
+        """What the endpoint's handlers use."""
+        ...
+
+    def node(self, broker: BrokerId, own: Node) -> Node:
+        """The node of a broker on the network."""
+        ...
+
+    def add(self, broker: BrokerId) -> None:
+        """A broker was added to the cluster."""
+        ...
+
+    def load(self) -> None:
+        """Load the metadata, before the brokers' logs are checked against it."""
+        ...
+
+    def start(self) -> None:
+        """Start the controllers; on the lab's thread, once all brokers were started."""
+        ...
+
+    def storage_fault(self) -> str:
+        """Why nothing can be stored now; empty if it can."""
+        ...
+
+    def each_minute(self) -> None:
+        """Housekeeping, every minute of lab time."""
+        ...
+
+    def is_ready(self) -> bool:
+        """Whether there is a controller."""
+        ...
+
+    def stop(self) -> None:
+        """End the controllers; the lab's thread has ended."""
+        ...
 
 
 class Lab:
@@ -76,46 +119,39 @@ class Lab:
         users_file = lab_dir.settings.sasl_users
         users = read_users(Path(users_file)) if users_file else None
         checkpoint = LogCheckpoint.read(lab_dir.logs)
+        self.metadata_caches = MetadataCaches()
+        mode = _kraft_mode() if lab_dir.settings.kraft else ZooKeeperMode
         try:
-            cluster = _open_cluster(lab_dir, int(checkpoint.get("now_ms", 0)))
+            self.mode: Mode = mode(
+                lab_dir, self.metadata_caches, now_ms=int(checkpoint.get("now_ms", 0))
+            )
         except JournalDamaged as fault:
             raise InvalidRequest(fault.what, hint=fault.hint) from fault
-        self.cluster = cluster
+        self.cluster = cluster = self.mode.cluster
         self.dropped_bytes = cluster.journal.dropped_bytes
         self.traffic = TrafficGenerator(cluster)
         self.log_dirs = LogDirs(cluster, self.traffic.size_of)
-        self.metadata_caches = MetadataCaches()
-        self.candidates: dict[BrokerId, ControllerCandidate] = {}
-        self.faults = FaultInjector(cluster, self.candidates, self.log_dirs, self.traffic)
+        self.faults = self.mode.faults(self.log_dirs, self.traffic)
         self.sampler = MetricsSampler(cluster, self.traffic, lab_dir.cluster_id, lab_dir.epoch_ms)
         self.reporter = StatusReporter(
             cluster, self.traffic, self.log_dirs, self.faults, lab_dir.epoch_ms
         )
-        self._gc_store = MemoryStore(cluster.ensemble)
-        self.sampler.each_minute.append(lambda: delete_old_config_changes(self._gc_store))
+        self.sampler.each_minute.append(self.mode.each_minute)
         self.checkpoint = LogCheckpoint(cluster, lab_dir.logs, self.traffic, self.log_dirs)
         self._stored_logs = checkpoint
         self._is_restored = False
-        self._store = MemoryStore(cluster.ensemble)
-        create_persistent_nodes(self._store)
-        self.backend = ControllerBackend(
-            BackendDeps(
-                self._store,
-                self.metadata_caches,
-                self.candidates,
-                EndpointLogDirs(cluster, self.log_dirs),
-                lab_dir.cluster_id,
-                cluster.ensemble.journal_failure,
-            ),
-            settings=cluster_settings(lab_dir.settings),
-            rng=_rng(lab_dir.settings.seed),
-        )
-        runs = RunsLog(self._store)
+        store = MemoryStore(cluster.ensemble)
+        self.backend = self.mode.backend(store, self.log_dirs, _rng(lab_dir.settings.seed))
+        runs, clock = RunsLog(store), cluster.thread.clock
+        speed = lab_dir.settings.speed
         self.endpoint = EndpointThread(
             lambda: Server(
                 self.backend,
                 users=users,
-                wrap=lambda _, own: RunsNode(own, runs, self.backend.thread),
+                wrap=lambda broker, own: self.mode.node(
+                    broker,
+                    RunsNode(own, runs, self.backend.thread, lambda: (clock.now_ms, speed)),
+                ),
             )
         )
 
@@ -140,6 +176,7 @@ class Lab:
         try:
             for number in self.settings.ids:
                 self._add(BrokerId(number))
+            self.mode.load()
             self.checkpoint.load(self._stored_logs)
             self.lab_dir.save()
             self.faults.on_start = lambda broker: self._listen(broker, self._port(broker))
@@ -177,9 +214,7 @@ class Lab:
             capacity=capacity,
             log_dirs=tuple(LogDir(path) for path in machine.disks.logs),
         )
-        self.candidates[broker] = ControllerCandidate(
-            self.cluster, broker, self.metadata_caches.wrap, self.cluster.settings
-        )
+        self.mode.add(broker)
 
     def _listen(self, broker: BrokerId, port: int) -> int:
         host = self.settings.host
@@ -199,8 +234,7 @@ class Lab:
         for broker, machine in self.cluster.machines.items():
             machine.start()
             self.log_dirs.resume(broker)
-        for candidate in self.candidates.values():
-            candidate.start()
+        self.mode.start()
         self.sampler.start()
 
     def _is_ready(self) -> bool:
@@ -208,7 +242,7 @@ class Lab:
         has_all = [
             self.metadata_caches.cache(broker).brokers.keys() >= brokers for broker in brokers
         ]
-        return all(has_all) and any(c.view.active for c in self.candidates.values())
+        return all(has_all) and self.mode.is_ready()
 
     def stop(self) -> None:
         """Stop everything without a controlled shutdown; the directory keeps the state."""
@@ -218,8 +252,7 @@ class Lab:
         self.cluster.thread.stop()
         if self._is_restored:  # otherwise the file has logs that were not loaded yet
             self.checkpoint.save_if_possible()
-        for candidate in self.candidates.values():
-            candidate.crash(session_ends_ms=0)
+        self.mode.stop()
         self.cluster.ensemble.close()
         self._lock.close()
 
@@ -237,7 +270,7 @@ class Lab:
         about = {
             "cluster_id": self.cluster_id,
             "bootstrap_servers": self.bootstrap_servers,
-            "storage_fault": self.cluster.ensemble.journal_failure() or self.checkpoint.fault,
+            "storage_fault": self.mode.storage_fault() or self.checkpoint.fault,
         }
         return {"dir": str(self.lab_dir.path), **about, **seen}
 
@@ -327,17 +360,10 @@ class Lab:
             time.sleep(POLL_S)
 
 
-def _open_cluster(lab_dir: LabDir, now_ms: int) -> LabCluster:
-    """Open the cluster on its journal; a killed process may release the journal's lock later than
-    that of the directory."""
-    deadline = time.monotonic() + LOCK_S_MAX
-    while True:
-        try:
-            return LabCluster(lab_dir.settings, lab_dir.journal, now_ms=now_ms)
-        except StoreUnavailable:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(POLL_S)
+def _kraft_mode() -> Callable[..., Mode]:
+    from kedge.lab.kraft.kraft_mode import KraftMode  # only where it is used: it costs a start time
+
+    return KraftMode
 
 
 def _rng(seed: int) -> Rng:

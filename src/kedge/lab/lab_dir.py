@@ -2,6 +2,7 @@
 
 lab.json        the settings, the cluster's id, the ports            (format kedge.lab/1)
 store           the metadata store's journal
+controller-ID   the log of a controller (KRaft mode), in Kafka's own files
 logs.json       the brokers' logs, checkpointed every second
 lab.lock        held by the process that runs the lab
 lab.pid         that process: its id and start time

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from kedge.endpoint.dispatch import Answer, Node
 from kedge.endpoint.handlers.cluster import supported
 from kedge.endpoint.threads import StoreThread
@@ -10,14 +12,22 @@ from kedge.lab.runs_log import RunsLog
 from kedge.model.error_codes import ErrorCode
 from kedge.protocol import API_VERSIONS, Reader, code_of, decode_header, encode_response, message_of
 from kedge.protocol.messages import ApiVersionsResponse
-from kedge.protocol.runs_log import FENCED, RUNS_LOG, RunsLogRequest, RunsLogResponse
+from kedge.protocol.runs_log import (
+    FENCED,
+    RUNS_LOG,
+    RunsLogOp,
+    RunsLogRequest,
+    RunsLogResponse,
+)
+
+LabClock = Callable[[], tuple[int, float]]  # milliseconds of lab time, and its speed
 
 
 class RunsNode:
     """Passes all other requests on to the node's dispatcher."""
 
-    def __init__(self, own: Node, log: RunsLog, thread: StoreThread) -> None:
-        self._own, self._log, self._thread = own, log, thread
+    def __init__(self, own: Node, log: RunsLog, thread: StoreThread, clock: LabClock) -> None:
+        self._own, self._log, self._thread, self._clock = own, log, thread, clock
 
     async def answer(self, payload: bytes) -> Answer:
         """The answer to a request; raises MalformedMessage where there is none."""
@@ -32,6 +42,9 @@ class RunsNode:
         return _with_runs_log(payload) if key == API_VERSIONS.key else answer
 
     def _response(self, request: RunsLogRequest) -> RunsLogResponse:
+        if request.op == RunsLogOp.CLOCK:
+            lab_ms, speed = self._clock()
+            return RunsLogResponse(lab_ms=lab_ms, speed=round(speed * 1000))
         try:
             return self._log.answer(request)
         except WriterFenced as fenced:

@@ -13,6 +13,7 @@ MAX_SPEED = 1e9  # `--speed max`: lab time is not tied to the wall clock
 BROKERS_MAX = 1_000
 ID_MAX = 2**31 - 1
 PORT_MAX = 65_535
+CONTROLLERS = (1, 3)
 
 
 class Traffic(StrEnum):
@@ -44,6 +45,8 @@ class LabSettings:
     partitions: int = 1  # num.partitions
     replication_factor: int = 1  # default.replication.factor
     auto_create: bool = True
+    kraft: bool = False  # KRaft mode; without it ZooKeeper mode
+    controllers: int = 1  # in KRaft mode
     sasl_users: str = ""  # path of the users file; empty: no authentication
 
     def __post_init__(self) -> None:
@@ -64,6 +67,13 @@ class LabSettings:
         _between("the session timeout", self.session_timeout_ms, 100, 3_600_000)
         _between("the port", self.port, 0, PORT_MAX - (self.brokers - 1 if self.port else 0))
         _between("partitions", self.partitions, 1, 200_000)
+        if self.controllers not in CONTROLLERS:
+            raise InvalidRequest(f"{self.controllers} controllers", hint="use 1 or 3")
+        if self.controllers > 1 and not self.kraft:
+            raise InvalidRequest(
+                "in ZooKeeper mode every broker is a controller candidate",
+                hint="leave --controllers out, or use --kraft",
+            )
         _between("the replication factor", self.replication_factor, 1, self.brokers)
         if not self.host or not self.host.isprintable() or " " in self.host:
             raise InvalidRequest(

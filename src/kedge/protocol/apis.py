@@ -75,6 +75,21 @@ def _api(request: type[m.ApiMessage], response: type[m.ApiMessage]) -> Api:
 APIS: Mapping[int, Api] = MappingProxyType(
     {api.key: api for api in (_api(*pair) for pair in _PAIRS)}
 )
+# what the listener of a KRaft controller answers beside what `kraft_apis` describes
+CONTROLLER_APIS: Mapping[int, Api] = MappingProxyType(
+    {
+        api.key: api
+        for api in (
+            *(APIS[key] for key in (17, 18, 36, 19, 20, 32, 33, 37, 43, 44, 45, 46, 60)),
+            _api(m.CreateAclsRequest, m.CreateAclsResponse),
+            _api(m.DeleteAclsRequest, m.DeleteAclsResponse),
+            _api(m.AlterClientQuotasRequest, m.AlterClientQuotasResponse),
+            _api(m.AlterUserScramCredentialsRequest, m.AlterUserScramCredentialsResponse),
+            _api(m.DescribeQuorumRequest, m.DescribeQuorumResponse),
+            _api(m.UpdateFeaturesRequest, m.UpdateFeaturesResponse),
+        )
+    }
+)
 API_VERSIONS = APIS[18]
 SASL_HANDSHAKE, SASL_AUTHENTICATE = APIS[17], APIS[36]
 
@@ -94,13 +109,13 @@ class RequestHeader:
         return self.api.supports(self.version)
 
 
-def decode_header(reader: Reader) -> RequestHeader:
-    """Decode the header; raise MalformedMessage for an unknown request.
+def decode_header(reader: Reader, apis: Mapping[int, Api] = APIS) -> RequestHeader:
+    """Decode the header; raise MalformedMessage for a request that is not among `apis`.
 
     An unsupported version of ApiVersions is not an error here, since it must be answered.
     """
     key, version, correlation = reader.int16(), reader.int16(), reader.int32()
-    api = APIS.get(key)
+    api = apis.get(key)
     if api is None or (not api.supports(version) and api is not API_VERSIONS):
         raise MalformedMessage(f"request {key} of version {version} is not known here")
     client = reader.text(compact=False)

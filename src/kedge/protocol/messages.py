@@ -6,6 +6,16 @@ import warnings
 # 3.12 but not in 3.13: a warning would not help a user of Kedge
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)
+    from kafka.protocol.admin.acl import (
+        CreateAclsRequest,
+        CreateAclsResponse,
+        DeleteAclsRequest,
+        DeleteAclsResponse,
+    )
+    from kafka.protocol.admin.client_quotas import (
+        AlterClientQuotasRequest,
+        AlterClientQuotasResponse,
+    )
     from kafka.protocol.admin.cluster import (
         AlterReplicaLogDirsRequest,
         AlterReplicaLogDirsResponse,
@@ -13,6 +23,10 @@ with warnings.catch_warnings():
         DescribeClusterResponse,
         DescribeLogDirsRequest,
         DescribeLogDirsResponse,
+        DescribeQuorumRequest,
+        DescribeQuorumResponse,
+        UpdateFeaturesRequest,
+        UpdateFeaturesResponse,
     )
     from kafka.protocol.admin.configs import (
         AlterConfigsRequest,
@@ -42,6 +56,10 @@ with warnings.catch_warnings():
         ListPartitionReassignmentsRequest,
         ListPartitionReassignmentsResponse,
     )
+    from kafka.protocol.admin.users import (
+        AlterUserScramCredentialsRequest,
+        AlterUserScramCredentialsResponse,
+    )
     from kafka.protocol.api_header import ResponseHeader
     from kafka.protocol.api_message import ApiMessage
     from kafka.protocol.metadata.api_versions import (
@@ -64,19 +82,27 @@ with warnings.catch_warnings():
     )
 
 __all__ = [
+    "AlterClientQuotasRequest",
+    "AlterClientQuotasResponse",
     "AlterConfigsRequest",
     "AlterConfigsResponse",
     "AlterPartitionReassignmentsRequest",
     "AlterPartitionReassignmentsResponse",
     "AlterReplicaLogDirsRequest",
     "AlterReplicaLogDirsResponse",
+    "AlterUserScramCredentialsRequest",
+    "AlterUserScramCredentialsResponse",
     "ApiMessage",
     "ApiVersionsRequest",
     "ApiVersionsResponse",
+    "CreateAclsRequest",
+    "CreateAclsResponse",
     "CreatePartitionsRequest",
     "CreatePartitionsResponse",
     "CreateTopicsRequest",
     "CreateTopicsResponse",
+    "DeleteAclsRequest",
+    "DeleteAclsResponse",
     "DeleteTopicsRequest",
     "DeleteTopicsResponse",
     "DescribeClusterRequest",
@@ -85,6 +111,8 @@ __all__ = [
     "DescribeConfigsResponse",
     "DescribeLogDirsRequest",
     "DescribeLogDirsResponse",
+    "DescribeQuorumRequest",
+    "DescribeQuorumResponse",
     "DescribeTopicPartitionsRequest",
     "DescribeTopicPartitionsResponse",
     "ElectLeadersRequest",
@@ -104,4 +132,6 @@ __all__ = [
     "SaslAuthenticateResponse",
     "SaslHandshakeRequest",
     "SaslHandshakeResponse",
+    "UpdateFeaturesRequest",
+    "UpdateFeaturesResponse",
 ]

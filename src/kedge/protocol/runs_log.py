@@ -8,6 +8,7 @@ lab lists it in ApiVersions. One request does what `kedge.cluster.log_port` need
     BECOME_WRITER    the epoch of a new writer; appends of every earlier epoch are refused
     APPEND           records by the writer of an epoch, all or none
     APPEND_UNFENCED  a record by any client
+    CLOCK            the time of the lab, which may pass faster than that of its clients
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ class RunsLogOp(IntEnum):
     BECOME_WRITER = 1
     APPEND = 2
     APPEND_UNFENCED = 3
+    CLOCK = 4
 
 
 class SentEntry(NamedTuple):
@@ -64,7 +66,10 @@ class RunsLogRequest(NamedTuple):
 
 
 class RunsLogResponse(NamedTuple):
-    """`last` is the offset of the last record that was written; with `more`, read on after it."""
+    """`last` is the offset of the last record that was written; with `more`, read on after it.
+
+    `lab_ms` is the time of the lab, `speed` how many of its milliseconds pass in a second.
+    """
 
     error: int = 0
     message: str = ""
@@ -72,6 +77,8 @@ class RunsLogResponse(NamedTuple):
     last: int = -1
     more: bool = False
     records: tuple[SentRecord, ...] = ()
+    lab_ms: int = 0
+    speed: int = 0
 
 
 RUNS_LOG_REQUEST = Struct(
@@ -103,6 +110,8 @@ RUNS_LOG_RESPONSE = Struct(
             )
         ),
     ),
+    Field("lab_ms", INT64),
+    Field("speed", INT64),
 )
 FENCED = 90  # PRODUCER_FENCED: another client has become the writer
 RUNS_LOG = BrokerApi(19_282, "KedgeRunsLog", RUNS_LOG_REQUEST, RUNS_LOG_RESPONSE, 0, 0, 0)

@@ -5,8 +5,8 @@ A message is a NamedTuple with a `Struct`: its fields in wire order, each with i
 versions. For each version it is compiled once into a writer and a reader. Adjacent fields of fixed
 size become one `struct` call: ten thousand partitions are written in some hundredths of a second.
 
-None of these messages has a tagged field that a ZooKeeper-mode controller sets; tagged fields of
-others are skipped (KIP-482). A field that a version lacks has the tuple's default when read.
+Tagged fields follow the others, where they differ from their defaults; those that are not known
+are skipped (KIP-482). A field that a version lacks has the tuple's default when read.
 
     PARTITION = Struct(Partition, Field("index", INT32), Field("isr", ArrayOf(INT32), since=4))
     write = PARTITION.writer(version=7, flexible=True)
@@ -18,8 +18,8 @@ from __future__ import annotations
 import struct
 import uuid
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, make_dataclass
 from functools import cache, lru_cache
 from operator import attrgetter
 from typing import Any, Protocol
@@ -52,6 +52,9 @@ class Field:
     kind: Kind
     since: int = 0
     until: int = NEWEST
+    tag: int | None = None
+    """Tagged fields come after the others, and only where they differ from the default."""
+    default: Any = None
 
 
 # ---- simple values -------------------------------------------------------------------------------
@@ -77,6 +80,7 @@ class Fixed:
 
 
 INT8, INT16 = Fixed("b", Reader.int8), Fixed("h", Reader.int16)
+UINT16 = Fixed("H", Reader.uint16)
 INT32, INT64 = Fixed("i", Reader.int32), Fixed("q", Reader.int64)
 BOOL = Fixed("?", Reader.boolean)
 
@@ -180,17 +184,21 @@ def varint(number: int) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class ArrayOf:
-    """Any number of values of one type; never null."""
+    """Any number of values of one type."""
 
     kind: Kind
+    nullable: bool = False
 
     def writer(self, version: int, *, flexible: bool) -> Write:
         length = _compact_length if flexible else _plain_length
-        if isinstance(self.kind, Fixed):
+        if isinstance(self.kind, Fixed) and not self.nullable:
             return _fixed_array(self.kind, length)
         write_one = self.kind.writer(version, flexible=flexible)
 
         def write(out: bytearray, values: Any) -> None:
+            if values is None:
+                out += length(-1)
+                return
             out += length(len(values))
             for value in values:
                 write_one(out, value)
@@ -200,8 +208,10 @@ class ArrayOf:
     def reader(self, version: int, *, flexible: bool) -> Read:
         read_one = self.kind.reader(version, flexible=flexible)
 
-        def read(reader: Reader) -> tuple[Any, ...]:
+        def read(reader: Reader) -> tuple[Any, ...] | None:
             count = reader.count(compact=flexible)
+            if count is None and self.nullable:
+                return None
             if count is None:
                 raise reader.malformed("an array is null")
             return tuple([read_one(reader) for _ in range(count)])
@@ -242,14 +252,21 @@ class Struct:
 
     def __init__(self, form: Callable[..., Any], *fields: Field, inline: bool = False) -> None:
         self._form = form
-        self._fields = fields
+        self._fields = tuple(field for field in fields if field.tag is None)
+        tagged = [field for field in fields if field.tag is not None]
+        self._tagged = tuple(sorted(tagged, key=lambda field: field.tag or 0))
         self._inline = inline
+
+    def __call__(self, **values: Any) -> Any:
+        """A value of this struct."""
+        return self._form(**values)
 
     def writer(self, version: int, *, flexible: bool) -> Write:
         steps = [
             _run_writer(run, version, flexible=flexible) for run in _runs(self._fields, version)
         ]
-        end = b"\0" if flexible and not self._inline else b""
+        if flexible and not self._inline:
+            steps.append(_tagged_writer(self._tagged, version))
 
         def write(out: bytearray, value: Any) -> None:
             if type(value) is bytes:
@@ -257,42 +274,97 @@ class Struct:
                 return
             for step in steps:
                 step(out, value)
-            out += end
 
         return write
 
     def reader(self, version: int, *, flexible: bool) -> Read:
         present = [f for f in self._fields if f.since <= version <= f.until]
         steps = [(f.name, f.kind.reader(version, flexible=flexible)) for f in present]
-        form, tagged = self._form, flexible and not self._inline
+        form, has_tags = self._form, flexible and not self._inline
+        tags = {
+            f.tag: (f.name, f.kind.reader(version, flexible=True))
+            for f in self._tagged
+            if f.since <= version <= f.until
+        }
 
         def read(reader: Reader) -> Any:
             values = {name: read_one(reader) for name, read_one in steps}
-            if tagged:
+            if tags:
+                values |= _read_tagged(reader, tags)
+            elif has_tags:
                 reader.skip_tagged_fields()
             return form(**values)
 
         return read
 
 
+def struct_of(name: str, *fields: Field) -> Struct:
+    """A struct whose values are frozen dataclasses with a default for every field.
+
+    >>> struct_of("Epoch", Field("epoch", INT32, default=-1))()
+    Epoch(epoch=-1)
+    """
+    typed = [(f.name, Any, field(default=f.default)) for f in fields]
+    return Struct(make_dataclass(name, typed, frozen=True, slots=True), *fields)
+
+
+def _read_tagged(reader: Reader, tags: Mapping[int | None, tuple[str, Read]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for _ in range(reader.varint()):
+        tag, size = reader.varint(), reader.varint()
+        part = reader.sub(size)
+        if tag in tags:
+            name, read_one = tags[tag]
+            found[name] = read_one(part)
+    return found
+
+
+def _tagged_writer(fields: Sequence[Field], version: int) -> Write:
+    steps = [
+        (f.name, f.default, varint(f.tag or 0), f.kind.writer(version, flexible=True))
+        for f in fields
+        if f.since <= version <= f.until
+    ]
+    if not steps:
+        return _write_no_tags
+
+    def write(out: bytearray, value: Any) -> None:
+        parts: list[bytes] = []
+        for name, default, tag, write_one in steps:
+            found = getattr(value, name)
+            if found != default:
+                content = bytearray()
+                write_one(content, found)
+                parts.append(tag + varint(len(content)) + content)
+        out += varint(len(parts))
+        for part in parts:
+            out += part
+
+    return write
+
+
+def _write_no_tags(out: bytearray, value: Any) -> None:
+    out.append(0)
+
+
 def _runs(fields: Sequence[Field], version: int) -> list[list[Field]]:
     """Return the fields of a version; adjacent ones of fixed size are grouped."""
     runs: list[list[Field]] = []
-    for field in (f for f in fields if f.since <= version <= f.until):
-        fixed = isinstance(field.kind, Fixed)
+    for each in (f for f in fields if f.since <= version <= f.until):
+        fixed = isinstance(each.kind, Fixed)
         if fixed and runs and isinstance(runs[-1][0].kind, Fixed):
-            runs[-1].append(field)
+            runs[-1].append(each)
         else:
-            runs.append([field])
+            runs.append([each])
     return runs
 
 
 def _run_writer(run: Sequence[Field], version: int, *, flexible: bool) -> Write:
-    get = attrgetter(*(field.name for field in run))
+    get = attrgetter(*(each.name for each in run))
     if len(run) == 1:
         write_one = run[0].kind.writer(version, flexible=flexible)
         return lambda out, value: write_one(out, get(value))
-    codes = "".join(field.kind.code for field in run if isinstance(field.kind, Fixed))
+    codes = "".join(each.kind.code for each in run if isinstance(each.kind, Fixed))
     pack = struct.Struct(f">{codes}").pack
 
     def write(out: bytearray, value: Any) -> None:

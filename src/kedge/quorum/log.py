@@ -60,6 +60,23 @@ class Log:
     snapshots: tuple[SnapshotInfo, ...] = ()
     high_watermark: int = 0
 
+    @classmethod
+    def loaded(cls, batches: Iterable[Batch], snapshots: Iterable[SnapshotInfo]) -> Log:
+        """A log from what is on a disk.
+
+        A log that ends before the newest snapshot is void. One that begins in the middle is usable
+        from its first snapshot on.
+        """
+        found, known = list(batches), tuple(sorted(snapshots))
+        if known and (not found or found[-1].last + 1 < known[-1].id.offset):
+            return cls(snapshots=known[-1:])
+        epochs: list[EpochStart] = []
+        for batch in found:
+            if not epochs or batch.epoch > epochs[-1].epoch:
+                epochs.append(EpochStart(batch.epoch, batch.base))
+        log = cls(found, 0, len(found), tuple(epochs), known)
+        return log.deleted_before(known[0].id) if known and found[0].base > 0 else log
+
     @property
     def batches(self) -> tuple[Batch, ...]:
         """All batches; for tests and start-up, since it copies."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
@@ -135,9 +135,10 @@ class Batch(NamedTuple):
 
     base: int
     epoch: int
-    records: tuple[object, ...]
+    records: Sequence[object]
     control: tuple[ControlRecord, ...] = ()
     size: int = 0  # bytes, for the limit of one fetch
+    raw: bytes = b""  # as it came from another node or from the disk; empty where it is new
 
     @property
     def last(self) -> int:

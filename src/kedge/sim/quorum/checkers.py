@@ -30,7 +30,9 @@ class CheckedProcess(Protocol):
     @property
     def disk(self) -> Disk: ...
     @property
-    def applied(self) -> Sequence[Entry]: ...
+    def applied_end(self) -> int:
+        """The offset up to which the state machine has the log."""
+        ...
 
 
 class CheckedCluster(Protocol):
@@ -165,7 +167,7 @@ class Checkers:
         leaders = [node for node in nodes if isinstance(node.role, Leader)]
         if len(leaders) != 1:
             return [f"{len(leaders)} leaders"]
-        unmet = [f"node {p.id} has not all" for p in processes if p.applied != self.committed]
+        unmet = [f"node {p.id} has not all" for p in processes if p.applied_end != self.end]
         lost = [value for value in self._cluster.accepted_now if value not in self.values]
         return [*unmet, *(f"record {value} is not committed" for value in lost)]
 

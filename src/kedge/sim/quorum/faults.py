@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
 from kedge.quorum.node import Resign
-from kedge.sim.quorum.cluster import QuorumCluster
+from kedge.sim.clock import Clock
+from kedge.sim.quorum.network import Network
+from kedge.sim.quorum.node_process import NodeProcess
 from kedge.sim.rng import SeededRng
 
 WEIGHTS = {
@@ -21,10 +26,30 @@ WEIGHTS = {
 REPAIR_MS_MAX = 5_000
 
 
+class FaultyCluster(Protocol):
+    """What faults happen to."""
+
+    @property
+    def clock(self) -> Clock: ...
+    @property
+    def network(self) -> Network: ...
+    @property
+    def processes(self) -> Mapping[int, NodeProcess]: ...
+    @property
+    def node_ids(self) -> list[int]: ...
+    def leaders(self) -> Sequence[NodeProcess]:
+        """The processes that take themselves for leaders."""
+        ...
+
+    def note(self, line: str) -> None:
+        """Trace a line."""
+        ...
+
+
 class Faults:
     """Injects faults until they are stopped."""
 
-    def __init__(self, cluster: QuorumCluster, rng: SeededRng) -> None:
+    def __init__(self, cluster: FaultyCluster, rng: SeededRng) -> None:
         self._cluster = cluster
         self._rng = rng
         self._stopped = False

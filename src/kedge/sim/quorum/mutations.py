@@ -22,7 +22,7 @@ class Entry(NamedTuple):
     @classmethod
     def of(cls, batch: Batch) -> Entry:
         """A batch of the log."""
-        return cls(batch.base, batch.last + 1, batch.epoch, batch.records)
+        return cls(batch.base, batch.last + 1, batch.epoch, tuple(batch.records))
 
 
 class Mutation:

@@ -168,6 +168,15 @@ final class Cluster implements AutoCloseable {
                 Contacts.renew(controller, broker, view.epochOf(broker, -1), then);
             }
         }
+        moveTo(then);
+    }
+
+    /** Time passes, and no broker is heard of. */
+    void passInSilence(Duration span) throws Exception {
+        moveTo(clock.nanosAfter(span));
+    }
+
+    private void moveTo(long then) throws Exception {
         clock.moveTo(then);
         settle();
         for (int count = 0; count < CONTINUATIONS; count++) {

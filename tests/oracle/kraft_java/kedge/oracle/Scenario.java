@@ -47,7 +47,12 @@ final class Scenario {
             return Reply.none();
         });
         actions.put("advance", step -> {
-            cluster.pass(Duration.ofMillis(step.required("ms").asLong()));
+            Duration span = Duration.ofMillis(step.required("ms").asLong());
+            if (step.path("contact").asBoolean(true)) {
+                cluster.pass(span);
+            } else {
+                cluster.passInSilence(span);
+            }
             return Reply.none();
         });
     }

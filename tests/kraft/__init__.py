@@ -1,0 +1,1 @@
+"""The controller without I/O, several in one test."""

@@ -1,0 +1,1 @@
+"""Requests of a KRaft controller, between bytes and values."""
