@@ -8,6 +8,7 @@ from kedge.model import BrokerId, TopicPartition
 from kedge.report.run_summary import (
     RunSummary,
     Throttled,
+    Took,
     summary_lines,
     summary_of,
     summary_row,
@@ -57,8 +58,8 @@ def test_a_bar_never_leaves_its_width() -> None:
 
 
 def test_a_summary_is_about_what_this_process_has_copied() -> None:
-    found = summary_of(at(2), at(10), 16.0, (Throttled(0.0, 10 * MB),), predicted_seconds=8.0)
-    assert found == RunSummary(80 * MB, 16.0, (Throttled(0.0, 10 * MB),), 8.0)
+    found = summary_of(at(2), at(10), Took(16.0), (Throttled(0.0, 10 * MB),), predicted_seconds=8.0)
+    assert found == RunSummary(80 * MB, Took(16.0), (Throttled(0.0, 10 * MB),), 8.0)
     assert summary_lines(found) == [
         "80.0 MB copied in 16 s, 5.0 MB/s on average; throttle 10.0 MB/s",
         "8 s were predicted: the run took 2.00 times that",
@@ -66,15 +67,24 @@ def test_a_summary_is_about_what_this_process_has_copied() -> None:
     assert summary_row(found)["bytes_per_second"] == 5.0 * MB
 
 
+def test_a_summary_of_a_lab_compares_lab_time_with_the_prediction() -> None:
+    found = summary_of(at(2), at(10), Took(2.0, 16.0), (Throttled(0.0, 10 * MB),), 8.0)
+    assert summary_lines(found) == [
+        "80.0 MB copied in 2 s (16 s of lab time), 5.0 MB/s on average; throttle 10.0 MB/s",
+        "8 s were predicted: the run took 2.00 times that",
+    ]
+    assert (summary_row(found)["seconds"], summary_row(found)["lab_seconds"]) == (2.0, 16.0)
+
+
 def test_a_summary_has_the_changes_of_the_throttle_since_the_process_began() -> None:
     changes = (RateChange(90.0, MB, "old"), RateChange(160.0, 5 * MB, "slow"))
     throttles = throttles_since(100.0, 10 * MB, changes)
     assert throttles == (Throttled(0.0, 10 * MB), Throttled(60.0, 5 * MB, "slow"))
-    (line,) = summary_lines(RunSummary(MB, 100.0, throttles, float("inf")))
+    (line,) = summary_lines(RunSummary(MB, Took(100.0), throttles, float("inf")))
     assert line.endswith("; throttle 10.0 MB/s, changed once, to 5.0 MB/s at the end")
 
 
 def test_a_summary_without_bytes_or_throttle() -> None:
-    assert summary_lines(RunSummary(0, 3.0)) == ["nothing copied, 3 s"]
-    (line,) = summary_lines(RunSummary(MB, 1.0, throttles_since(0.0, None, ())))
+    assert summary_lines(RunSummary(0, Took(3.0))) == ["nothing copied, 3 s"]
+    (line,) = summary_lines(RunSummary(MB, Took(1.0), throttles_since(0.0, None, ())))
     assert line.endswith("; no throttle")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isfinite
+from math import ceil, floor, isfinite
 from typing import Any
 
 from kedge.execution import Steering
@@ -28,8 +28,9 @@ def eta_line(prediction: Prediction, steering: Steering | None = None) -> str:
 
 
 def range_text(low: float, high: float) -> str:
-    """Two durations; the second may be infinite."""
-    return f"{duration_text(low)} to {duration_text(high) if isfinite(high) else 'never'}"
+    """Two durations, rounded away from each other; the second may be infinite."""
+    last = duration_text(ceil(high)) if isfinite(high) else "never"
+    return f"{duration_text(floor(low))} to {last}"
 
 
 def prediction_lines(prediction: Prediction) -> list[str]:

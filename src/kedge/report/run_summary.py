@@ -19,37 +19,52 @@ class Throttled(NamedTuple):
     why: str = ""
 
 
+class Took(NamedTuple):
+    """The seconds that a run took, and those that passed in a lab meanwhile."""
+
+    seconds: float
+    lab_seconds: float | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """What one process has done of a run: from its first observation to its last."""
+    """What one process has done of a run: from its first observation to its last.
+
+    In a lab, rates and predictions are in its own time.
+    """
 
     bytes_copied: int
-    seconds: float
+    took: Took
     throttles: tuple[Throttled, ...] = ()
     predicted_seconds: float | None = None
 
     @property
+    def cluster_seconds(self) -> float:
+        """The time that passed in the cluster."""
+        return self.took.seconds if self.took.lab_seconds is None else self.took.lab_seconds
+
+    @property
     def bytes_per_second(self) -> float:
         """The average rate of all brokers together."""
-        return self.bytes_copied / self.seconds if self.seconds else 0.0
+        return self.bytes_copied / self.cluster_seconds if self.cluster_seconds else 0.0
 
     @property
     def over_prediction(self) -> float | None:
         """The time taken over the time predicted; None without a prediction that ends."""
         predicted = self.predicted_seconds
-        return self.seconds / predicted if predicted and isfinite(predicted) else None
+        return self.cluster_seconds / predicted if predicted and isfinite(predicted) else None
 
 
 def summary_of(
     first: Progress | None,
     last: Progress | None,
-    seconds: float,
+    took: Took,
     throttles: tuple[Throttled, ...],
     predicted_seconds: float | None = None,
 ) -> RunSummary:
     """The summary of what was done between two observations."""
     copied = 0 if first is None or last is None else last.bytes_done - first.bytes_done
-    return RunSummary(max(0, copied), seconds, throttles, predicted_seconds)
+    return RunSummary(max(0, copied), took, throttles, predicted_seconds)
 
 
 def throttles_since(
@@ -66,9 +81,11 @@ def throttles_since(
 def summary_lines(summary: RunSummary) -> list[str]:
     """The summary for people."""
     if not summary.bytes_copied:
-        return [f"nothing copied, {duration_text(summary.seconds)}"]
+        return [f"nothing copied, {duration_text(summary.took.seconds)}"]
     rate = f"{bytes_text(summary.bytes_per_second)}/s on average"
-    copied, took = bytes_text(summary.bytes_copied), duration_text(summary.seconds)
+    copied, took = bytes_text(summary.bytes_copied), duration_text(summary.took.seconds)
+    if summary.took.lab_seconds is not None:
+        took += f" ({duration_text(summary.took.lab_seconds)} of lab time)"
     lines = [f"{copied} copied in {took}, {rate}; {_throttle_text(summary.throttles)}"]
     if (share := summary.over_prediction) is not None:
         told = duration_text(summary.predicted_seconds or 0.0)
@@ -92,7 +109,8 @@ def summary_row(summary: RunSummary) -> dict[str, Any]:
     """The summary for programs."""
     return {
         "bytes_copied": summary.bytes_copied,
-        "seconds": round(summary.seconds, 1),
+        "seconds": round(summary.took.seconds, 1),
+        "lab_seconds": _finite(summary.took.lab_seconds),
         "bytes_per_second": round(summary.bytes_per_second, 1),
         "throttles": [each._asdict() for each in summary.throttles],
         "predicted_seconds": _finite(summary.predicted_seconds),

@@ -1,0 +1,184 @@
+"""The loop of one cluster: a script per sample, its effects executed, until it is stopped."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from threading import Event, Thread
+
+from kedge.cluster.port import Cluster
+from kedge.errors import KedgeError, Unavailable, WriterFenced
+from kedge.plan_maker import PlanMaker
+from kedge.watch.effects import (
+    Effect,
+    LoadProposals,
+    MakePlan,
+    ObserveRun,
+    Predict,
+    ReadPolicy,
+    RecordSample,
+    StartRun,
+    StoreFindings,
+    StoreProposal,
+    TakeSample,
+    Unreachable,
+)
+from kedge.watch.loop import Looked, Memory, watch_once
+from kedge.watch.planning import cost_of, plan_for
+from kedge.watch_runtime.run_carrier import OpenCluster, OpenRuns, RunCarrier
+from kedge.watch_runtime.sampler import observed_or_why
+from kedge.watch_runtime.watch_store import WatchStore
+
+LEASE_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedCluster:
+    """A cluster that is watched: its name, and how it and its runs are opened."""
+
+    name: str
+    open_cluster: OpenCluster
+    open_runs: OpenRuns
+
+
+class LoopRunner:
+    """Runs the loop of a cluster while this server leads it."""
+
+    def __init__(
+        self,
+        watched: WatchedCluster,
+        store: WatchStore,
+        *,
+        now: Callable[[], float] = time.time,
+        lease_s: float = LEASE_S,
+        run_interval_s: float = 1.0,
+        on_note: Callable[[str], None] = lambda text: None,
+    ) -> None:
+        self.watched, self.store = watched, store
+        self._now, self._lease_s, self._note = now, lease_s, on_note
+        self._memory = Memory()
+        self._stopping = Event()
+        self._threads: list[Thread] = []
+        self.carrier = RunCarrier(
+            store,
+            watched.open_cluster,
+            watched.open_runs,
+            now,
+            interval_s=run_interval_s,
+            on_note=on_note,
+        )
+
+    # ---- one sample -----------------------------------------------------------------------------
+
+    def lead(self) -> bool:
+        """Take or renew the lead. The lease runs on the clock of this machine, not the loop's."""
+        return self.store.acquire(time.time(), self._lease_s)
+
+    def look(self) -> Looked | None:
+        """Take one sample and do what follows; None if another server has taken the lead."""
+        try:
+            with self.watched.open_cluster() as cluster, PlanMaker() as maker:
+                return self._run(cluster, maker)
+        except WriterFenced as fenced:
+            self._note(fenced.what)
+            return None
+        except Unavailable as fault:
+            return self._unreachable(fault)
+
+    def _unreachable(self, fault: KedgeError) -> Looked | None:
+        """The cluster could not even be opened: the same script, which finds just that."""
+        script = watch_once(self._memory)
+        next(script)
+        script.send(self.store.policy())
+        why = Unreachable(self._now(), f"The cluster cannot be read: {fault.what}")
+        try:
+            stored = script.send(why)
+            assert isinstance(stored, StoreFindings)
+            self.store.store_findings(stored.at, stored.findings, stored.waiting)
+            script.send(None)
+        except StopIteration as end:
+            return end.value
+        except WriterFenced:
+            return None
+        return None
+
+    def _run(self, cluster: Cluster, maker: PlanMaker) -> Looked:
+        script, answer = watch_once(self._memory), None
+        try:
+            while True:
+                answer = self._execute(script.send(answer), cluster, maker)
+        except StopIteration as end:
+            return end.value
+        finally:
+            script.close()
+
+    def _execute(self, effect: Effect, cluster: Cluster, maker: PlanMaker) -> object:
+        store = self.store
+        match effect:
+            case ReadPolicy():
+                return store.policy()
+            case TakeSample():
+                return observed_or_why(cluster, self._now())
+            case RecordSample(sample, memory_s):
+                return store.record_sample(sample, memory_s)
+            case LoadProposals(memory_s):
+                return store.proposals(self._now() - memory_s)
+            case MakePlan():
+                return plan_for(effect, maker.plan_of)
+            case Predict():
+                return cost_of(effect)
+            case StoreProposal(proposal):
+                return store.replace(proposal)
+            case StoreFindings(at, findings, waiting):
+                return store.store_findings(at, findings, waiting)
+            case StartRun(proposal, policy):
+                return self.carrier.start(proposal, policy)
+            case ObserveRun(proposal):
+                return self.carrier.observe(proposal)
+
+    # ---- until it is stopped --------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Start the threads: one renews the lead, one takes samples."""
+        for work in (self._keep_lead, self._keep_looking):
+            thread = Thread(target=work, name=f"watch {self.watched.name}", daemon=True)
+            thread.start()
+            self._threads.append(thread)
+
+    def _keep_lead(self) -> None:
+        """Renew the lease three times in its length, also while a plan is made."""
+        while not self._stopping.wait(self._lease_s / 3):
+            if self.store.epoch is not None:
+                self._guarded(self.lead)
+
+    def _keep_looking(self) -> None:
+        while not self._stopping.is_set():
+            pause = self._guarded(self._turn) or min(self._lease_s / 3, 5.0)
+            self._stopping.wait(pause)
+
+    def _turn(self) -> float | None:
+        """One sample, if this server leads; returns the pause until the next."""
+        if not self.lead():
+            return None
+        began = time.monotonic()
+        self.look()
+        every = self.store.policy().sample_every_s
+        return max(every - (time.monotonic() - began), 0.05)
+
+    def _guarded(self, work: Callable[[], float | bool | None]) -> float | None:
+        """A fault of the database or the cluster ends this turn, not the loop."""
+        try:
+            found = work()
+        except Exception as fault:  # the loop outlives every fault of its surroundings
+            self._note(f"the loop of {self.watched.name}: {fault}")
+            return None
+        return found if isinstance(found, float) else None
+
+    def stop(self) -> None:
+        """Stop: the run under way stops after its current step, and the lead is given up."""
+        self._stopping.set()
+        self.carrier.stop()
+        for thread in self._threads:
+            thread.join()
+        self.store.release()

@@ -1,0 +1,203 @@
+"""Runs of proposals: each begun once, carried out on a thread, continued by the server that leads.
+
+The run of a proposal is found again by its name in the journal (`proposal ID`). The marker that it
+has begun is stored before, in the transaction that checks the proposal's version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, contextmanager
+from threading import Event, Thread
+
+from kedge.apply import (
+    Pacing,
+    Run,
+    RunOptions,
+    RunStore,
+    Waiting,
+    cancel,
+    carry_out,
+    propose_apply,
+    propose_resume,
+    settle,
+)
+from kedge.cluster.port import Cluster, Election
+from kedge.errors import (
+    ElectionNotNeeded,
+    KedgeError,
+    ReassignmentInProgress,
+    Unavailable,
+    WriterFenced,
+)
+from kedge.execution import Limits, RunState, Steering
+from kedge.watch.effects import Refused, RunPhase, RunSeen
+from kedge.watch.policy import Policy
+from kedge.watch.proposals import Proposal
+from kedge.watch_runtime.watch_store import WatchStore
+
+OpenCluster = Callable[[], AbstractContextManager[Cluster]]
+OpenRuns = Callable[[Cluster], AbstractContextManager[RunStore]]
+ENDS = {
+    RunState.DONE: RunPhase.DONE,
+    RunState.CANCELLED: RunPhase.FAILED,
+    RunState.ROLLED_BACK: RunPhase.FAILED,
+    RunState.ROLLING_BACK: RunPhase.FAILED,
+}
+
+
+class RunCarrier:
+    """Carries out the runs of one cluster's proposals."""
+
+    def __init__(
+        self,
+        store: WatchStore,
+        open_cluster: OpenCluster,
+        open_runs: OpenRuns,
+        now: Callable[[], float],
+        *,
+        interval_s: float = 1.0,
+        on_note: Callable[[str], None] = lambda text: None,
+    ) -> None:
+        self._store, self._open_cluster, self._open_runs = store, open_cluster, open_runs
+        self._now, self._interval_s, self._note = now, interval_s, on_note
+        self._stopping = Event()
+        self._thread: Thread | None = None
+        self._carried = ""
+        self._fault = ""
+
+    def stop(self) -> None:
+        """Stop after the current step of a run; it can be continued."""
+        self._stopping.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    @property
+    def at_work_on(self) -> str:
+        """The proposal that is being carried out; empty if none is."""
+        return self._carried if self._thread is not None and self._thread.is_alive() else ""
+
+    # ---- starting -------------------------------------------------------------------------------
+
+    def start(self, proposal: Proposal, policy: Policy) -> Refused | None:
+        """Begin the run of a proposal, or continue it."""
+        if self.at_work_on:
+            return None if self.at_work_on == proposal.id else Refused("busy", final=False)
+        if not self._store.begin_run(proposal, self._now()):
+            return Refused("the proposal has changed meanwhile", final=False)
+        self._carried, self._fault = proposal.id, ""
+        work = self._elect if proposal.plan is None else self._carry
+        self._thread = Thread(target=work, args=(proposal, policy), name="watch-run", daemon=True)
+        self._thread.start()
+        return None
+
+    def _elect(self, proposal: Proposal, policy: Policy) -> None:
+        del policy
+        try:
+            with self._open_cluster() as cluster:
+                answers = cluster.elect_leaders(Election.PREFERRED, list(proposal.elect))
+            faults = [
+                f"{tp}: {each.what}"
+                for tp, each in sorted(answers.items())
+                if each is not None and not isinstance(each, ElectionNotNeeded)
+            ]
+            self._store.end_election(proposal.id, "; ".join(faults[:3]))
+        except KedgeError as fault:
+            self._fault = str(fault)
+
+    def _carry(self, proposal: Proposal, policy: Policy) -> None:
+        try:
+            with self._open() as (cluster, runs), runs.held():
+                guarded = runs.guarded(cluster)
+                settle(guarded, runs, Waiting(), self._note, finish_cancels=True)
+                self._carry_out(guarded, runs, proposal, policy)
+        except (ReassignmentInProgress, Unavailable, WriterFenced) as fault:
+            self._note(f"proposal {proposal.id}: {fault.what}")  # looked at again at a sample
+        except KedgeError as fault:
+            self._fault = str(fault)
+
+    def _carry_out(
+        self, cluster: Cluster, runs: RunStore, proposal: Proposal, policy: Policy
+    ) -> None:
+        assert proposal.plan is not None
+        options, mine = options_of(proposal, policy), self._run_of(runs, proposal)
+        if mine is not None and runs.state_of(mine) in ENDS:
+            return
+        proposed = (
+            propose_apply(cluster, runs, proposal.plan, options, name_of(proposal))
+            if mine is None
+            else propose_resume(cluster, runs, mine.name, options)
+        )
+        pacing = Pacing(
+            interval_s=self._interval_s,
+            now=self._now,
+            stopping=self._stopping.is_set,
+            on_note=self._note,
+        )
+        carry_out(cluster, runs, proposed, pacing)
+
+    @contextmanager
+    def _open(self) -> Generator[tuple[Cluster, RunStore]]:
+        with self._open_cluster() as cluster, self._open_runs(cluster) as runs:
+            yield cluster, runs
+
+    # ---- observing ------------------------------------------------------------------------------
+
+    def observe(self, proposal: Proposal) -> RunSeen:
+        """How far the run of a proposal is; one that has failed is cancelled first."""
+        begun, elected = self._store.begun_run(proposal.id)
+        if not begun:
+            return RunSeen(RunPhase.ABSENT)
+        if self.at_work_on == proposal.id:
+            return RunSeen(RunPhase.AT_WORK)
+        fault = self._fault if self._carried == proposal.id else ""
+        if proposal.plan is None:
+            return _election_seen(elected, fault)
+        with self._open() as (cluster, runs):
+            return self._seen(cluster, runs, self._run_of(runs, proposal), fault)
+
+    def _seen(self, cluster: Cluster, runs: RunStore, run: Run | None, fault: str) -> RunSeen:
+        if run is None:
+            phase = RunPhase.FAILED if fault else RunPhase.INTERRUPTED
+            return RunSeen(phase, fault)
+        state = runs.state_of(run)
+        if state in ENDS:
+            ended = "" if state is RunState.DONE else f"the run was {state}"
+            return RunSeen(ENDS[state], fault or ended)
+        try:
+            with runs.held(patient=False):
+                if state is RunState.FAILED or fault:
+                    return self._cancelled(runs.guarded(cluster), run, fault)
+        except ReassignmentInProgress:
+            return RunSeen(RunPhase.AT_WORK)
+        return RunSeen(RunPhase.INTERRUPTED)
+
+    def _cancelled(self, cluster: Cluster, run: Run, fault: str) -> RunSeen:
+        """A run that cannot go on is ended, so that nothing of it stays behind."""
+        why = fault or run.record().why or "moves of the run could not end"
+        cancel(cluster, run, Waiting())
+        return RunSeen(RunPhase.FAILED, why)
+
+    def _run_of(self, runs: RunStore, proposal: Proposal) -> Run | None:
+        named = name_of(proposal)
+        found = [run for run in runs.all() if runs.record_of(run).plan_file == named]
+        return found[-1] if found else None
+
+
+def name_of(proposal: Proposal) -> str:
+    """The name that the run of a proposal has in its journal."""
+    return f"proposal {proposal.id}"
+
+
+def options_of(proposal: Proposal, policy: Policy) -> RunOptions:
+    """How a run goes: the pace of the policy, and its windows unless it was approved at once."""
+    at_once = proposal.approval is not None and proposal.approval.at_once
+    windows = () if at_once else policy.budget.windows
+    limits = Limits(policy.throttle, policy.moves_per_broker)
+    return RunOptions(limits=limits, steering=Steering(windows=windows))
+
+
+def _election_seen(elected: str | None, fault: str) -> RunSeen:
+    if elected is None:
+        return RunSeen(RunPhase.FAILED if fault else RunPhase.INTERRUPTED, fault)
+    return RunSeen(RunPhase.FAILED if elected else RunPhase.DONE, elected)

@@ -1,0 +1,155 @@
+"""Tokens and sessions: made, found by their secret, listed and revoked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sqlalchemy import delete, func, select, update
+
+from kedge.errors import NotAuthenticated, UnknownResource
+from kedge.web.access.roles import EVERY_CLUSTER, Grants, Principal, Role, parse_grants
+from kedge.web.access.secrets import TOKEN_PREFIX, digest_of, new_id, new_secret
+from kedge.web.database import Database
+from kedge.web.database.tables import SessionRow, TokenRow
+
+SESSION_S = 12 * 3600.0
+USED_EVERY_S = 60.0  # how exactly the last use of a token is known
+
+
+@dataclass(frozen=True, slots=True)
+class NewToken:
+    """A token at the only moment at which it can be read."""
+
+    id: str
+    secret: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class NewSession:
+    """A session at the only moment at which its cookie can be read."""
+
+    cookie: str = field(repr=False)
+    csrf: str = field(repr=False)
+    expires_at: float
+
+
+class Accounts:
+    """The tokens and sessions of a database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    # ---- tokens ---------------------------------------------------------------------------------
+
+    def first_token(self) -> NewToken | None:
+        """The token of the first administrator; None where the database has tokens already."""
+        with self._database.read() as session:
+            if session.scalar(select(func.count()).select_from(TokenRow)):
+                return None
+        return self.new_admin_token()
+
+    def new_admin_token(self) -> NewToken:
+        """A token of an administrator of all clusters, for the operator of this machine."""
+        return self.create_token("admin", {EVERY_CLUSTER: Role.ADMIN}, by="the command line")
+
+    def create_token(
+        self, name: str, grants: Grants, *, by: str, expires_at: float | None = None
+    ) -> NewToken:
+        """A new token, whose secret is returned here and never again."""
+        token_id = new_id()
+        secret = f"{TOKEN_PREFIX}_{token_id}_{new_secret()}"
+        row = TokenRow(
+            id=token_id,
+            name=name,
+            digest=digest_of(secret),
+            grants={cluster: str(role) for cluster, role in grants.items()},
+            created_at=self._database.clock(),
+            created_by=by,
+            expires_at=expires_at,
+        )
+        with self._database.begin() as session:
+            session.add(row)
+        return NewToken(token_id, secret)
+
+    def tokens(self) -> list[TokenRow]:
+        """Every token that was not revoked, oldest first."""
+        wanted = select(TokenRow).where(TokenRow.revoked_at.is_(None)).order_by(TokenRow.created_at)
+        with self._database.read() as session:
+            return list(session.scalars(wanted))
+
+    def revoke_token(self, token_id: str) -> TokenRow:
+        """End a token and the sessions that it has signed in."""
+        with self._database.begin() as session:
+            row = session.get(TokenRow, token_id)
+            if row is None or row.revoked_at is not None:
+                raise UnknownResource(f"No token has the id {token_id!r}")
+            row.revoked_at = self._database.clock()
+            session.execute(delete(SessionRow).where(SessionRow.token_id == token_id))
+        return row
+
+    def by_token(self, secret: str) -> Principal:
+        """The account of a token.
+
+        Raises:
+            NotAuthenticated: no token, or one that was revoked or has expired.
+        """
+        now = self._database.clock()
+        with self._database.read() as session:
+            row = session.scalar(select(TokenRow).where(TokenRow.digest == digest_of(secret)))
+        if row is None or not _is_valid(row, now):
+            raise NotAuthenticated("The token is unknown, revoked or expired")
+        if row.used_at is None or now - row.used_at > USED_EVERY_S:
+            with self._database.begin() as session:
+                used = update(TokenRow).where(TokenRow.id == row.id).values(used_at=now)
+                session.execute(used)
+        grants = parse_grants(row.grants, "the token's grants")
+        return Principal(f"{row.name} ({row.id})", grants, token_id=row.id)
+
+    # ---- sessions -------------------------------------------------------------------------------
+
+    def create_session(
+        self, principal: Principal, kind: str, *, seconds: float = SESSION_S
+    ) -> NewSession:
+        """A session for a browser; the cookie is returned here and never again."""
+        now, cookie, csrf = self._database.clock(), new_secret(), new_secret()
+        row = SessionRow(
+            digest=digest_of(cookie),
+            name=principal.name,
+            kind=kind,
+            token_id=principal.token_id,
+            grants={cluster: str(role) for cluster, role in principal.grants.items()},
+            csrf=csrf,
+            created_at=now,
+            expires_at=now + seconds,
+        )
+        with self._database.begin() as session:
+            session.execute(delete(SessionRow).where(SessionRow.expires_at <= now))
+            session.add(row)
+        return NewSession(cookie, csrf, row.expires_at)
+
+    def by_cookie(self, cookie: str) -> Principal:
+        """The account of a browser's session.
+
+        Raises:
+            NotAuthenticated: no session, or one that has ended.
+        """
+        with self._database.read() as session:
+            row = session.get(SessionRow, digest_of(cookie))
+            token = None if row is None or row.token_id is None else row.token_id
+            signed_in_by = None if token is None else session.get(TokenRow, token)
+        now = self._database.clock()
+        if row is None or row.expires_at <= now:
+            raise NotAuthenticated("The session has ended", hint="sign in again")
+        if signed_in_by is not None and not _is_valid(signed_in_by, now):
+            raise NotAuthenticated("The token of this session has ended", hint="sign in again")
+        grants = parse_grants(row.grants, "the session's grants")
+        return Principal(row.name, grants, row.digest, row.csrf, row.token_id)
+
+    def end_session(self, principal: Principal) -> None:
+        """Sign a browser out."""
+        with self._database.begin() as session:
+            session.execute(delete(SessionRow).where(SessionRow.digest == principal.session))
+
+
+def _is_valid(row: TokenRow, now: float) -> bool:
+    return row.revoked_at is None and (row.expires_at is None or row.expires_at > now)

@@ -1,0 +1,114 @@
+"""Clusters, their brokers and partitions, from what was last read of them; and their events."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Request, Response
+from fastapi.responses import StreamingResponse
+
+from kedge.errors import ClusterUnavailable, UnknownBroker
+from kedge.web.api.requests import (
+    Account,
+    ClusterName,
+    Reader,
+    ServicesOf,
+    answer,
+    answer_encoded,
+)
+from kedge.web.clusters.view import ClusterView
+from kedge.web.events import encode_event
+from kedge.web.services import Services, observed_row
+
+router = APIRouter(prefix="/api/v1/clusters", tags=["clusters"])
+
+FIRST_READ_S = 20.0
+STREAM_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+
+
+@router.get("")
+def list_clusters(principal: Account, services: ServicesOf) -> Response:
+    """Every cluster that the account may read, with its health."""
+    names = [name for name in services.registry.names if principal.role_on(name) is not None]
+    return answer({"clusters": [_cluster_row(services, name, principal) for name in names]})
+
+
+@router.get("/{cluster}")
+def show_cluster(cluster: ClusterName, principal: Reader, services: ServicesOf) -> Response:
+    """One cluster with its health."""
+    return answer(_cluster_row(services, cluster, principal))
+
+
+@router.get("/{cluster}/brokers")
+def list_brokers(
+    cluster: ClusterName, request: Request, _: Reader, services: ServicesOf
+) -> Response:
+    """The brokers as columns: racks, replicas, leaders, disks."""
+    return answer_encoded(request, view_of(services, cluster).encoded_brokers)
+
+
+@router.get("/{cluster}/brokers/{broker}")
+def show_broker(
+    cluster: ClusterName,
+    broker: Annotated[int, Path(ge=0, le=2**31 - 1)],
+    _: Reader,
+    services: ServicesOf,
+) -> Response:
+    """One broker."""
+    found = [row for row in view_of(services, cluster).brokers if row["id"] == broker]
+    if not found:
+        raise UnknownBroker(f"The cluster {cluster} has no broker {broker}")
+    return answer(found[0])
+
+
+@router.get("/{cluster}/partitions")
+def list_partitions(
+    cluster: ClusterName, request: Request, _: Reader, services: ServicesOf
+) -> Response:
+    """Every partition, as columns beside the list of topics."""
+    return answer_encoded(request, view_of(services, cluster).encoded_partitions)
+
+
+@router.get(
+    "/{cluster}/events",
+    response_class=StreamingResponse,
+    responses={200: {"content": {"text/event-stream": {}}}},
+)
+def watch_cluster(cluster: ClusterName, _: Reader, services: ServicesOf) -> StreamingResponse:
+    """Server-sent events: `observed` after each read of the cluster, `job` when one ends."""
+    services.broadcaster.check_room()
+    watcher = services.watchers[cluster]
+    stream = services.broadcaster.stream(
+        f"cluster:{cluster}", lambda: encode_event("observed", observed_row(watcher.observed))
+    )
+    return stream_response(stream)
+
+
+def stream_response(stream: AsyncGenerator[bytes]) -> StreamingResponse:
+    """Events for a browser's EventSource."""
+    return StreamingResponse(stream, 200, STREAM_HEADERS, "text/event-stream")
+
+
+def view_of(services: Services, cluster: str) -> ClusterView:
+    """The latest view of a cluster; the first request waits for the first read.
+
+    Raises:
+        ClusterUnavailable: the cluster was never read.
+    """
+    watcher = services.watchers[cluster]
+    observed = watcher.await_version(1, FIRST_READ_S)
+    if observed.view is None:
+        what = (observed.problem or {}).get("detail", "it was not read yet")
+        raise ClusterUnavailable(f"The cluster {cluster} cannot be read: {what}")
+    return observed.view
+
+
+def _cluster_row(services: Services, name: str, principal: Any) -> dict[str, Any]:
+    role = principal.role_on(name)
+    return {
+        "name": name,
+        "role": None if role is None else str(role),
+        "bootstrap_servers": services.registry.of(name).bootstrap_servers,
+        **observed_row(services.watchers[name].observed),
+    }

@@ -1,0 +1,282 @@
+"""Runs and their verbs: start, pause, continue, throttle, cancel, resume, roll back."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from kedge.apply import Waiting, new_request, preview, send
+from kedge.apply.plan_file import growth_of
+from kedge.errors import InvalidRequest, ReassignmentInProgress
+from kedge.execution import Request, RequestKind
+from kedge.execution.adaptive_throttle import parse_throttle
+from kedge.report.runs import preview_lines
+from kedge.report.steering import requested_row
+from kedge.web.access.roles import Role
+from kedge.web.api.jobs import job_document
+from kedge.web.api.requests import (
+    Change,
+    ClusterName,
+    Done,
+    Reader,
+    ServicesOf,
+    answer,
+    changes,
+)
+from kedge.web.jobs.job_context import JobContext
+from kedge.web.jobs.kinds import APPLY, CANCEL, RESUME, ROLLBACK, RUN_KINDS
+from kedge.web.jobs.run_options import options_of
+from kedge.web.problems import ProblemError
+from kedge.web.services import Services
+
+router = APIRouter(prefix="/api/v1/clusters/{cluster}/runs", tags=["runs"])
+
+RunId = Annotated[str, Path(min_length=1, max_length=100, pattern=r"^[\w.:-]+$")]
+BEGIN_S = 60.0
+LEAVE_S = 60.0
+
+
+class StartRun(BaseModel):
+    """A plan that was kept, and how fast it is carried out; a throttle of null is none."""
+
+    model_config = ConfigDict(extra="forbid")
+    plan_id: str = Field(pattern="^[0-9a-f]{1,32}$")
+    throttle: str | None = Field(max_length=60)
+    moves_per_broker: int = Field(default=2, ge=1, le=1000)
+    windows: list[Annotated[str, Field(max_length=100)]] = Field(
+        default_factory=list, max_length=50
+    )
+    hard_window: bool = False
+    cancel_stuck: bool = False
+    skip_drifted: bool = False
+    ignore_health: bool = False
+    predicted_s: float | None = Field(default=None, ge=0, le=1e9)
+
+
+class ContinueRun(BaseModel):
+    """Another throttle for a run that is resumed; null keeps its own."""
+
+    model_config = ConfigDict(extra="forbid")
+    throttle: str | None = Field(default=None, max_length=60)
+
+
+class RollBack(BaseModel):
+    """How fast a run is rolled back; a throttle of null is none."""
+
+    model_config = ConfigDict(extra="forbid")
+    throttle: str | None = Field(max_length=60)
+    moves_per_broker: int = Field(default=2, ge=1, le=1000)
+    ignore_health: bool = False
+
+
+class Throttle(BaseModel):
+    """The new throttle of a run: 80MB, or auto:10MB-100MB."""
+
+    model_config = ConfigDict(extra="forbid")
+    throttle: str = Field(min_length=1, max_length=60)
+
+
+# ---- reads ---------------------------------------------------------------------------------------
+
+
+@router.get("")
+def list_runs(cluster: ClusterName, _: Reader, services: ServicesOf) -> Response:
+    """Every run of the cluster, newest first, wherever it was started."""
+    return answer({"runs": services.runs.all(cluster)})
+
+
+@router.get("/{run}")
+def show_run(cluster: ClusterName, run: RunId, _: Reader, services: ServicesOf) -> Response:
+    """How far a run is, and the job of this server that is about it."""
+    row = services.runs.status(cluster, run)
+    job = services.jobs.store.of_run(cluster, row["run"])
+    document = None if job is None else job_document(services, cluster, job.id)
+    return answer({**row, "job": document})
+
+
+@router.post("/preview")
+def preview_run(
+    cluster: ClusterName, body: StartRun, principal: Reader, services: ServicesOf
+) -> Response:
+    """What a run would do, checked against the cluster as it is; nothing is changed."""
+    principal.require(Role.PLAN, cluster)
+    documents = services.jobs.documents
+    row = documents.plan_row(cluster, body.plan_id)
+    plan = documents.plan(cluster, body.plan_id)
+    growth = growth_of(plan, documents.snapshot(cluster, row.snapshot_id))
+    options = options_of(body.model_dump(), growth)
+    with services.registry.open_runs(cluster) as (opened, runs):
+        judged = preview(opened, plan, options, own=runs.own_settings())
+    return answer(
+        {
+            "lines": preview_lines(judged),
+            "warnings": list(judged.warnings),
+            "partitions": len(judged.changes),
+            "bytes_total": judged.progress.bytes_total,
+            "bound_seconds": judged.bound_seconds,
+            "skipped": [tp._asdict() for tp in judged.skipped],
+        }
+    )
+
+
+# ---- jobs ----------------------------------------------------------------------------------------
+
+
+@router.post("", status_code=202)
+def start_run(
+    cluster: ClusterName,
+    body: StartRun,
+    services: ServicesOf,
+    change: Annotated[Change, changes(Role.APPLY, "run.start")],
+) -> Response:
+    """Carry a plan out: a job. It is refused here if the cluster is not as the plan needs it."""
+    request = body.model_dump()
+
+    def act() -> Done:
+        options_of(request, {})
+        services.jobs.documents.plan_row(cluster, body.plan_id)
+        return _submitted(services, change, cluster, APPLY, request)
+
+    return change.make(act, f"plan {body.plan_id}")
+
+
+@router.post("/{run}/resume", status_code=202)
+def resume_run(
+    cluster: ClusterName,
+    run: RunId,
+    body: ContinueRun,
+    services: ServicesOf,
+    change: Annotated[Change, changes(Role.APPLY, "run.resume")],
+) -> Response:
+    """Continue a run that was stopped or killed: a job."""
+    request = body.model_dump() | {"run": run}
+    return change.make(lambda: _submitted(services, change, cluster, RESUME, request), f"run {run}")
+
+
+@router.post("/{run}/cancel", status_code=202)
+def cancel_run(
+    cluster: ClusterName,
+    run: RunId,
+    services: ServicesOf,
+    change: Annotated[Change, changes(Role.APPLY, "run.cancel")],
+) -> Response:
+    """Cancel the moves of a run that are under way: a job; what has arrived stays."""
+
+    def act() -> Done:
+        _leave_runs(services, cluster)
+        return _submitted(services, change, cluster, CANCEL, {"run": run})
+
+    return change.make(act, f"run {run}")
+
+
+@router.post("/{run}/rollback", status_code=202)
+def roll_back_run(
+    cluster: ClusterName,
+    run: RunId,
+    body: RollBack,
+    services: ServicesOf,
+    change: Annotated[Change, changes(Role.APPLY, "run.rollback")],
+) -> Response:
+    """Bring back what a run has moved, whether it ended or not: a job."""
+    request = body.model_dump() | {"run": run}
+
+    def act() -> Done:
+        options_of(request, {})
+        _leave_runs(services, cluster)
+        return _submitted(services, change, cluster, ROLLBACK, request)
+
+    return change.make(act, f"run {run}")
+
+
+def _submitted(
+    services: Services, change: Change, cluster: str, kind: str, request: dict[str, Any]
+) -> Done:
+    """Start a job and wait until its checks are over: their refusal is the answer."""
+    if services.jobs.working_on(cluster, *RUN_KINDS):
+        raise ReassignmentInProgress(
+            f"A run of the cluster {cluster} is at work", hint="pause or cancel it first"
+        )
+    job = services.jobs.submit(kind, cluster, change.principal.name, request)
+    _await_begin(services, job)
+    services.runs.forget(cluster)
+    document = job_document(services, cluster, job.row.id)
+    return Done(document, 202, f"run {document['run']}", after=request)
+
+
+def _await_begin(services: Services, job: JobContext) -> None:
+    job.begun.wait(BEGIN_S)
+    if not job.ended.is_set():
+        return
+    row = services.jobs.store.get(job.row.id)
+    if row.problem is not None and row.run is None:
+        raise ProblemError(row.problem)
+
+
+def _leave_runs(services: Services, cluster: str) -> None:
+    """Let the jobs of this server leave their run as it is: the next one goes on from there."""
+    for job in services.jobs.working_on(cluster, *RUN_KINDS):
+        job.leaving.set()
+        if not job.ended.wait(LEAVE_S):
+            raise ReassignmentInProgress(
+                f"The run at work on {cluster} did not stop within {LEAVE_S:g} s",
+                hint="send the request again",
+            )
+
+
+# ---- requests to a run at work -------------------------------------------------------------------
+
+
+@router.post("/{run}/pause")
+def pause_run(
+    cluster: ClusterName,
+    run: RunId,
+    services: ServicesOf,
+    change: Annotated[Change, changes(Role.APPLY, "run.pause")],
+) -> Response:
+    """Start no more moves of a run, until it is continued."""
+    return _requested(services, change, cluster, run, new_request(RequestKind.PAUSE))
+
+
+@router.post("/{run}/continue")
+def continue_run(
+    cluster: ClusterName,
+    run: RunId,
+    services: ServicesOf,
+    change: Annotated[Change, changes(Role.APPLY, "run.continue")],
+) -> Response:
+    """Go on with a run that was paused."""
+    return _requested(services, change, cluster, run, new_request(RequestKind.CONTINUE))
+
+
+@router.post("/{run}/throttle")
+def throttle_run(
+    cluster: ClusterName,
+    run: RunId,
+    body: Throttle,
+    services: ServicesOf,
+    change: Annotated[Change, changes(Role.APPLY, "run.throttle")],
+) -> Response:
+    """Change the throttle of a run, at work or not."""
+    rate, adaptive = parse_throttle(body.throttle, "throttle")
+    request = new_request(RequestKind.RATE, rate=rate, adaptive=adaptive)
+    return _requested(services, change, cluster, run, request)
+
+
+def _requested(
+    services: Services, change: Change, cluster: str, run: str, request: Request
+) -> Response:
+    """Send a request to the process that works on the run, and wait for its reply."""
+
+    def act() -> Done:
+        with services.registry.open_runs(cluster) as (opened, runs):
+            before = runs.chosen(run).record().rate
+            done = send(opened, runs, run, request, Waiting())
+        services.runs.forget(cluster)
+        row = requested_row(done)
+        if done.reply.refused:
+            raise InvalidRequest(f"Run {run} refuses: {done.reply.refused}")
+        return Done(row, target=f"run {run}", before={"rate": before}, after=row)
+
+    return change.make(act, f"run {run}")

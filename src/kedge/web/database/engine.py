@@ -1,0 +1,144 @@
+"""Opens the database, brings its tables up to date, and gives out sessions."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import Engine, create_engine, event, make_url, text
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.orm import Session, sessionmaker
+
+from kedge.errors import InvalidRequest, StoreUnavailable
+
+BUSY_MS = 10_000
+READS = "kedge_reads"  # the option of connections that take no lock for writing
+MIGRATIONS = Path(__file__).parent / "migrations"
+MIGRATION_LOCK = 7_310_582_116  # any number that no other program of the database locks
+
+
+class Database:
+    """The server's own state. A session is one transaction."""
+
+    def __init__(self, engine: Engine, clock: Callable[[], float] = time.time) -> None:
+        self.engine, self.clock = engine, clock
+        self._sessions = sessionmaker(engine, expire_on_commit=False)
+        readers = engine.execution_options(**{READS: True})
+        self._readers = sessionmaker(readers, expire_on_commit=False)
+
+    @contextmanager
+    def read(self) -> Generator[Session]:
+        """A transaction that changes nothing; it waits for no other."""
+        with self._readers.begin() as session:
+            yield session
+
+    @contextmanager
+    def begin(self) -> Generator[Session]:
+        """A transaction: committed at the end of the block, rolled back on an error."""
+        with self._sessions.begin() as session:
+            yield session
+
+    def is_available(self) -> bool:
+        """Whether the database answers."""
+        try:
+            with self.engine.connect() as connection:
+                connection.execute(text("SELECT 1"))
+        except SQLAlchemyError:
+            return False
+        return True
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.engine.dispose()
+
+
+def open_database(url: str) -> Database:
+    """The database of a URL, with its tables; they are made or migrated here.
+
+    Raises:
+        InvalidRequest: not the URL of SQLite or PostgreSQL.
+        StoreUnavailable: no connection, or the file cannot be written.
+    """
+    engine = _engine(url)
+    try:
+        _migrate(engine)
+    except SQLAlchemyError as error:
+        engine.dispose()
+        raise StoreUnavailable(
+            f"The database {shown_url(url)} cannot be used: {_reason(error)}",
+            hint="check --database, and that the server may write there",
+        ) from error
+    return Database(engine)
+
+
+def shown_url(url: str) -> str:
+    """A URL without its password."""
+    try:
+        return make_url(url).render_as_string(hide_password=True)
+    except ArgumentError:
+        return "(not a URL)"
+
+
+def _engine(url: str) -> Engine:
+    try:
+        parsed = make_url(url)
+        if parsed.drivername == "postgresql":
+            parsed = parsed.set(drivername="postgresql+psycopg")
+        if parsed.get_backend_name() not in ("sqlite", "postgresql"):
+            raise InvalidRequest(
+                f"{parsed.get_backend_name()} is no database that Kedge can use",
+                hint="use sqlite:///file.db or postgresql://host/name",
+            )
+        if parsed.get_backend_name() == "sqlite":
+            return _sqlite(parsed.render_as_string(hide_password=False))
+        return create_engine(parsed, pool_pre_ping=True)
+    except (ArgumentError, NoSuchModuleError, ModuleNotFoundError) as error:
+        raise InvalidRequest(
+            "The URL of the database cannot be read or its driver is not installed",
+            hint="use sqlite:///file.db or postgresql://host/name (pip install 'kedge[postgres]')",
+        ) from error
+
+
+def _sqlite(url: str) -> Engine:
+    """SQLite with a journal that lets reads go on beside one write."""
+    engine = create_engine(url, connect_args={"timeout": BUSY_MS / 1000})
+
+    def prepare(connection: Any, _record: object) -> None:
+        cursor = connection.cursor()
+        for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+            cursor.execute(f"PRAGMA {pragma}")
+        cursor.execute(f"PRAGMA busy_timeout={BUSY_MS}")
+        cursor.close()
+        # sqlite3 begins transactions late and lets reads in them go stale: we begin ourselves
+        connection.isolation_level = None
+
+    def begin(connection: Any) -> None:
+        reads = connection.get_execution_options().get(READS, False)
+        connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
+
+    event.listen(engine, "connect", prepare)
+    event.listen(engine, "begin", begin)
+    return engine
+
+
+def _migrate(engine: Engine) -> None:
+    """Run the migrations that the database lacks; two servers that start at once take turns."""
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    with engine.begin() as connection:
+        if engine.dialect.name == "postgresql":
+            connection.execute(text("SELECT pg_advisory_xact_lock(:n)"), {"n": MIGRATION_LOCK})
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")
+
+
+def _reason(error: SQLAlchemyError) -> str:
+    """The driver's sentence, without the statement and its values."""
+    original = getattr(error, "orig", None)
+    lines = str(original or error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__

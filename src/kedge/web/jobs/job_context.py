@@ -1,0 +1,80 @@
+"""What the work of a job is given: its request, the server's parts, and where progress goes."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from kedge.web.database.tables import JobRow
+from kedge.web.events import Broadcaster
+from kedge.web.jobs.job_store import JobStore
+
+if TYPE_CHECKING:
+    from kedge.web.clusters.registry import ClusterRegistry
+    from kedge.web.documents import Documents
+
+KEPT_EVERY_S = 1.0
+NOTES_MAX = 50
+
+
+class LeftAtOnce(BaseException):
+    """The work is left as it is, as by kill -9: another command goes on from its journal.
+
+    Not an `Exception`: nothing between the executor's wait and the job may handle it.
+    """
+
+
+@dataclass
+class JobContext:
+    """One job at work. `stopping` ends it after its current step, `leaving` at once."""
+
+    row: JobRow
+    store: JobStore
+    broadcaster: Broadcaster
+    registry: ClusterRegistry
+    documents: Documents
+    stopping: threading.Event = field(default_factory=threading.Event)
+    leaving: threading.Event = field(default_factory=threading.Event)
+    begun: threading.Event = field(default_factory=threading.Event)
+    ended: threading.Event = field(default_factory=threading.Event)
+    latest: dict[str, Any] = field(default_factory=dict[str, Any])
+    _kept_at: float = 0.0
+
+    @property
+    def channel(self) -> str:
+        """Where the events of this job go."""
+        return job_channel(self.row.id)
+
+    def report(self, event: Mapping[str, Any], *, keep: bool = False) -> None:
+        """Publish an event; the newest progress is kept in the database now and then."""
+        kind = str(event.get("event", "progress"))
+        if kind == "progress":
+            self.latest = {**self.latest, **event}
+        elif kind == "note":
+            notes = [*self.latest.get("notes", []), {"text": event["text"], "at": time.time()}]
+            self.latest = {**self.latest, "notes": notes[-NOTES_MAX:]}
+        self.broadcaster.publish(self.channel, kind, event)
+        now = time.monotonic()
+        if keep or now - self._kept_at >= KEPT_EVERY_S:
+            self._kept_at = now
+            self.store.set_values(self.row.id, progress=self.latest)
+
+    def began(self, run: str | None = None) -> None:
+        """The checks are over and the work goes on by itself; `run` is the run that it is about."""
+        if run is not None:
+            self.row.run = run
+            self.store.set_values(self.row.id, run=run)
+        self.begun.set()
+
+    def sleep(self, seconds: float) -> None:
+        """Wait, unless the work is to be left at once."""
+        if self.leaving.wait(seconds):
+            raise LeftAtOnce
+
+
+def job_channel(job_id: str) -> str:
+    """The channel of one job's events."""
+    return f"job:{job_id}"

@@ -1,0 +1,1 @@
+"""The loop that keeps clusters balanced, inside the server beside its jobs."""

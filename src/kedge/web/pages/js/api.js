@@ -1,0 +1,68 @@
+/** The HTTP API: requests with the session's CSRF token, an idempotency key per change, and events. */
+
+let csrf = "";
+/** @param {string} token */
+export const setCsrf = (token) => { csrf = token; };
+
+/** A refusal of the server, as problem+json has it. */
+export class Problem extends Error {
+  /** @param {any} row */
+  constructor(row) {
+    super(row.detail);
+    this.status = row.status;
+    this.detail = row.detail;
+    this.hint = row.hint;
+  }
+}
+
+function newKey() {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, (b) => b.toString(16).padStart(2, "0")).join("");
+}
+
+/** @param {string} method @param {string} path @param {any} [body] @param {AbortSignal} [signal] @returns {Promise<any>} */
+async function request(method, path, body, signal) {
+  /** @type {Record<string, string>} */
+  const headers = {};
+  if (method !== "GET") Object.assign(headers, { "X-CSRF-Token": csrf, "Idempotency-Key": newKey() });
+  if (body !== undefined) headers["Content-Type"] = "application/json";
+  const response = await fetch(`/api/v1${path}`, { method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body), credentials: "same-origin" });
+  const text = await response.text();
+  const row = text ? JSON.parse(text) : null;
+  if (response.ok) return row;
+  if (response.status === 401 && path !== "/session") dispatchEvent(new Event("kedge-signed-out"));
+  throw new Problem(row ?? { status: response.status, detail: response.statusText });
+}
+
+/** A read; of a page that was left meanwhile it never ends. @param {string} path @param {AbortSignal} [signal] */
+export async function get(path, signal) {
+  try { return await request("GET", path, undefined, signal); }
+  catch (error) { if (signal?.aborted) return new Promise(() => {}); throw error; }
+}
+/** @param {string} path @param {any} [body] */
+export const post = (path, body) => request("POST", path, body);
+/** @param {string} path @param {any} [body] */
+export const patch = (path, body) => request("PATCH", path, body);
+/** @param {string} path */
+export const del = (path) => request("DELETE", path);
+
+/** Listen to events until the page is left. @param {string} path @param {AbortSignal} signal @param {Record<string, (row: any) => void>} handlers */
+export function listen(path, signal, handlers) {
+  const source = new EventSource(`/api/v1${path}`);
+  for (const [kind, handle] of Object.entries(handlers)) source.addEventListener(kind, (event) => handle(JSON.parse(/** @type {MessageEvent} */ (event).data)));
+  signal.addEventListener("abort", () => source.close());
+  return source;
+}
+
+/** Wait for a job to end, with its progress. @param {string} cluster @param {string} id @param {AbortSignal} signal @param {(row: any) => void} [onProgress] @returns {Promise<any>} */
+export function awaitJob(cluster, id, signal, onProgress = () => {}) {
+  return new Promise((resolve, reject) => {
+    const source = listen(`/clusters/${cluster}/jobs/${id}/events`, signal, {
+      progress: onProgress,
+      job: (row) => {
+        if (row.state === "done") { source.close(); resolve(row); }
+        else if (row.state === "failed") { source.close(); reject(new Problem(row.problem)); }
+      },
+    });
+  });
+}

@@ -1,0 +1,110 @@
+"""The parts of one server, made from its settings, started and stopped in order."""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from kedge.web.access.accounts import Accounts
+from kedge.web.access.oidc import OidcClient
+from kedge.web.audit import Audit
+from kedge.web.clusters.registry import ClusterRegistry
+from kedge.web.clusters.watcher import ClusterWatcher, Observed
+from kedge.web.database import Database
+from kedge.web.events import Broadcaster
+from kedge.web.idempotency import Answers
+from kedge.web.jobs.job_runner import JobRunner
+from kedge.web.jobs.kinds import KINDS
+from kedge.web.runs_reader import RunsReader
+from kedge.web.settings import ServerSettings
+
+log = logging.getLogger("kedge.web")
+
+
+@dataclass
+class Services:
+    """Everything that handlers of requests use."""
+
+    settings: ServerSettings
+    database: Database
+    accounts: Accounts
+    audit: Audit
+    answers: Answers
+    registry: ClusterRegistry
+    broadcaster: Broadcaster
+    watchers: dict[str, ClusterWatcher]
+    jobs: JobRunner
+    runs: RunsReader
+    oidc: OidcClient | None = None
+    started_at: float = field(default_factory=time.time)
+
+    def start(self) -> None:
+        """Begin to read clusters and to work on jobs."""
+        for watcher in self.watchers.values():
+            watcher.start()
+        self.jobs.start()
+
+    def stop(self) -> None:
+        """Leave all work as it is; what was begun continues at the next start."""
+        self.jobs.stop()
+        for watcher in self.watchers.values():
+            watcher.stop()
+        if self.oidc is not None:
+            self.oidc.close()
+        self.database.close()
+
+
+def services_of(settings: ServerSettings, database: Database) -> Services:
+    """The parts of a server, not started yet."""
+    broadcaster = Broadcaster(settings.limits.streams)
+    registry = ClusterRegistry(settings.clusters, read_only=settings.read_only)
+
+    def publish(name: str, observed: Observed) -> None:
+        broadcaster.publish(f"cluster:{name}", "observed", observed_row(observed))
+
+    watchers = {name: ClusterWatcher(name, registry, publish) for name in registry.names}
+    jobs = JobRunner(
+        database, broadcaster, registry, KINDS, waiting_max=settings.limits.waiting_jobs
+    )
+    return Services(
+        settings,
+        database,
+        Accounts(database),
+        Audit(database),
+        Answers(database),
+        registry,
+        broadcaster,
+        watchers,
+        jobs,
+        RunsReader(registry),
+        None if settings.oidc is None else OidcClient(settings.oidc, database),
+    )
+
+
+def observed_row(observed: Observed) -> dict[str, Any]:
+    """What is known of a cluster now, in one small document."""
+    view = observed.view
+    return {
+        "version": observed.version,
+        "state": state_of(observed),
+        "summary": None if view is None else view.summary,
+        "problem": observed.problem,
+        "failing_since": observed.failing_since,
+    }
+
+
+def state_of(observed: Observed) -> str:
+    """The health of a cluster in one word, for its colour."""
+    view = observed.view
+    if observed.problem is not None:
+        return "unreachable"
+    if view is None:
+        return "unknown"
+    figures = view.summary
+    if figures["offline"] or figures["brokers_down"]:
+        return "critical"
+    if figures["under_replicated"]:
+        return "degraded"
+    return "moving" if figures["moving"] else "healthy"

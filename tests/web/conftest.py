@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from kedge.lab import Lab, LabSettings
+from tests.web.served import Served, serving, settings_for
+
+
+@pytest.fixture(scope="session")
+def lab() -> Iterator[Lab]:
+    """A lab of six brokers that the tests of the server share."""
+    with Lab.running(LabSettings(brokers=6, racks=3, speed=60)) as lab:
+        yield lab
+
+
+@pytest.fixture(scope="session")
+def served(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A server over the lab."""
+    folder = tmp_path_factory.mktemp("serve")
+    with serving(settings_for(lab.bootstrap_servers, folder)) as served:
+        yield served

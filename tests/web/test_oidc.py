@@ -1,0 +1,105 @@
+"""Sign-in at an identity provider: roles from groups; expired, forged and replayed ones refused."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import httpx
+import pytest
+from joserfc.jwk import RSAKey
+
+from kedge.lab import Lab
+from kedge.web.access.roles import Role
+from kedge.web.settings import OidcSettings
+from tests.web.provider import CLIENT, SECRET, Provider, provider
+from tests.web.served import Served, serving, settings_for
+
+ROLES = {"operators": {"lab": Role.APPLY}, "readers": {"*": Role.READ}}
+Site = tuple[Served, Provider]
+
+
+@pytest.fixture
+def site(lab: Lab, tmp_path: Path) -> Iterator[Site]:
+    with provider() as made:
+        oidc = OidcSettings(made.issuer, CLIENT, SECRET, roles=ROLES)
+        with serving(settings_for(lab.bootstrap_servers, tmp_path, oidc=oidc)) as served:
+            yield served, made
+
+
+def _sign_in(browser: httpx.Client) -> httpx.Response:
+    """Follow the way to the provider and back; the last answer of our server."""
+    begun = browser.get("/oidc/begin")
+    back = browser.get(begun.headers["location"])
+    return browser.get(back.headers["location"])
+
+
+def test_groups_give_roles(site: Site) -> None:
+    served, made = site
+    made.claims = {"groups": ["operators", "readers", "others"]}
+    with served.anonymous() as browser:
+        done = _sign_in(browser)
+        assert (done.status_code, done.headers["location"]) == (303, "/")
+        row = browser.get("/api/v1/session").json()
+    assert row["name"] == "ana (oidc)"
+    assert row["grants"] == {"lab": "apply", "*": "read"}
+
+
+def test_a_person_without_a_group_that_has_a_role_is_refused(site: Site) -> None:
+    served, made = site
+    for groups in ([], ["others"], {"operators": True}, 5):
+        made.claims = {"groups": groups}
+        with served.anonymous() as browser:
+            assert _sign_in(browser).status_code == 403
+            assert browser.get("/api/v1/session").status_code == 401
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        {"exp": int(time.time()) - 3600},
+        {"iss": "https://other.example"},
+        {"aud": "another"},
+        {"nonce": "of another sign-in"},
+        {"nbf": int(time.time()) + 3600},
+    ],
+    ids=lambda claims: next(iter(claims)),
+)
+def test_a_token_that_does_not_hold_is_refused(site: Site, claims: dict[str, Any]) -> None:
+    served, made = site
+    made.claims = {"groups": ["operators"], **claims}
+    with served.anonymous() as browser:
+        refused = _sign_in(browser)
+        assert refused.status_code == 401
+        assert browser.get("/api/v1/session").status_code == 401
+
+
+def test_a_forged_signature_is_refused(site: Site) -> None:
+    served, made = site
+    made.claims = {"groups": ["operators"]}
+    made.signed_by = RSAKey.generate_key(2048, {"kid": "own"})
+    with served.anonymous() as browser:
+        assert _sign_in(browser).status_code == 401
+
+
+def test_a_sign_in_is_finished_once_by_the_browser_that_began_it(site: Site) -> None:
+    served, made = site
+    made.claims = {"groups": ["readers"]}
+    with served.anonymous() as browser, served.anonymous() as other:
+        back = browser.get(browser.get("/oidc/begin").headers["location"]).headers["location"]
+        assert other.get(back).status_code == 401, "another browser"
+        state = parse_qs(urlsplit(back).query)["state"][0]
+        cookies = dict(browser.cookies)
+        assert browser.get(back).status_code == 303
+        browser.cookies.update(cookies)
+        replayed = browser.get(f"/oidc/callback?state={state}&code=code-0")
+        assert replayed.status_code == 401, "used"
+
+
+def test_a_server_without_a_provider_has_no_such_sign_in(served: Served) -> None:
+    with served.anonymous() as browser:
+        assert browser.get("/oidc/begin").status_code == 404
+        assert browser.get("/api/v1/session/options").json()["oidc"] is False

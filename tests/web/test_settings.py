@@ -1,0 +1,74 @@
+"""The settings of a server: what is read, and what is refused with its place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kedge.errors import InvalidRequest
+from kedge.web.access.roles import Principal, Role, merged
+from kedge.web.settings import read_settings
+
+WHOLE = """
+[server]
+port = 9000
+read_only = true
+[limits]
+body_bytes = 5000
+[clusters.orders]
+bootstrap_servers = "kafka:9092"
+command_config = "orders.properties"
+sample_s = 2.5
+[clusters.orders.policy]
+mode = "propose"
+[oidc]
+issuer = "https://login.example.com"
+client_id = "kedge"
+client_secret_file = "secret"
+[oidc.roles.operators]
+"*" = "apply"
+"""
+
+
+def test_a_whole_file_is_read(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("s3cret\n")
+    (tmp_path / "kedge.toml").write_text(WHOLE)
+    settings = read_settings(tmp_path / "kedge.toml")
+    assert (settings.port, settings.read_only, settings.limits.body_bytes) == (9000, True, 5000)
+    orders = settings.clusters["orders"]
+    assert orders.command_config == tmp_path / "orders.properties"
+    assert (orders.sample_s, orders.state, orders.policy) == (2.5, "cluster", {"mode": "propose"})
+    assert settings.oidc is not None
+    assert settings.oidc.client_secret == "s3cret"
+    assert settings.oidc.roles == {"operators": {"*": Role.APPLY}}
+    assert "s3cret" not in repr(settings)
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("[server]\nprot = 1", "unknown setting 'prot'"),
+        ("[server]\nport = true", "is not of the type int"),
+        ("[server]\nport = -1", "below 0"),
+        ("[limits]\nbody_bytes = '5'", "is not of the type int"),
+        ("[clusters.a]\nstate = 'x'", "bootstrap_servers is missing"),
+        ("[clusters.'a/b']\nbootstrap_servers = 'x'", "cannot name a cluster"),
+        ("[oidc]\nissuer = 'x'", "client_id is missing"),
+        ("[oidc]\nissuer='x'\nclient_id='y'\n[oidc.roles.g]\n'*'='root'", "is not a role"),
+        ("[server", "not TOML"),
+        ("[server]\ntls_key = 'k'", "TLS needs a certificate"),
+    ],
+)
+def test_a_fault_is_refused_with_its_place(tmp_path: Path, text: str, fault: str) -> None:
+    file = tmp_path / "kedge.toml"
+    file.write_text(text)
+    with pytest.raises(InvalidRequest, match=fault):
+        read_settings(file)
+
+
+def test_the_higher_role_counts() -> None:
+    grants = merged({"*": Role.READ, "a": Role.ADMIN}, {"*": Role.PLAN, "a": Role.READ})
+    principal = Principal("someone", grants)
+    assert principal.role_on("a") is Role.ADMIN
+    assert principal.role_on("b") is Role.PLAN
