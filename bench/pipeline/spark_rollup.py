@@ -12,9 +12,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from bench.pipeline.processes import print_rounds
+from kedge.files import parquet
 from kedge.pipeline import sinks
 from kedge.pipeline.jobs.merge import shuffle_partitions
-from kedge.pipeline.reference import BROKERS, read_reference, write_reference
+from kedge.pipeline.reference import read_reference
 from kedge.pipeline.session import SessionSettings, spark_session
 from kedge.pipeline.sources.file_reader import read_raw_rows
 from kedge.pipeline.sources.sample_files import Format, find_files, new_files
@@ -33,7 +34,7 @@ from kedge.pipeline.transforms.series import DAY_S, percentile_of_sorted
 def samples(session: SparkSession, directory: Path, reference: Path) -> DataFrame:
     """The valid, deduplicated samples of all files with the hashes of their replicas."""
     files = new_files(find_files(directory / "raw_parquet", Format.PARQUET), Format.PARQUET, ())
-    brokers = session.read.parquet(str(reference / BROKERS))
+    brokers = session.read.parquet(str(reference))
     raw = read_raw_rows(session, files, Format.PARQUET, provenance=False)
     known = with_known_broker(with_replica_hash(raw), brokers=brokers)
     width = shuffle_partitions(sum(file.rows for file in files))
@@ -68,17 +69,17 @@ def replica_load(rollup: DataFrame, *, by: Sequence[str]) -> DataFrame:
 
 def main(directory: Path, output: Path, rounds: int, heap: str) -> None:
     """Measure the rounds and print their cost."""
-    reference = directory / "reference"
     found = read_reference(directory / "brokers.parquet", directory / "assignment.parquet")
-    write_reference(found, reference)
+    reference = directory / "listed-brokers.parquet"
+    parquet().write_table(found.brokers, reference)
 
     with spark_session(SessionSettings(driver_memory=heap)) as session:
 
         def work() -> None:
             rolled = roll_up(samples(session, directory, reference), by=("replica",))
-            sinks.write(rolled, output / "rollup")
+            sinks.write(rolled, str(output / "rollup"))
             kept = session.read.parquet(str(output / "rollup"))
-            sinks.write(replica_load(kept, by=("replica",)), output / "model")
+            sinks.write(replica_load(kept, by=("replica",)), str(output / "model"))
 
         print_rounds(work, output, rounds, [os.getpid(), jvm_of(session)])
 

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from kedge.pipeline.finding_history import record_findings
 from kedge.pipeline.manifest import Manifest
@@ -60,13 +59,11 @@ def write_run(
     with open_warehouse(root, "run") as warehouse, warehouse.stage() as staged:
         for name, table in tables.items():
             by_day = name.endswith("course") or name == "rollup"
-            directory = staged.path("gold", name, *(["dt=2026-01-05"] if by_day else []))
             if name not in without:
-                directory.mkdir(parents=True)
-                pq.write_table(table, directory / "part-0.parquet")
+                staged.write_arrow(f"gold/{name}", table, "2026-01-05" if by_day else None)
         if "findings" not in without and "window_load" not in without:
-            record_findings(staged.path("gold"), staged.current_path("gold"))
-        write_reference(reference(disk, topics), staged.path("reference"))
+            record_findings(staged)
+        write_reference(reference(disk, topics), staged)
         warehouse.publish(staged, Manifest())
     return root
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import ssl
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
@@ -43,6 +44,8 @@ class FakePrometheus:
             return _success(sorted(names))
         if path == "/api/v1/label/topic/values":
             return _success(sorted({labels.get("topic", "") for labels, _ in self.series} - {""}))
+        if path == "/api/v1/query" and fields["query"].endswith("s]"):
+            return self._latest(fields["query"])
         if path == "/api/v1/query":
             found = self._selected(fields["query"].removeprefix("count(").removesuffix(")"))
             value = [{"metric": {}, "value": [0, str(len(found))]}] if found else []
@@ -50,6 +53,17 @@ class FakePrometheus:
         if path == "/api/v1/query_range":
             return self._range(fields)
         return 404, b"not found"
+
+    def _latest(self, query: str) -> tuple[int, bytes]:
+        """All values of the series of a name, as if all were scraped within the range."""
+        pattern = re.search(r'__name__=~"([^"]*)"', query)
+        assert pattern is not None, query
+        result = [
+            {"metric": labels, "values": [[at, repr(points[at])] for at in sorted(points)]}
+            for labels, points in self.series
+            if re.fullmatch(pattern[1], labels["__name__"])
+        ]
+        return _success({"resultType": "matrix", "result": result})
 
     def _range(self, fields: dict[str, str]) -> tuple[int, bytes]:
         start, end, step = (float(fields[name]) for name in ("start", "end", "step"))
@@ -89,7 +103,7 @@ def _at(points: dict[float, float], at: float) -> float | None:
 
 
 @contextmanager
-def serving(fake: FakePrometheus) -> Generator[FakePrometheus]:
+def serving(fake: FakePrometheus, tls: ssl.SSLContext | None = None) -> Generator[FakePrometheus]:
     """The server on a port of its own, for the time of a block."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -127,9 +141,11 @@ def serving(fake: FakePrometheus) -> Generator[FakePrometheus]:
             """Write nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
-    fake.url = f"http://127.0.0.1:{server.server_address[1]}"
+    fake.url = f"{'http' if tls is None else 'https'}://127.0.0.1:{server.server_address[1]}"
     try:
         yield fake
     finally:

@@ -9,6 +9,7 @@ from typing import Any
 
 import duckdb
 
+from kedge.pipeline.table_reader import Tables
 from tests.pipeline.conftest import Metrics
 
 GOLD_COLUMNS = {
@@ -23,7 +24,7 @@ SILVER = (
 )
 TABLES = {  # and the columns that do not depend on files and runs
     "silver": SILVER,
-    "late": "* exclude (file)",
+    "late": "* exclude (file, run_id)",
     "quarantine": "reason, raw",
     "gold/rollup": "*",
     "gold/broker_load": "*",
@@ -34,13 +35,14 @@ TABLES = {  # and the columns that do not depend on files and runs
 
 
 def rows(output: Path, table: str, columns: str = "*") -> list[tuple[Any, ...]]:
-    """The rows of a table as DuckDB finds them by a glob, in order."""
+    """The rows of a table of the last run, as DuckDB reads them, in order."""
     return query(f"select {columns} from {scan(output, table)} order by all")
 
 
 def scan(output: Path, table: str) -> str:
-    """A table as DuckDB names it."""
-    return f"read_parquet('{output}/{table}/**/*.parquet', hive_partitioning=false)"
+    """A table of the last run as DuckDB names it: the files of its version."""
+    files = ", ".join(f"'{file}'" for file in Tables(output).open(table).file_uris())
+    return f"read_parquet([{files}], hive_partitioning=false, union_by_name=true)"
 
 
 def query(text: str) -> list[tuple[Any, ...]]:

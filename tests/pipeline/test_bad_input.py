@@ -17,7 +17,6 @@ from kedge.errors import (
     InvalidRequest,
     KedgeError,
     MalformedInput,
-    OutputInUse,
     OutputNotOurs,
 )
 from kedge.pipeline.generator import generate
@@ -25,7 +24,6 @@ from kedge.pipeline.jobs.ingest import IngestRequest, ingest
 from kedge.pipeline.manifest import Accounts, Settings
 from kedge.pipeline.reference import read_reference
 from kedge.pipeline.sources.sample_files import Format, find_files, new_files
-from kedge.pipeline.warehouse import open_warehouse, published_version
 
 
 def no_spark(rows: int) -> AbstractContextManager[Any]:
@@ -137,40 +135,6 @@ def test_a_directory_with_other_content_is_refused_and_unchanged(
     assert [path.name for path in theirs.iterdir()] == ["thesis.txt"]
     with pytest.raises(OutputNotOurs, match="is a file"):
         ingest(request_of(made, made / "raw_parquet", theirs / "thesis.txt"), no_spark)
-
-
-def test_a_second_writer_is_refused_with_the_id_of_the_first(made: Path, tmp_path: Path) -> None:
-    output = tmp_path / "history"
-    with open_warehouse(output, "the-first"), pytest.raises(OutputInUse, match="run the-first"):
-        ingest(request_of(made, made / "raw_parquet", output), no_spark)
-    with open_warehouse(output, "the-third"):
-        pass  # the lock went with its owner
-
-
-def test_files_of_a_killed_run_are_removed_and_the_current_version_stays(
-    tmp_path: Path,
-) -> None:
-    root = tmp_path / "history"
-    with open_warehouse(root, "one") as warehouse, warehouse.stage() as staged:
-        staged.path("silver").mkdir()
-        (staged.path("silver") / "rows").write_text("precious")
-        warehouse.publish(staged, warehouse.manifest)
-    (root / ".versions" / "two.partial" / "silver").mkdir(parents=True)
-    (root / ".versions" / "000002").mkdir()  # finished, and killed before it became current
-    with open_warehouse(root, "three") as warehouse:
-        assert [path.name for path in (root / ".versions").iterdir()] == ["000001"]
-    assert (root / "silver" / "rows").read_text() == "precious"
-    assert published_version(root).name == "000001"
-
-
-def test_a_run_that_fails_leaves_the_tables_unchanged(tmp_path: Path) -> None:
-    root = tmp_path / "history"
-    with open_warehouse(root, "one") as warehouse, warehouse.stage() as staged:
-        warehouse.publish(staged, warehouse.manifest)
-    with open_warehouse(root, "two") as warehouse:
-        with pytest.raises(AccountsOpen), warehouse.stage():
-            Accounts(rows_read=1).check()
-        assert [path.name for path in (root / ".versions").iterdir()] == ["000001"]
 
 
 def test_row_counts_that_do_not_add_up_fail_the_run() -> None:

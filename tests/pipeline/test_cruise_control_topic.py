@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
+import time
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -25,7 +27,7 @@ from tests.metrics.parsing.examples import record
 from tests.pipeline.oracle import query, scan
 from tests.real.clusters import kraft
 
-pytestmark = [pytest.mark.real, pytest.mark.slow]
+pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(1800)]
 
 TOPIC = "cruise-control-metrics"
 START = 1_800_000_000
@@ -106,6 +108,112 @@ def test_stream_and_batch_give_the_same_tables(
     assert len(rows(batch)) > 10
     assert whole.accounts.kept == done.accounts.kept
     assert whole.accounts.quarantined == 4
+
+
+def many_records(topics: int, minutes: int) -> Iterator[bytes]:
+    """Rates and sizes of topics of ten partitions; every thousandth is truncated or foreign."""
+    count = 0
+    for minute in range(minutes):
+        at = ((START + 60 * minute) * 1000).to_bytes(8, "big")
+        for topic in range(topics):
+            name = f"topic_{topic}"
+            made = [record(1, 2, 1000.0, name), record(1, 3, 2000.0, name), record(0, 5, 0.5)]
+            made += [record(2, 4, 6000.0 * minute * (p + 1), name, p) for p in range(10)]
+            for value in made:
+                count += 1
+                whole = value[:3] + at + value[11:]
+                yield whole if count % 1000 else (whole[:9] if count % 2000 else b"foreign")
+
+
+def test_a_million_records_by_stream_and_in_batch_give_the_same_tables(
+    opened: Opened, tmp_path: Path, pytestconfig: pytest.Config, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bootstrap, topic = kraft(pytestconfig).bootstrap, "cruise-control-million"
+    create = ("topics", "create", "--bootstrap-server", bootstrap, "--topic", topic)
+    assert run([*create, "--partitions", "4", "--replication-factor", "1"]) == 0
+    topics, minutes = 320, 241
+    producer: Any = Producer({"bootstrap.servers": bootstrap, "linger.ms": 50})
+    files, count = tmp_path / "files", 0
+    files.mkdir()
+    with (files / "records.jsonl").open("w") as lines:
+        for value in many_records(topics, minutes):
+            while True:
+                try:
+                    producer.produce(topic, value, partition=count % 4)
+                    break
+                except BufferError:
+                    producer.poll(0.2)
+            lines.write(json.dumps({"value": b64encode(value).decode()}) + "\n")
+            count += 1
+    assert producer.flush(120) == 0
+    assert count > 1_000_000
+    state = {f"topic_{t}": {str(p): [2, [2, 1], [2]] for p in range(10)} for t in range(topics)}
+    leaders = parse_leaders(json.dumps([{"ts": START, "topics": state}]).encode())
+    source = RecordTopic(bootstrap, topic, "lab", {})
+    streamed, batch = tmp_path / "streamed", tmp_path / "batch"
+    began = time.monotonic()
+    done = follow_records(
+        source,
+        (METADATA, leaders),
+        streamed,
+        Settings(),
+        lambda _: opened(),
+        wait=lambda: True,
+        max_records=600_000,
+    )
+    by_stream, began = time.monotonic() - began, time.monotonic()
+    request = MetricsRequest(files, Origin.CRUISE_CONTROL, METADATA, batch, leaders)
+    whole = ingest_metrics(request, lambda _: opened())
+    in_batch = time.monotonic() - began
+    with capsys.disabled():
+        print(f"\n{count:,} records: stream {by_stream:.0f} s, batch {in_batch:.0f} s")
+    assert done is not None
+    assert done.accounts.quarantined == whole.accounts.quarantined == count // 1000
+    assert done.accounts.kept == whole.accounts.kept
+    differ = (
+        f"(select {COLUMNS} from {scan(streamed, 'silver')} except "
+        f"select {COLUMNS} from {scan(batch, 'silver')})"
+    )
+    assert query(f"select count(*) from {differ}") == [(0,)]
+    assert query(f"select count(*) from {scan(batch, 'silver')}")[0][0] == whole.accounts.kept
+
+
+def test_scrapes_and_snapshots_through_a_topic_give_the_tables_of_their_files(
+    tmp_path: Path, pytestconfig: pytest.Config, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Produced twice, with records of others between, and read in two runs: each counts once."""
+    bootstrap, topic = kraft(pytestconfig).bootstrap, "samples"
+    server = ("--bootstrap-server", bootstrap)
+    create = ("topics", "create", *server, "--topic", topic)
+    assert run([*create, "--partitions", "3", "--replication-factor", "1"]) == 0
+    recorded = Path(__file__).parents[1] / "metrics" / "data" / "recording"
+    first, second = tmp_path / "first", tmp_path / "second"
+    for kind in ("scrape", "admin"):
+        shutil.copytree(recorded / kind, second / kind)
+    for path in sorted((second / "scrape").rglob("*.gz")):
+        if int(path.name.split(".")[0]) % 60 < 30:
+            (first / path.relative_to(second)).parent.mkdir(parents=True, exist_ok=True)
+            shutil.move(path, first / path.relative_to(second))
+    described = ("--metadata", f"{recorded}/metadata.json", "--leaders")
+    described = (*described, f"{recorded}/leaders.json.gz")
+    streamed, batch = tmp_path / "streamed", tmp_path / "batch"
+    ingest = ("pipeline", "ingest", "--source", "scrape", *described, "--tables")
+    producer: Any = Producer({"bootstrap.servers": bootstrap})
+    for part in (first, second, first):
+        sent = ("pipeline", "produce", "--samples", "--topic", topic, "--from", str(part))
+        assert run([*sent, *server]) == 0
+        producer.produce(topic, b"not a sample", key=b"../escape")
+        assert producer.flush(30) == 0
+        assert run([*ingest, str(streamed), *server, "--topic", topic]) == 0
+    capsys.readouterr()
+    assert run([*ingest, str(streamed), *server, "--topic", topic]) == 0
+    assert "has no new records" in capsys.readouterr().err
+    groups = ("--groups", f"{recorded}/admin")
+    assert run([*ingest, str(batch), "--input", f"{recorded}/scrape", *groups]) == 0
+    assert rows(streamed) == rows(batch)
+    assert len(rows(batch)) > 1000
+    reasons = query(f"select count(*), min(reason) from {scan(streamed, 'quarantine')}")
+    assert reasons == [(3, "unparsable")]
 
 
 def test_a_missing_topic_is_told(tmp_path: Path, pytestconfig: pytest.Config) -> None:

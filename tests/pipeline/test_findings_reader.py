@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from kedge.pipeline.findings_reader import read_findings, with_time_series
@@ -40,22 +39,19 @@ def tables(tmp_path: Path) -> Path:
     ]
     root = tmp_path / "history"
     with open_warehouse(root, "run-1") as warehouse, warehouse.stage() as staged:
-        directory = staged.path("gold", "findings")
-        directory.mkdir(parents=True)
-        pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), directory / "a.parquet")
+        staged.write_arrow("gold/findings", pa.Table.from_pylist(rows, schema=SCHEMA))
         for table, key in (
             ("partition_course", {"topic": "t", "partition": 0}),
             ("broker_course", {"broker": 2}),
         ):
             for day in range(3):
-                write_day(staged.path("gold", table, f"dt=2026-01-0{5 + day}"), day, key)
+                staged.write_arrow(f"gold/{table}", points_of(day, key), f"2026-01-0{5 + day}")
         warehouse.publish(staged, Manifest())
     return root
 
 
-def write_day(directory: Path, day: int, key: dict[str, Any]) -> None:
+def points_of(day: int, key: dict[str, Any]) -> pa.Table:
     """Two windows of a day, the later one first in the file."""
-    directory.mkdir(parents=True)
     points = [
         {
             "cluster": "c",
@@ -66,7 +62,10 @@ def write_day(directory: Path, day: int, key: dict[str, Any]) -> None:
         }
         for window in (1, 0)
     ]
-    pq.write_table(pa.Table.from_pylist(points), directory / "a.parquet")
+    types = {"broker": pa.int32(), "partition": pa.int32(), "size": pa.int64()}
+    table = pa.Table.from_pylist(points)
+    fields = [pa.field(f.name, types.get(f.name, f.type)) for f in table.schema]
+    return table.cast(pa.schema(fields))
 
 
 def test_urgent_kinds_come_first_and_the_fewest_days_before_others(tables: Path) -> None:

@@ -60,16 +60,17 @@ def test_a_cluster_with_a_path_as_name_is_written_within_the_tables(
     request = _request(tmp_path / "in")
     before = {path for path in tmp_path.rglob("*") if "history" not in path.parts}
     assert ingesting(request).accounts.kept == len(NAMES)
-    snapshots = request.tables / "gold" / "snapshot"
+    tables = Path(str(request.tables))
+    snapshots = tables / "gold" / "snapshot"
     assert sorted(read_snapshot(path).cluster_id or "" for path in snapshots.iterdir()) == sorted(
         NAMES
     )
-    out = request.tables.parent / "plans"
-    rows = rows_of_table(fleet(FleetRequest(request.tables, out, Goals(tolerance=0.1)), opened))
+    out = tables.parent / "plans"
+    rows = rows_of_table(fleet(FleetRequest(tables, out, Goals(tolerance=0.1)), opened))
     assert sorted(row["cluster"] for row in rows) == sorted(NAMES)
     assert {path.name for path in out.iterdir()} == {SUMMARY, *(row["plan"] for row in rows)}
     checked = rows_of_table(verify_plans(VerifyRequest(out, snapshots), opened))
     assert [row["severity"] for row in checked] == ["ok"] * len(NAMES)
     assert len({row["snapshot"] for row in checked}) == len(NAMES)
     after = {p for p in tmp_path.rglob("*") if not {"history", "plans"} & set(p.parts)}
-    assert after - before == {request.tables.parent, request.tables.parent.parent}
+    assert after - before == {tables.parent, tables.parent.parent}

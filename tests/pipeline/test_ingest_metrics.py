@@ -164,15 +164,8 @@ def test_later_measurements_replace_the_samples_made_of_fewer(
     scraped: tuple[Path, Path], opened: Opened, tmp_path: Path
 ) -> None:
     tables = tmp_path / "tables"
-    shutil.copytree(scraped[1], tables, symlinks=True)
-    admin = tmp_path / "admin"
-    admin.mkdir()
-    for at in range(START, END + 1, 60):
-        # partition 1 of a.b is not read; all that leaves the topic is read from partition 0
-        committed = {"a.b": {"0": 80 * (at - START), "1": 0}}
-        snapshot = {"ts": at, "log_dirs": [], "groups": {"g": committed}, "groups_ts": at}
-        (admin / f"{at}.json").write_text(json.dumps(snapshot))
-    done = ingested(opened, admin, tables, Origin.ADMIN)
+    shutil.copytree(scraped[1], tables)
+    done = ingested(opened, write_snapshots(tmp_path / "admin"), tables, Origin.ADMIN)
     assert done.accounts.superseded == done.accounts.kept
     rates = {(r.topic, r.partition): r for r in read_rates(tables, "lab")}
     assert rates["a.b", 0].out_by == "commits"
@@ -201,7 +194,37 @@ def test_files_without_needed_series_and_missing_files_are_refused(
     )
     with pytest.raises(InvalidRequest, match="without a series that is needed"):
         ingested(opened, tmp_path, tmp_path / "tables", Origin.PROMETHEUS)
-    assert not (tmp_path / "tables" / "current").exists()
+    (tmp_path / "1" / f"{START}.json").write_text("{}")
+    with pytest.raises(InvalidRequest, match="none of 1 files is an answer of query_range"):
+        ingested(opened, tmp_path / "1", tmp_path / "tables", Origin.PROMETHEUS)
+    assert not (tmp_path / "tables" / "runs").exists()
+
+
+def write_snapshots(directory: Path) -> Path:
+    """Partition 1 of a.b is not read; all that leaves the topic is read from partition 0."""
+    directory.mkdir()
+    for at in range(START, END + 1, 60):
+        committed = {"a.b": {"0": 80 * (at - START), "1": 0}}
+        snapshot = {"ts": at, "log_dirs": [], "groups": {"g": committed}, "groups_ts": at}
+        (directory / f"{at}.json").write_text(json.dumps(snapshot))
+    return directory
+
+
+def test_committed_offsets_beside_the_metrics_are_ingested_in_the_same_run(
+    opened: Opened, tmp_path: Path
+) -> None:
+    source = write_scrapes(tmp_path / "scrape", until=START + 180)
+    groups = write_snapshots(tmp_path / "admin")
+    done = ingested(opened, source, tmp_path / "tables", groups=groups)
+    assert done.accounts.superseded == 0
+    assert done.files == 2 * 7 + 11
+    rates = {
+        (r.topic, r.partition): r
+        for r in read_rates(tmp_path / "tables", "lab", start=START, end=START + 180)
+    }
+    assert rates["a.b", 0].out_by == "commits"
+    assert rates["a.b", 0].out_bytes_per_s == pytest.approx(800, rel=0.02)
+    assert rates["a.b", 1].out_bytes_per_s == pytest.approx(0, abs=5)
 
 
 def test_damaged_files_are_quarantined_and_change_nothing_else(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import ssl
+import subprocess
 import threading
 from pathlib import Path
 
@@ -146,6 +148,53 @@ def test_a_refusal_is_one_sentence_without_the_password(
     assert SECRET not in str(failure.value)
     assert SECRET not in repr(api(server).access)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A key, and its certificate for 127.0.0.1."""
+    directory = tmp_path_factory.mktemp("tls")
+    key, made = directory / "key.pem", directory / "cert.pem"
+    words = [
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-days",
+        "2",
+        "-subj",
+        "/CN=prometheus",
+    ]
+    named = ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(made)]
+    subprocess.run(["openssl", *words, *named], check=True, capture_output=True)
+    return key, made
+
+
+def test_tls_is_verified_and_secrets_go_through_it(
+    certificate: tuple[Path, Path], tmp_path: Path
+) -> None:
+    key, made = certificate
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(made, key)
+    with serving(fake(), tls) as server:
+        trusting = PrometheusAccess(server.url, token=Secret(SECRET), tenant="t1", ca=made)
+        files = download(
+            PrometheusApi(trusting, Pauses()), RangeRequest(START, END, 15), tmp_path / "pages"
+        )
+        assert len(values(files, "kafka_log_log_size")) == 3
+        sent = [headers for _, _, headers in server.requests]
+        assert {headers["Authorization"] for headers in sent} == {f"Bearer {SECRET}"}
+        assert {headers["X-Scope-Orgid"] for headers in sent} == {"t1"}
+        before = len(server.requests)
+        stranger = PrometheusAccess(server.url, token=Secret(SECRET))
+        with pytest.raises(InvalidRequest, match="certificate") as refused:
+            PrometheusApi(stranger, Pauses()).count("up", END)
+        assert "--prometheus-ca" in str(refused.value.hint)
+        assert SECRET not in str(refused.value)
+        assert len(server.requests) == before  # nothing was sent to a server that is not trusted
+    with pytest.raises(InvalidRequest, match="not a file of certificates"):
+        PrometheusApi(PrometheusAccess(server.url, ca=tmp_path / "none.pem"), Pauses())
 
 
 def test_a_range_without_series_of_kafka_is_refused(tmp_path: Path) -> None:

@@ -35,6 +35,13 @@ def test_a_small_job_uses_the_fast_compiler_unless_java_options_are_given() -> N
     assert given.java_options == ("-Xint",)
 
 
+def test_a_large_job_has_more_tasks_that_are_not_joined_again() -> None:
+    few, many = (_configuration(SessionSettings().for_rows(n)) for n in (5_000_000, 100_000_000))
+    names = ("shuffle.partitions", "adaptive.advisoryPartitionSizeInBytes")
+    assert [few.get(f"spark.sql.{name}") for name in names] == ["8", None]
+    assert [many[f"spark.sql.{name}"] for name in names] == ["100", "8m"]
+
+
 def test_a_connect_server_gets_only_settings_that_a_client_may_set() -> None:
     found = _configuration(SessionSettings(master="sc://h:15002", more={"spark.x": "1"}))
     assert found == {"spark.sql.session.timeZone": "UTC", "spark.x": "1"}

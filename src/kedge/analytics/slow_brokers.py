@@ -79,13 +79,15 @@ class SlowBroker:
         return ", ".join(parts)
 
 
-def slow_brokers(brokers: Sequence[BrokerHealth], *, recent_s: float) -> list[SlowBroker]:
+def slow_brokers(
+    brokers: Sequence[BrokerHealth], *, recent_s: float, measurements: Sequence[str] = MEASUREMENTS
+) -> list[SlowBroker]:
     """The brokers of one cluster that stand out in the last `recent_s` seconds, the worst first."""
     if not brokers:
         return []
     end = max((float(each.times[-1]) for each in brokers if len(each.times)), default=0.0)
     found: list[SlowBroker] = []
-    for name in MEASUREMENTS:
+    for name in measurements:
         recent = {each.broker: _median_of(each, name, end - recent_s, end) for each in brokers}
         for each in brokers:
             judged = _judge(each, name, recent, end - recent_s)

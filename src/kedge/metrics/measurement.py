@@ -57,8 +57,9 @@ class Series(StrEnum):
     # of a partition and a group; no broker
     COMMITTED_OFFSET = "committed_offset"
     GROUP_LAG = "group_lag"  # records between the end of the log and the committed offset
-    # of a topic; no broker: all its replicas together
-    TOPIC_SIZE = "topic_size"
+    # of a topic; no broker
+    TOPIC_SIZE = "topic_size"  # of all its replicas together
+    REPLICATION_FACTOR = "replication_factor"
 
     @property
     def kind(self) -> Kind:

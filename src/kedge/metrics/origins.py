@@ -32,7 +32,7 @@ SPAN_SHARE: Final = 0.8  # an origin must cover this share of the time that the 
 _COUNTED: Final = (Series.BYTES_IN, Series.BYTES_OUT, Series.MESSAGES_IN)
 _RATES: Final = (Series.BYTES_IN_RATE, Series.BYTES_OUT_RATE, Series.MESSAGES_IN_RATE)
 _OFFSETS: Final = (Series.LOG_END_OFFSET, Series.LOG_START_OFFSET)
-_SIZES: Final = (Series.LOG_SIZE, Series.TOPIC_SIZE)
+_SIZES: Final = (Series.LOG_SIZE, Series.TOPIC_SIZE, Series.REPLICATION_FACTOR)
 _GROUPS: Final = (Series.COMMITTED_OFFSET, Series.GROUP_LAG)
 _STATES: Final = (Series.REPLICAS, Series.IN_SYNC_REPLICAS)
 

@@ -1,134 +1,98 @@
 """Compaction merges the small files of each day; retention removes old days.
 
-Compaction concatenates the files of a day into one, in their order; it needs no Spark. Retention
-removes days older than the given number of days before the last one, and the bronze, late and
-quarantine rows of runs whose last row arrived before the first day that stays. The counts of
-removed rows stay in the accounts. Gold is then rebuilt from the days that remain.
+Compaction is Delta's OPTIMIZE and VACUUM, by delta-rs: it needs no Spark. Retention removes days
+older than the given number of days before the last one, and the bronze, late and quarantine rows of
+runs whose last row arrived before the first day that stays. The counts of removed rows stay in the
+accounts. Gold is then rebuilt from the days that remain. Files are deleted when no run of the last
+days needs them, so that readers and time travel keep what they have open.
 """
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime, time, timedelta
-from pathlib import Path
-from typing import Any
+from datetime import date, timedelta
+from typing import Final
 
 from kedge.errors import InvalidRequest
-from kedge.files import parquet
-from kedge.pipeline import sinks
+from kedge.pipeline.derived_files import write_derived_files
 from kedge.pipeline.jobs.context import SessionFactory
 from kedge.pipeline.manifest import Day, Manifest
-from kedge.pipeline.warehouse import (
-    MEASUREMENTS,
-    TABLES,
-    StagedVersion,
-    open_warehouse,
-    published_version,
-)
+from kedge.pipeline.tables.delta_log import files_of, open_version
+from kedge.pipeline.tables.runs import Run
+from kedge.pipeline.tables.staged_run import ARRIVAL, BY_ARRIVAL, BY_DAY, DAY, StagedRun
+from kedge.pipeline.tables.vacuum import delete_unused
+from kedge.pipeline.warehouse import Place, Warehouse, open_warehouse, published_run
 
-BY_DAY = (
-    *("silver", "gold/rollup", "gold/partition_course", "gold/broker_course"),
-    *("measurements/topics", "measurements/brokers"),
-)
-BY_RUN = ("bronze", "late", "quarantine")
-ROWS_PER_GROUP = 1_000_000
+UNUSED_DAYS: Final = 7
 
 
 @dataclass(frozen=True, slots=True)
 class CompactionResult:
-    """Files before and after, and the days and rows removed."""
+    """Files before and after, the days and rows removed, and the files deleted."""
 
     files_before: int
     files_after: int
     days_removed: tuple[str, ...]
     rows_removed: int
+    files_deleted: int = 0
 
 
 def compact(
-    tables: Path,
+    tables: Place,
     run_id: str,
     *,
     keep_days: int | None,
     session: SessionFactory,
+    unused_days: float = UNUSED_DAYS,
 ) -> CompactionResult:
-    """Merge the files of each day, and remove days beyond `keep_days` (None keeps all)."""
+    """Merge the files of each day, and remove days beyond `keep_days` (None keeps all).
+
+    Files that the last two runs do not have are deleted `unused_days` after they were replaced.
+    """
     if keep_days is not None and keep_days < 1:
         raise InvalidRequest(f"retention of {keep_days} days", hint="keep at least one day")
-    published_version(tables)
+    first = published_run(tables)
     with open_warehouse(tables, run_id) as warehouse, warehouse.stage() as staged:
         before = replace(warehouse.manifest, run_id=run_id)
-        for table in TABLES:
-            if table != MEASUREMENTS:  # a staged version has them already
-                staged.link_current(table)
-        files_before = len(sinks.parquet_files(staged.directory))
-        after, removed = _apply_retention(staged, before, keep_days)
-        for table in BY_DAY:
-            for part in sorted(staged.path(table).glob("dt=*")):
-                merge_files(part)
+        after, removed = apply_retention(staged, before, keep_days)
         if removed:
             _rebuild_gold(staged, after, session)
         after.accounts.check()
-        files_after = len(sinks.parquet_files(staged.directory))
-        warehouse.publish(staged, after)
+        run = warehouse.publish(staged, after, "compact", optimised=True)
+        write_derived_files(warehouse)
+        deleted = delete_unused(warehouse.location, (first, run), unused_days)
     rows = sum(before.days[day].rows for day in removed)
-    return CompactionResult(files_before, files_after, tuple(removed), rows)
+    count_before, count_after = (_count_files(warehouse, one) for one in (first, run))
+    return CompactionResult(count_before, count_after, tuple(removed), rows, deleted)
 
 
-def _apply_retention(
-    staged: StagedVersion, manifest: Manifest, keep_days: int | None
+def apply_retention(
+    staged: StagedRun, manifest: Manifest, keep_days: int | None
 ) -> tuple[Manifest, Sequence[str]]:
+    """Remove old days from the tables; return the manifest without them, and the days."""
     if keep_days is None or not manifest.days:
         return manifest, ()
     last = date.fromisoformat(max(manifest.days))
-    first = last - timedelta(days=keep_days - 1)
-    old = sorted(day for day in manifest.days if day < first.isoformat())
-    for table in BY_DAY:
-        for day in old:
-            shutil.rmtree(staged.path(table, f"dt={day}"), ignore_errors=True)
-    _remove_old_runs(staged, first)
+    first = (last - timedelta(days=keep_days - 1)).isoformat()
+    old = sorted(day for day in manifest.days if day < first)
+    for table in (*BY_DAY, *BY_ARRIVAL):
+        column = ARRIVAL if table in BY_ARRIVAL else DAY
+        gone = [one for one in staged.files(table) if (one.partition.get(column) or first) < first]
+        if gone:
+            staged.remove(table, gone)
     days = {day: counts for day, counts in manifest.days.items() if day not in old}
     retired = sum((manifest.days[day] for day in old), manifest.retired)
     return replace(manifest, days=days, retired=Day(retired.rows, retired.copies)), old
 
 
-def _remove_old_runs(staged: StagedVersion, first: date) -> None:
-    """Remove runs whose last row arrived before the first day, with their rejected rows."""
-    cutoff = datetime.combine(first, time())
-    for run in sorted(staged.path("bronze").glob("run_id=*")):
-        span = sinks.time_range(run, "ingest_ts")
-        if span is not None and span[1] < cutoff:
-            for table in BY_RUN:
-                shutil.rmtree(staged.path(table, run.name), ignore_errors=True)
-
-
-def _rebuild_gold(
-    staged: StagedVersion,
-    manifest: Manifest,
-    session: SessionFactory,
-) -> None:
+def _rebuild_gold(staged: StagedRun, manifest: Manifest, session: SessionFactory) -> None:
     from kedge.pipeline.jobs.gold import refresh_gold
 
-    shutil.rmtree(staged.path("gold", "snapshot"), ignore_errors=True)
     with session() as spark:
         refresh_gold(spark, staged, manifest=manifest, changed=())
 
 
-def merge_files(directory: Path) -> None:
-    """Concatenate the files of a directory into one, in the order of their names."""
-    files = sinks.parquet_files(directory)
-    if len(files) < 2:
-        return
-    merged = directory / f".{files[0].name}.merging"
-    writer: Any = None
-    for file in files:
-        source: Any = parquet().ParquetFile(file)
-        if writer is None:
-            writer = parquet().ParquetWriter(merged, source.schema_arrow, compression="zstd")
-        for batch in source.iter_batches(ROWS_PER_GROUP):
-            writer.write_batch(batch)
-    writer.close()
-    for file in files:
-        file.unlink()
-    merged.rename(files[0])
+def _count_files(warehouse: Warehouse, run: Run) -> int:
+    opened = (open_version(warehouse.location, *pinned) for pinned in run.versions.items())
+    return sum(len(files_of(one)) for one in opened)

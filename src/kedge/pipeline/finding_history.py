@@ -7,29 +7,28 @@ The job that writes `gold/findings` calls `record_findings` afterwards.
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from kedge.analytics.findings import Finding, Remembered, remembered
-from kedge.files import parquet, read_table, write_atomically
 from kedge.model.arrow import Table, arrow, compute
+from kedge.pipeline.tables.staged_run import StagedRun
 
-TABLE = "finding_history"
-FILE = "part-00000.parquet"
+TABLE = "gold/finding_history"
+FINDINGS = "gold/findings"
+WINDOWS = "gold/window_load"
 
 
-def record_findings(gold: Path, before: Path | None) -> None:
-    """Write the history below a gold directory; `before` is that of the run before."""
-    found = findings_of(read_table(gold / "findings"))
-    windows = read_table(gold / "window_load", columns=["window_start"])
+def record_findings(staged: StagedRun) -> None:
+    """Write the history after the findings of this run."""
+    found = findings_of(staged.read(FINDINGS))
+    now = _last_window(staged.read(WINDOWS, ["window_start"])) or datetime.fromtimestamp(0, UTC)
+    before = history_of(staged.read(TABLE)) if staged.has(TABLE) else []
+    staged.write_arrow(TABLE, _table_of(remembered(before, found, now)))
+
+
+def _last_window(windows: Table) -> datetime | None:
     last: datetime | None = compute().max(windows.column("window_start")).as_py()
-    now = (last or datetime.fromtimestamp(0, UTC)).replace(tzinfo=UTC)
-    rows = remembered(_before(before), found, now)
-    directory = gold / TABLE
-    directory.mkdir(parents=True, exist_ok=True)
-    sink = arrow().BufferOutputStream()
-    parquet().write_table(_table_of(rows), sink, compression="zstd")
-    write_atomically(directory / FILE, sink.getvalue().to_pybytes())
+    return None if last is None else last.replace(tzinfo=UTC)
 
 
 def findings_of(table: Table) -> list[Finding]:
@@ -48,20 +47,6 @@ def history_of(table: Table) -> list[Remembered]:
         )
         for row in table.to_pylist()
     ]
-
-
-def _before(gold: Path | None) -> list[Remembered]:
-    """What the run before remembered; its findings alone if it kept no history."""
-    if gold is None:
-        return []
-    if (gold / TABLE).is_dir():
-        return history_of(read_table(gold / TABLE))
-    if not (gold / "findings").is_dir() or not (gold / "window_load").is_dir():
-        return []
-    windows = read_table(gold / "window_load", columns=["window_start"])
-    last: datetime | None = compute().max(windows.column("window_start")).as_py()
-    found = findings_of(read_table(gold / "findings"))
-    return [] if last is None else [Remembered(one, last.replace(tzinfo=UTC)) for one in found]
 
 
 _FINDING = ("kind", "cluster", "broker", "topic", "partition", "value", "threshold", "why")

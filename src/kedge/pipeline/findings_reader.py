@@ -32,9 +32,9 @@ def read_history(
     tables: Tables, *, kind: str | None = None, cluster: str | None = None
 ) -> list[Remembered] | None:
     """What the runs remember of findings; None if they keep no history."""
-    if not tables.has(f"gold/{HISTORY}"):
+    if not tables.has(HISTORY):
         return None
-    known = history_of(tables.read(f"gold/{HISTORY}"))
+    known = history_of(tables.read(HISTORY))
     return [one for one in known if _is_wanted(one.finding, kind, cluster)]
 
 

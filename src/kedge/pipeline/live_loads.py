@@ -16,7 +16,10 @@ from typing import Any, Final
 import numpy as np
 
 from kedge.errors import InvalidRequest
-from kedge.metrics.measurement import NONE, Series
+from kedge.metrics.attribution.brokers import broker_traffic
+from kedge.metrics.attribution.cpu import CpuModel as FittedCpu
+from kedge.metrics.attribution.cpu import fit_cpu
+from kedge.metrics.measurement import NONE, SCHEMA, Series
 from kedge.metrics.origins import Origin
 from kedge.metrics.parsing.cluster_metadata import (
     BrokerMetadata,
@@ -27,7 +30,7 @@ from kedge.metrics.parsing.cluster_metadata import (
 )
 from kedge.metrics.parsing.series_names import SeriesNames
 from kedge.metrics.replica_samples import SampleWindow, StateRow, replica_samples
-from kedge.model import Broker, Snapshot
+from kedge.model import Broker, CpuModel, Snapshot
 from kedge.model.arrow import Table, arrow, compute
 from kedge.pipeline.sources.metric_files import (
     ParseSettings,
@@ -49,6 +52,7 @@ class LoadedSnapshot:
     partitions: int
     minutes: int
     rules: dict[str, int]  # partitions by rule of bytes in
+    cpu_fit: float | None = None  # the part of the variance of cpu that a model explains
 
 
 def snapshot_with_loads(
@@ -76,7 +80,27 @@ def snapshot_with_loads(
     # a topic that no counter names while its brokers answer carries nothing
     loaded = replace(snapshot, bytes_in=values[:, 0].copy(), bytes_out=values[:, 1].copy())
     known = int((~np.isnan(values[:, 0])).sum())
-    return LoadedSnapshot(loaded, known, found.intervals, found.rules)
+    cpu = fit_cpu(_all_out(broker_traffic(measured.select(SCHEMA.names))))
+    if cpu is not None and cpu.good and snapshot.cpu_model is None:
+        loaded = replace(loaded, cpu_model=_percent(cpu))
+    fit = None if cpu is None else cpu.r_squared
+    return LoadedSnapshot(loaded, known, found.intervals, found.rules, fit)
+
+
+def _all_out(traffic: Table) -> Table:
+    """Bytes to clients and to followers as one column: snapshots have one cost for both."""
+    pc = compute()
+    served = pc.add(traffic["bytes_out"], pc.fill_null(traffic["replication_out"], 0.0))
+    none = arrow().nulls(len(traffic), arrow().float64())
+    for name, column in (("bytes_out", served), ("replication_out", none)):
+        traffic = traffic.set_column(traffic.column_names.index(name), name, column)
+    return traffic
+
+
+def _percent(cpu: FittedCpu) -> CpuModel:
+    """Percent of the machine, or of one core where brokers tell cores; what is idle is no load."""
+    costs = (cpu.per_byte_in, cpu.per_byte_out, cpu.per_byte_replication_in)
+    return CpuModel(*(100 * cost for cost in costs))
 
 
 def metadata_of(cluster_id: str, brokers: Iterable[Broker]) -> ClusterMetadata:
@@ -107,8 +131,8 @@ def measured_table(
     files: Sequence[Path], metadata: ClusterMetadata, topics: tuple[str, ...], names: SeriesNames
 ) -> Table:
     """The measurements of files of Prometheus' answers, with `origin` and `replica`."""
-    distinct = distinct_files(files, ())
-    learned = instances_in(distinct, Origin.PROMETHEUS)
+    distinct = distinct_files(files, (), Origin.PROMETHEUS)
+    learned = instances_in(distinct)
     settings = ParseSettings(Origin.PROMETHEUS, metadata, topics, learned, names)
     batches: list[Any] = []
     for file in distinct:

@@ -16,22 +16,23 @@ samples has no load in the snapshot.
 from __future__ import annotations
 
 import re
+from collections.abc import Generator
 from dataclasses import dataclass, replace
 from datetime import datetime
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
 from kedge.errors import InvalidRequest
-from kedge.files import path_component, read_table, write_snapshot_directory
 from kedge.model import Assignment, Broker, BrokerId, Snapshot
 from kedge.model.arrow import Table, arrow, compute
 from kedge.model.broker import Capacity
-from kedge.pipeline.reference import Reference, stored_reference
-from kedge.pipeline.warehouse import published_version
+from kedge.pipeline.reference import Reference
+from kedge.pipeline.table_reader import Tables
+from kedge.pipeline.warehouse import Place
 
 DEFAULT_AT = "p95"
+LOADS = "gold/partition_load"
 FORECAST = re.compile(r"forecast\+(\d{1,4})d")
 STATISTICS = ("p50", "p95", "max", "mean", "ewma")
 
@@ -55,34 +56,30 @@ def parse_load_statistic(text: str) -> LoadStatistic:
     return LoadStatistic("forecast", int(forecast[1]))
 
 
-def write_snapshots(gold: Path, reference: Reference, *, interval_s: int) -> None:
-    """Write the snapshot of every cluster below gold."""
-    loads = read_table(gold / "partition_load")
-    taken = _last_time(gold)
-    for cluster in reference.clusters:
-        made = _snapshot(loads, reference, cluster, LoadStatistic(DEFAULT_AT), interval_s, taken)
-        write_snapshot_directory(made, gold / "snapshot" / path_component(cluster))
+def snapshots(tables: Tables) -> Generator[tuple[str, Snapshot]]:
+    """The snapshot of every cluster, at the default load."""
+    if not tables.has(LOADS):
+        return
+    loads, taken = tables.read(LOADS), _last_time(tables)
+    at, interval_s = LoadStatistic(DEFAULT_AT), tables.settings.interval_s
+    for cluster in tables.reference.clusters:
+        yield cluster, _snapshot(loads, tables.reference, cluster, at, interval_s, taken)
 
 
-def snapshot_at(tables: Path, cluster: str, statistic: LoadStatistic) -> Snapshot:
+def snapshot_at(place: Place, cluster: str, statistic: LoadStatistic) -> Snapshot:
     """The snapshot of one cluster with the given load."""
-    from kedge.pipeline.manifest import read_manifest
-
-    version = published_version(tables)
-    reference = stored_reference(version / "reference")
-    if cluster not in reference.clusters:
-        hint = f"clusters: {', '.join(reference.clusters[:10])}"
-        raise InvalidRequest(f"{tables}: unknown cluster {cluster}", hint=hint)
-    if not (version / "gold" / "partition_load").is_dir():
-        raise InvalidRequest(f"{tables}: no loads yet", hint="run `kedge pipeline ingest`")
-    loads = read_table(version / "gold" / "partition_load")
-    interval_s = read_manifest(version).settings.interval_s
-    return _snapshot(loads, reference, cluster, statistic, interval_s, _last_time(version / "gold"))
+    tables = Tables(place)
+    tables.chosen_clusters(cluster)
+    if not tables.has(LOADS):
+        raise InvalidRequest(f"{place}: no loads yet", hint="run `kedge pipeline ingest`")
+    loads, interval_s = tables.read(LOADS), tables.settings.interval_s
+    taken = _last_time(tables)
+    return _snapshot(loads, tables.reference, cluster, statistic, interval_s, taken)
 
 
-def only_cluster(tables: Path) -> str:
+def only_cluster(tables: Place) -> str:
     """The name of the cluster, if the tables have one only."""
-    clusters = stored_reference(published_version(tables) / "reference").clusters
+    clusters = Tables(tables).reference.clusters
     if len(clusters) != 1:
         hint = f"name one with --cluster: {', '.join(clusters[:10])}"
         raise InvalidRequest(f"{tables}: has {len(clusters)} clusters", hint=hint)
@@ -110,8 +107,8 @@ def loads_on(snapshot: Snapshot, loads: Snapshot) -> tuple[Snapshot, int]:
     return replace(snapshot, size=size, **rates), found
 
 
-def _last_time(gold: Path) -> datetime | None:
-    windows = read_table(gold / "window_load", columns=["window_start"])
+def _last_time(tables: Tables) -> datetime | None:
+    windows = tables.read("gold/window_load", ["window_start"])
     last: datetime | None = compute().max(windows.column("window_start")).as_py()
     return last
 

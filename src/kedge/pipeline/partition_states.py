@@ -1,27 +1,26 @@
 """Leaders, replicas and ISR of partitions over time, kept beside the measurements.
 
-`measurements/leaders.parquet` has one row for each partition and change. The newest row of each
+`measurements/leaders` has one row for each partition and change. The newest row of each
 partition is its assignment; partitions that no row names have that of their newest samples.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any, Final
 
-from kedge.files import parquet, read_table, write_atomically
 from kedge.metrics.measurement import NONE
 from kedge.metrics.parsing.cluster_metadata import LeaderHistory
 from kedge.metrics.replica_samples import StateRow
-from kedge.model.arrow import Table, arrow
+from kedge.model.arrow import arrow
+from kedge.pipeline.tables.staged_run import StagedRun
 
-LEADERS: Final = "leaders.parquet"
+LEADERS: Final = "measurements/leaders"
 Row = dict[str, Any]
 
 
 def leaders_schema() -> Any:
-    """The columns of `leaders.parquet`."""
+    """The columns of the table."""
     pa = arrow()
     ids = pa.list_(pa.int32())
     return pa.schema(
@@ -56,10 +55,9 @@ def history_rows(cluster: str, history: LeaderHistory) -> list[Row]:
     return rows
 
 
-def stored_rows(measurements: Path) -> list[Row]:
+def stored_rows(staged: StagedRun) -> list[Row]:
     """The rows that earlier runs stored."""
-    path = measurements / LEADERS
-    return read_table(path).to_pylist() if path.exists() else []
+    return staged.read(LEADERS).to_pylist() if staged.has(LEADERS) else []
 
 
 def merged_rows(stored: Iterable[Row], new: Iterable[Row]) -> list[Row]:
@@ -70,15 +68,10 @@ def merged_rows(stored: Iterable[Row], new: Iterable[Row]) -> list[Row]:
     return [rows[key] for key in sorted(rows)]
 
 
-def write_rows(rows: list[Row], measurements: Path) -> None:
+def write_rows(rows: list[Row], staged: StagedRun) -> None:
     """Store the rows; nothing without rows."""
-    if not rows:
-        return
-    measurements.mkdir(parents=True, exist_ok=True)
-    sink = arrow().BufferOutputStream()
-    table: Table = arrow().Table.from_pylist(rows, schema=leaders_schema())
-    parquet().write_table(table, sink, compression="zstd")
-    write_atomically(measurements / LEADERS, sink.getvalue().to_pybytes())
+    if rows:
+        staged.write_arrow(LEADERS, arrow().Table.from_pylist(rows, schema=leaders_schema()))
 
 
 def states_of(rows: Iterable[Row], cluster: str) -> dict[str, list[StateRow]]:

@@ -2,25 +2,25 @@
 
 A sample counts with the part of its interval that lies within the time asked for. The mean is over
 the time that was measured: an interval that a source covers in part counts in part. Coverage is
-that of the cluster, so a partition that did not exist yet has 0 for the time before.
+that of the cluster, so a partition that did not exist yet has 0 for the time before. Brokers are
+sampled at different moments, so that topics cover different parts of the first and the last
+interval: there each one counts with its rate.
 """
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from kedge.errors import InvalidRequest
-from kedge.files import parquet
 from kedge.metrics.attribution import Rule
 from kedge.model.arrow import Table, arrow, compute
-from kedge.pipeline import sinks
-from kedge.pipeline.manifest import read_manifest
-from kedge.pipeline.warehouse import published_version
+from kedge.pipeline.table_reader import Condition, Tables
+from kedge.pipeline.tables.staged_run import DAY
+from kedge.pipeline.warehouse import Place
 
 COLUMNS = ("cluster", "topic", "partition", "ts", "is_leader", "bytes_in", "bytes_out")
 ATTRIBUTION = ("in_by", "out_by", "in_covered_ms", "out_covered_ms")
@@ -44,46 +44,38 @@ class PartitionRate:
 
 
 def read_rates(
-    tables: Path, cluster: str, *, start: float | None = None, end: float | None = None
+    tables: Place, cluster: str, *, start: float | None = None, end: float | None = None
 ) -> list[PartitionRate]:
     """The mean rates of a cluster's partitions between two moments, in seconds since 1970."""
     if start is not None and end is not None and not start < end:
         raise InvalidRequest(f"--from {start:g} is not before --to {end:g}")
-    version = published_version(tables)
-    interval_s = read_manifest(version).settings.interval_s
-    rows = _leader_rows(version / "silver", cluster, start, end)
+    opened = Tables(tables)
+    rows = _leader_rows(opened, cluster, start, end)
     if not len(rows):
-        raise InvalidRequest(f"{tables}: no samples of cluster {cluster}", hint=_hint(version))
-    window = _Window.of(rows, interval_s, start, end)
-    if window.share.max(initial=0) <= 0:
+        hint = f"clusters: {', '.join(opened.reference.clusters[:10])}"
+        raise InvalidRequest(f"{tables}: no samples of cluster {cluster}", hint=hint)
+    found = mean_rates(rows, cluster, opened.settings.interval_s, start=start, end=end)
+    if not found:
         raise InvalidRequest(f"{tables}: no samples of cluster {cluster} between these times")
-    return _rates(rows, window, cluster)
+    return found
 
 
-def _hint(version: Path) -> str:
-    from kedge.pipeline.reference import stored_reference
+def mean_rates(
+    rows: Table, cluster: str, interval_s: int, *, start: float | None, end: float | None
+) -> list[PartitionRate]:
+    """The mean rates of the leaders' samples between two moments; none without samples there."""
+    window = _Window.of(rows, interval_s, start, end)
+    return _rates(rows, window, cluster) if window.share.max(initial=0) > 0 else []
 
-    clusters = stored_reference(version / "reference").clusters
-    return f"clusters: {', '.join(clusters[:10])}"
 
-
-def _leader_rows(silver: Path, cluster: str, start: float | None, end: float | None) -> Table:
-    pa, pc = arrow(), compute()
-    days = sorted(silver.glob("dt=*"))
-    low = "" if start is None else f"dt={datetime.fromtimestamp(start, UTC):%Y-%m-%d}"
-    # the sample that covers the end of the time may be the first one of the next day
-    high = "" if end is None else f"dt={datetime.fromtimestamp(end + 86_400, UTC):%Y-%m-%d}"
-    days = [day for day in days if day.name >= low and (not high or day.name <= high)]
-    tables: list[Table] = []
-    for file in (file for day in days for file in sinks.parquet_files(day)):
-        names = parquet().read_schema(file).names
-        columns = [*COLUMNS, *(name for name in ATTRIBUTION if name in names)]
-        table = parquet().read_table(file, columns=columns, partitioning=None)
-        chosen = pc.and_(table.column("is_leader"), pc.equal(table.column("cluster"), cluster))
-        tables.append(table.filter(chosen))
-    if not tables:
-        return pa.table({})
-    return pa.concat_tables(tables, promote_options="default")
+def _leader_rows(tables: Tables, cluster: str, start: float | None, end: float | None) -> Table:
+    where: list[Condition] = [("cluster", "=", cluster), ("is_leader", "=", True)]
+    if start is not None:
+        where.append((DAY, ">=", f"{datetime.fromtimestamp(start, UTC):%Y-%m-%d}"))
+    if end is not None:
+        # the sample that covers the end of the time may be the first one of the next day
+        where.append((DAY, "<=", f"{datetime.fromtimestamp(end + 86_400, UTC):%Y-%m-%d}"))
+    return tables.read("silver", [*COLUMNS, *ATTRIBUTION], where=where)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +97,22 @@ class _Window:
 
     def seconds(self, way: str) -> float:
         """The time that was measured within the time asked for, in the whole cluster."""
+        longest, _ = self._longest(way, self.share)
+        return float(longest.sum())
+
+    def amounts(self, way: str, measured: Any) -> Any:
+        """What was measured, over the time that the cluster was measured in each interval."""
+        longest, index = self._longest(way, 1.0)
+        own = self.covered[way]
+        factor = np.divide(longest[index], own, out=np.ones(len(own)), where=own > 0)
+        return measured * factor * self.share
+
+    def _longest(self, way: str, share: Any) -> tuple[Any, Any]:
+        """The longest time that any sample of each interval covers, and the interval of each."""
         _, index = np.unique(self.end, return_inverse=True)
         longest = np.zeros(index.max() + 1)
-        np.maximum.at(longest, index, self.covered[way] * self.share)
-        return float(longest.sum())
+        np.maximum.at(longest, index, self.covered[way] * share)
+        return longest, index
 
 
 def _covered(rows: Table, name: str, interval_s: int) -> Any:
@@ -120,7 +124,9 @@ def _covered(rows: Table, name: str, interval_s: int) -> Any:
 
 def _rates(rows: Table, window: _Window, cluster: str) -> list[PartitionRate]:
     pa = arrow()
-    amounts = {way: np.asarray(rows.column(f"bytes_{way}")) * window.share for way in ("in", "out")}
+    amounts = {
+        way: window.amounts(way, np.asarray(rows.column(f"bytes_{way}"))) for way in ("in", "out")
+    }
     table = pa.table(
         {
             "topic": rows.column("topic"),

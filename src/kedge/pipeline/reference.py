@@ -18,18 +18,16 @@ import numpy as np
 from kedge.errors import InvalidRequest, MalformedInput
 from kedge.files import (
     LIMIT_BYTES,
-    parquet,
     read_parquet,
-    read_table,
     with_path_context,
-    write_atomically,
 )
 from kedge.files.opening import read_at_most
 from kedge.model.arrow import Table, TableReader, arrow, compute
+from kedge.pipeline.tables.staged_run import StagedRun
 
-BROKERS = "brokers.parquet"
-ASSIGNMENT = "assignment.parquet"
-REPLICAS = "replicas.parquet"
+BROKERS = "reference/brokers"
+ASSIGNMENT = "reference/assignment"
+REPLICAS = "reference/replicas"
 
 REPLICAS_MAX = 20_000_000
 BRACKETS_MAX = 100  # in a line of JSON
@@ -93,19 +91,17 @@ def _table_of(rows: list[dict[str, Any]], types: dict[str, str]) -> Table:
     return pa.Table.from_pylist(rows, schema=schema)
 
 
-def write_reference(reference: Reference, directory: Path) -> None:
-    """Store the tables beside the tables that were computed with them."""
-    directory.mkdir(parents=True, exist_ok=True)
+def write_reference(reference: Reference, staged: StagedRun) -> None:
+    """Store the tables beside the tables that were computed with them, unless they are stored."""
     named = {BROKERS: reference.brokers, ASSIGNMENT: reference.assignment}
     for name, table in {**named, REPLICAS: reference.replicas}.items():
-        sink = arrow().BufferOutputStream()
-        parquet().write_table(table, sink, compression="zstd")
-        write_atomically(directory / name, sink.getvalue().to_pybytes())
+        if not staged.has(name) or not staged.read(name).equals(table):
+            staged.write_arrow(name, table)
 
 
-def stored_reference(directory: Path) -> Reference:
-    """The tables that an earlier run stored."""
-    return Reference(*(read_table(directory / name) for name in (BROKERS, ASSIGNMENT, REPLICAS)))
+def stored_reference(read: Callable[[str], Table]) -> Reference:
+    """The tables that an earlier run stored; `read` returns a table by its name."""
+    return Reference(*(read(name) for name in (BROKERS, ASSIGNMENT, REPLICAS)))
 
 
 def _read(path: Path) -> Table:

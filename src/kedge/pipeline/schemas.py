@@ -84,6 +84,40 @@ HIGH_CARDINALITY: Final = (
     *("last_size", "max_size_bytes"),
 )
 
+# where a row came from: a file, or a record of a Kafka topic
+PROVENANCE: Final = _struct(
+    source=StringType(),
+    file=StringType(),
+    kafka_topic=StringType(),
+    kafka_partition=IntegerType(),
+    kafka_offset=LongType(),
+)
+RUN_ID: Final = StructField("run_id", StringType())
+
+
+def _wide(field: StructField) -> StructField:
+    """Bronze has integers as they arrived, which may be too large for the column of a sample."""
+    wide = LongType() if field.dataType == IntegerType() else field.dataType
+    return StructField(field.name, wide)
+
+
+BRONZE: Final = StructType(
+    [
+        *(_wide(field) for field in (*SAMPLE.fields, *ATTRIBUTION.fields)),
+        StructField(RAW_TEXT, StringType()),
+        *PROVENANCE.fields,
+        RUN_ID,
+    ]
+)
+LATE: Final = StructType([*SAMPLE.fields, *PROVENANCE.fields, RUN_ID])
+QUARANTINE: Final = StructType(
+    [
+        *(StructField(name, StringType()) for name in ("reason", RAW_TEXT)),
+        *PROVENANCE.fields,
+        RUN_ID,
+    ]
+)
+
 BROKERS: Final = _struct(
     cluster=StringType(),
     broker=IntegerType(),
@@ -118,12 +152,17 @@ __all__ = [
     "ATTRIBUTION_COLUMNS",
     "BROKERS",
     "BROKER_KEY",
+    "BRONZE",
     "HIGH_CARDINALITY",
+    "LATE",
     "MEASUREMENT",
     "PARTITION_KEY",
+    "PROVENANCE",
+    "QUARANTINE",
     "RAW_TEXT",
     "REPLICAS",
     "REPLICA_KEY",
+    "RUN_ID",
     "SAMPLE",
     "SAMPLE_COLUMNS",
     "SILVER",

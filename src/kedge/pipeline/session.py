@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 LOOPBACK = "127.0.0.1"
 LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 SMALL_JOB_ROWS = 500_000
+ROWS_PER_PARTITION = 1_000_000  # of a shuffle: the time series of a task's groups are in memory
+PARTITIONS_MAX = 400
+LARGE_JOB = {"spark.sql.adaptive.advisoryPartitionSizeInBytes": "8m"}  # they are not joined again
 CHECKOUT_JARS = Path(__file__).parents[3] / ".cache" / "jars" / "spark-4.2.0"
 
 
@@ -48,8 +51,12 @@ class SessionSettings:
     def for_rows(self, rows: int) -> SessionSettings:
         """The settings of a job that processes about this many rows.
 
-        For few rows the optimising compiler of the JVM (C2) takes more CPU time than it saves.
+        For few rows the optimising compiler of the JVM (C2) takes more CPU time than it saves. For
+        many, more tasks keep the memory of each as it is.
         """
+        needed = min(rows // ROWS_PER_PARTITION, PARTITIONS_MAX)
+        if needed > self.partitions:
+            return replace(self, partitions=needed, more={**LARGE_JOB, **self.more})
         if rows > SMALL_JOB_ROWS or self.java_options is not None:
             return self
         return replace(self, java_options=(*_gc_options(), "-XX:TieredStopAtLevel=1"))
@@ -158,6 +165,10 @@ def _configuration(settings: SessionSettings) -> dict[str, str]:
         "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+        # No checksum files beside the files of tables: Parquet has checksums of its own.
+        "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+        # The files of a table come from its log: to look them up in a job of its own costs more.
+        "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",
     }
     jars = [*settings.jars, *(kafka_connector_jars() if settings.kafka else ())]
     if jars:

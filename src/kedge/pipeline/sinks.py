@@ -1,27 +1,29 @@
-"""Writes DataFrames as Parquet tables, and counts rows in the files that were written."""
+"""Writes DataFrames as files of staged tables, and counts rows in the files that were written."""
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from kedge.errors import MalformedInput, SparkUnavailable
 from kedge.files import parquet
 from kedge.model.arrow import arrow, compute
 from kedge.pipeline.manifest import Day
+from kedge.pipeline.tables.data_files import DataFile
+from kedge.pipeline.tables.location import Location, without_secrets
+from kedge.pipeline.tables.staged_run import DAY, StagedRun, partition_columns
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 Columns = Mapping[str, str]  # column names and their Spark types
 MAP = "map<string,double>"
 
 
-def write(frame: DataFrame, path: Path, *, by: Sequence[str] = (), files: int = 0) -> None:
+def write(frame: DataFrame, path: str, *, by: Sequence[str] = (), files: int = 0) -> None:
     """Write a DataFrame to a directory that only this run writes to.
 
     `by` partitions the table by these columns; `files` is the maximum number of files.
@@ -32,16 +34,43 @@ def write(frame: DataFrame, path: Path, *, by: Sequence[str] = (), files: int = 
     encoding = {f"parquet.enable.dictionary#{name}": "false" for name in HIGH_CARDINALITY}
     writer = placed.write.mode("overwrite").options(**encoding)
     with translate_spark_errors():
-        (writer.partitionBy(*by) if by else writer).parquet(str(path))
+        (writer.partitionBy(*by) if by else writer).parquet(path)
 
 
-def move_partitions(source: Path, target: Path) -> None:
-    """Move the partitions (`dt=…`) of one table into another, and remove the first."""
-    target.mkdir(parents=True, exist_ok=True)
-    for part in sorted(source.iterdir()) if source.exists() else ():
-        if part.is_dir():
-            part.rename(target / part.name)
-    shutil.rmtree(source, ignore_errors=True)
+def replace_table(staged: StagedRun, table: str, frame: DataFrame) -> None:
+    """Replace a table by the rows of a frame, in one file."""
+    directory = staged.new_directory()
+    write(frame, staged.target(table, directory), files=1)
+    staged.replace(table, staged.written(table, directory), frame.schema.json())
+
+
+def replace_days(
+    staged: StagedRun, table: str, frame: DataFrame, days: Collection[str]
+) -> list[DataFile]:
+    """Replace these days of a table by the rows of a frame with the column `dt`."""
+    directory = staged.new_directory()
+    write(frame, staged.target(table, directory), by=(DAY,))
+    files = staged.written(table, directory)
+    staged.replace(table, files, frame.schema.json(), days)
+    return files
+
+
+def table_schema(table: str, columns: StructType) -> str:
+    """The columns of a table as JSON for Delta, with those that it is partitioned by."""
+    from pyspark.sql.types import StringType, StructField, StructType
+
+    days = [StructField(name, StringType()) for name in partition_columns(table)]
+    return StructType([*columns.fields, *days]).json()
+
+
+def read(
+    session: SparkSession, staged: StagedRun, table: str, schema: StructType, *, days: Any = None
+) -> DataFrame:
+    """A staged table, or some of its days, as a DataFrame."""
+    paths = staged.paths(table, days)
+    if not paths:
+        return session.createDataFrame([], schema)
+    return session.read.schema(schema).parquet(*paths)
 
 
 @contextmanager
@@ -64,23 +93,50 @@ def _error_line(text: str) -> str:
     """The line of a Java stack trace that names the error."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     named = [line for line in lines if line.startswith("[") or ("[" in line and "SQLSTATE" in line)]
-    return (named or lines or ["no reason given"])[0][:400]
+    return without_secrets((named or lines or ["no reason given"])[0])[:400]
 
 
-def merge_columns(source: Path, target: Path, columns: Columns) -> None:
-    """Write some columns of all files in a directory to one file in another directory.
+def append_columns(
+    staged: StagedRun,
+    table: str,
+    source: Location,
+    columns: Columns,
+    *,
+    partition: Mapping[str, Any],
+    schema: StructType,
+) -> list[DataFile]:
+    """Append some columns of all files in a scratch directory to a table, in one file.
 
-    Without files to read, the target is an empty table.
+    The column `run_id` is added; without rows no file is written.
     """
-    schema = arrow_schema(columns)
-    target.mkdir(parents=True)
-    path = target / "part-00000.parquet"
-    with parquet().ParquetWriter(path, schema, compression="zstd") as writer:
-        for file in parquet_files(source):
-            for batch in parquet().ParquetFile(file).iter_batches(columns=[*columns]):
-                writer.write_table(
-                    arrow().Table.from_batches([batch]).select([*columns]).cast(schema)
-                )
+    pa, kinds = arrow(), arrow_schema({**columns, "run_id": "string"})
+    rows = [_with_run(part, kinds, columns, staged.run_id) for part in _parts(source, columns)]
+    files: list[DataFile] = []
+    if sum(len(part) for part in rows):
+        directory = staged.new_directory()
+        path = f"{table}/{directory}/part-0.parquet"
+        with staged.location.open_output(path) as stream:
+            parquet().write_table(pa.concat_tables(rows), stream, compression="zstd")
+        files = with_partition(staged.written(table, directory), partition)
+    staged.append(table, files, table_schema(table, schema))
+    return files
+
+
+def with_partition(files: Sequence[DataFile], partition: Mapping[str, Any]) -> list[DataFile]:
+    """The files as those of one partition, which their rows do not have as a column."""
+    return [replace(one, partition=dict(partition)) for one in files]
+
+
+def _parts(source: Location, columns: Columns) -> Generator[Any]:
+    for info in sorted(source.list(""), key=lambda info: info.path):
+        if info.is_file and info.base_name.endswith(".parquet"):
+            file = parquet().ParquetFile(info.path, filesystem=source.files)
+            yield file.read(columns=[*columns])
+
+
+def _with_run(part: Any, schema: Any, columns: Columns, run_id: str) -> Any:
+    run = arrow().repeat(arrow().scalar(run_id), len(part))
+    return part.select([*columns]).append_column("run_id", run).cast(schema)
 
 
 def arrow_schema(columns: Columns) -> Any:
@@ -98,53 +154,25 @@ def arrow_schema(columns: Columns) -> Any:
     return pa.schema([(name, types[type_]) for name, type_ in columns.items()])
 
 
-def parquet_files(path: Path) -> list[Path]:
-    """The files of a table, sorted; empty if the table does not exist."""
-    return sorted(path.rglob("*.parquet")) if path.exists() else []
-
-
-def count_rows(path: Path) -> int:
-    """The number of rows of a table, from the Parquet footers."""
-    return sum(int(parquet().read_metadata(file).num_rows) for file in parquet_files(path))
-
-
-def count_by_day(silver: Path) -> dict[str, Day]:
+def count_by_day(location: Location, table: str, files: Sequence[DataFile]) -> dict[str, Day]:
     """Rows and copies of each day of silver."""
     days: dict[str, Day] = {}
-    for file in parquet_files(silver):
-        day = file.parent.name.removeprefix("dt=")
-        copies: Any = parquet().ParquetFile(file).read(columns=["copies"]).column("copies")
-        total: int = compute().sum(copies).as_py() or 0
+    for one in files:
+        file = parquet().ParquetFile(f"{table}/{one.path}", filesystem=location.files)
+        copies: Any = file.read(columns=["copies"]).column("copies")
+        day, total = one.partition[DAY] or "", compute().sum(copies).as_py() or 0
         days[day] = days.get(day, Day()) + Day(len(copies), total)
     return days
 
 
-def count_by_value(path: Path, column: str) -> dict[str, int]:
+def count_by_value(
+    location: Location, table: str, files: Sequence[DataFile], column: str
+) -> dict[str, int]:
     """The number of rows per value of a column."""
     counts: dict[str, int] = {}
-    for file in parquet_files(path):
-        values: Any = parquet().ParquetFile(file).read(columns=[column]).column(column)
+    for one in files:
+        file = parquet().ParquetFile(f"{table}/{one.path}", filesystem=location.files)
+        values: Any = file.read(columns=[column]).column(column)
         for entry in compute().value_counts(values).to_pylist():
             counts[entry["values"]] = counts.get(entry["values"], 0) + entry["counts"]
     return counts
-
-
-def time_range(path: Path, column: str) -> tuple[datetime, datetime] | None:
-    """Minimum and maximum of a timestamp column (UTC), from the Parquet footers.
-
-    None if there are no rows, or a footer has no statistics.
-    """
-    ends: list[datetime] = []
-    for file in parquet_files(path):
-        metadata: Any = parquet().read_metadata(file)
-        for group in range(metadata.num_row_groups):
-            found = _statistics(metadata.row_group(group), column)
-            if found is None or not found.has_min_max:
-                return None
-            ends += [found.min.replace(tzinfo=None), found.max.replace(tzinfo=None)]
-    return (min(ends), max(ends)) if ends else None
-
-
-def _statistics(group: Any, column: str) -> Any:
-    columns = (group.column(i) for i in range(group.num_columns))
-    return next((one.statistics for one in columns if one.path_in_schema == column), None)

@@ -1,4 +1,4 @@
-"""Reads the published tables with pyarrow, without Spark: the only module that knows their storage.
+"""Reads the tables of a run with delta-rs and Arrow, without Spark.
 
 A reader names a table by its path below `--tables` (`gold/findings`) and gets Arrow columns. All
 reads of one `Tables` are of the same run, also if another run is published meanwhile.
@@ -6,50 +6,55 @@ reads of one `Tables` are of the same run, also if another run is published mean
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from kedge.errors import InvalidRequest
-from kedge.files import read_table
+from kedge.errors import InvalidRequest, MalformedInput
+from kedge.files import parquet
 from kedge.model.arrow import Table, arrow, compute
 from kedge.model.columns import Floats
-from kedge.pipeline.manifest import Settings, read_manifest
+from kedge.pipeline.manifest import Settings
 from kedge.pipeline.reference import Reference, stored_reference
-from kedge.pipeline.warehouse import published_version
+from kedge.pipeline.tables.delta_log import open_version
+from kedge.pipeline.tables.location import Location, error_line
+from kedge.pipeline.tables.staged_run import ARRIVAL, DAY
+from kedge.pipeline.warehouse import Place, published_run
 
 Condition = tuple[str, str, Any]  # as ("cluster", "=", "c00")
-DAY_PREFIX = "dt="
 
 
 class Tables:
-    """The tables of one published run."""
+    """The tables of one run: the last one, or one by its id or number."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Place, run: str = "") -> None:
         self.root = root
-        self._version = published_version(root)
+        self.location = Location.of(root)
+        self.run = published_run(root, run)
 
     @cached_property
     def reference(self) -> Reference:
         """Brokers, partitions and replicas, as the run was given them."""
-        return stored_reference(self._version / "reference")
+        return stored_reference(self.read)
 
-    @cached_property
+    @property
     def settings(self) -> Settings:
         """Windows and sampling intervals, in seconds."""
-        return read_manifest(self._version).settings
+        return self.run.manifest.settings
 
     def has(self, name: str) -> bool:
         """Whether the run has this table."""
-        return (self._version / name).is_dir()
+        return name in self.run.versions
 
     def days(self, name: str) -> list[str]:
         """The days of a table that is kept by day, ascending."""
-        found = (self._version / name).glob(f"{DAY_PREFIX}*")
-        return sorted(path.name.removeprefix(DAY_PREFIX) for path in found)
+        if not self.has(name):
+            return []
+        days = {part[DAY] for part in self.open(name).partitions()}
+        return sorted(day for day in days if day)
 
     def read(
         self,
@@ -63,13 +68,21 @@ class Tables:
         if not self.has(name):
             hint = "run `kedge pipeline ingest`"
             raise InvalidRequest(f"{self.root}: no table {name} yet", hint=hint)
-        path = self._version / name
-        return read_table(
-            path if day is None else path / f"{DAY_PREFIX}{day}",
-            columns=None if columns is None else list(columns),
-            filters=list(where) or None,
-            partitioning=None,
-        )
+        conditions = [*where, *([(DAY, "=", day)] if day is not None else [])]
+        with _damage(self.location.child(name)), self.location.errors(name):
+            dataset = self.open(name).to_pyarrow_dataset()
+            wanted = parquet().filters_to_expression(conditions) if conditions else None
+            return dataset.to_table(columns=self._columns(dataset, columns), filter=wanted)
+
+    def open(self, name: str) -> Any:
+        """The table as delta-rs opens it, at the version of this run."""
+        return open_version(self.location, name, self.run.versions[name])
+
+    def _columns(self, dataset: Any, columns: Sequence[str] | None) -> list[str]:
+        """The columns without those that only say where a file is."""
+        if columns is not None:
+            return list(columns)
+        return [name for name in dataset.schema.names if name not in (DAY, ARRIVAL)]
 
     def chosen_clusters(self, cluster: str | None) -> list[str]:
         """This cluster, or all of them; refused if the tables do not know it."""
@@ -80,6 +93,16 @@ class Tables:
             hint = f"clusters: {', '.join(known[:10])}"
             raise InvalidRequest(f"{self.root}: unknown cluster {cluster}", hint=hint)
         return [cluster]
+
+
+@contextmanager
+def _damage(place: str) -> Generator[None]:
+    """Raise errors of Arrow about damaged files as refusals."""
+    try:
+        yield
+    except arrow().ArrowException as error:
+        what = f"a file of the table is damaged ({error_line(error)})"
+        raise MalformedInput(what, place=place) from error
 
 
 def seconds_of(column: Any) -> Floats:

@@ -50,6 +50,36 @@ def test_without_byte_counters_the_weights_are_the_bytes() -> None:
     assert {row.in_by for row in found.rows()} == {Rule.OFFSETS}
 
 
+def of_kminion(sizes: list[float], starts: list[float]) -> list[Measurement]:
+    """Water marks and lags of two partitions, and the size of the topic with three replicas."""
+    rows = [*series(Series.TOPIC_SIZE, sizes, broker=NONE)]
+    rows += series(Series.REPLICATION_FACTOR, [3] * N, broker=NONE)
+    for partition, slope in ((0, 10), (1, 30)):
+        ends, lags = line(1000, slope, N), [5.0] * N
+        rows += series(Series.LOG_END_OFFSET, ends, broker=NONE, partition=partition)
+        rows += series(Series.LOG_START_OFFSET, starts, broker=NONE, partition=partition)
+        rows += series(Series.GROUP_LAG, lags, broker=NONE, partition=partition, group="g")
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("sizes", "starts"),
+    [
+        (line(600_000, 3 * 40 * 100, N), [0.0] * N),  # by growth: 100 bytes per record
+        (line(600_000, 3 * 38 * 100, N), line(0, 1, N)),  # deleted all the time: by size
+    ],
+)
+def test_offsets_and_the_size_of_the_topic_are_enough(
+    sizes: list[float], starts: list[float]
+) -> None:
+    found = attribute_topic(table(of_kminion(sizes, starts)))
+    assert sums(found, "bytes_in") == pytest.approx({0: 8000.0, 1: 24000.0})
+    assert sums(found, "bytes_out") == pytest.approx({0: 8000.0, 1: 24000.0})
+    assert {row.in_by for row in found.rows()} == {Rule.OFFSETS}
+    assert {row.out_by for row in found.rows()} == {Rule.COMMITS}
+    assert found.partitions["in_uncertain"].to_pylist() == [True] * 4
+
+
 def test_without_offsets_by_growth_of_logs() -> None:
     rows = [row for row in two_partitions() if row.series is Series.LOG_SIZE]
     rows += series(Series.BYTES_IN, line(0, 2500, N))

@@ -90,8 +90,14 @@ def test_offsets_and_lags_of_exporters_beside_the_brokers_have_no_broker() -> No
         'kminion_kafka_consumer_group_topic_partition_lag{group_id="g",topic_name="t",'
         'partition_id="3"} 2\n'
         'kafka_consumergroup_current_offset{consumergroup="h",topic="t",partition="3"} 5\n'
+        'kminion_kafka_topic_info{topic_name="t",replication_factor="3",partition_count="9"} 1\n'
+        'kminion_kafka_topic_log_dir_size_total_bytes{topic_name="t"} 900\n'
     )
     found = {row["series"]: row for row in rows(collected(text, NONE))}
+    assert {name: found.pop(name)["value"] for name in ("replication_factor", "topic_size")} == {
+        "replication_factor": 3.0,
+        "topic_size": 900.0,
+    }
     assert set(found) == {"log_end_offset", "group_lag", "committed_offset"}
     assert {row["broker"] for row in found.values()} == {NONE}
     assert (found["group_lag"]["group"], found["committed_offset"]["group"]) == ("g", "h")

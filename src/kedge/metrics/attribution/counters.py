@@ -17,7 +17,7 @@ from kedge.metrics.attribution.samples import Flags, Floats, Ints, TopicSamples
 from kedge.metrics.measurement import Series
 
 _LOOK_AHEAD: Final = 3  # samples of older scrapes in a row, where several servers scrape a broker
-_ABSENT_SAMPLES: Final = 2  # one missing sample is a fault of the scrape, two are no series
+ABSENT_SAMPLES: Final = 2  # one missing sample is a fault of the scrape, two are no series
 _OLDER: Final = 0.5  # of the value before: a restart falls further
 _GAP: Final = 1.9  # times the usual time between samples: one is missing
 _REBORN: Final = 2.0  # times the fastest growth: a counter above did not begin at 0 in between
@@ -35,7 +35,7 @@ def counter_steps(samples: TopicSamples, series: Series, brokers: list[int]) -> 
         answered = samples.answered.get(broker, _NEVER)
         silent = samples.silent.get(broker, _NEVER)
         row = brokers.index(broker)
-        ts, value = _without_dips(own.ts, own.value)
+        ts, value = without_dips(own.ts, own.value)
         known.append(_between(row, ts, value, answered, silent, usual))
         born.append(_first(row, int(ts[0]), float(value[0]), answered, usual))
     grown = Steps.of(known)
@@ -45,7 +45,7 @@ def counter_steps(samples: TopicSamples, series: Series, brokers: list[int]) -> 
 _NEVER: Final = np.empty(0, np.int64)
 
 
-def _without_dips(ts: Ints, value: Floats) -> tuple[Ints, Floats]:
+def without_dips(ts: Ints, value: Floats) -> tuple[Ints, Floats]:
     """Leave out values that fall and come back at once: older scrapes between newer ones."""
     keep = np.ones(len(value), np.bool_)
     for fall in (np.flatnonzero(np.diff(value) < 0) + 1).tolist():
@@ -75,7 +75,7 @@ def _between(row: int, ts: Ints, value: Floats, answered: Ints, silent: Ints, us
         without = answered[(answered > low + usual // 2) & (answered < high - usual // 2)]
         began = max([low, *without[-1:].tolist()])
         if not fell[gap] and (
-            len(without) < _ABSENT_SAMPLES or reached > _REBORN * fastest * (high - began)
+            len(without) < ABSENT_SAMPLES or reached > _REBORN * fastest * (high - began)
         ):
             continue  # samples are missing, but the counter ran on
         down = silent[(silent > low) & (silent < high)]

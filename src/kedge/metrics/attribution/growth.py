@@ -11,6 +11,7 @@ from typing import Final
 
 import numpy as np
 
+from kedge.metrics.attribution.edges import Edges
 from kedge.metrics.attribution.grid import Grid, Steps
 from kedge.metrics.attribution.samples import Flags, Floats, Ints, Points, TopicSamples, row_of
 from kedge.metrics.measurement import Series
@@ -34,13 +35,14 @@ def log_growth(samples: TopicSamples, partitions: Ints, grid: Grid) -> LogGrowth
     shrank = np.zeros(len(partitions), np.bool_)
     mean = np.zeros(len(partitions))
     parts: list[Steps] = []
+    edges = Edges.of(samples[Series.LOG_SIZE])
     for partition, sizes in samples[Series.LOG_SIZE].by_partition():
         row = row_of(partitions, partition)
         own = max(sizes.single(), key=len)
         known[row] = len(own) > 1
         shrank[row] = bool((np.diff(own.value) < 0).any())
         mean[row] = own.value.mean()
-        parts.append(_steps(row, own, shrank=bool(shrank[row])))
+        parts.append(edges.extended(_steps(row, own, shrank=bool(shrank[row])), own.ts))
     return LogGrowth(grid.spread(Steps.of(parts), len(partitions)), known, shrank, mean)
 
 

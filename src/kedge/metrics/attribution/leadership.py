@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from kedge.metrics.attribution.grid import Grid
-from kedge.metrics.attribution.samples import Flags, Floats, Ints, TopicSamples, row_of
+from kedge.metrics.attribution.samples import (
+    Flags,
+    Floats,
+    Ints,
+    Points,
+    TopicSamples,
+    row_of,
+)
 from kedge.metrics.measurement import NONE, Series
 
 
@@ -83,22 +91,66 @@ class Leadership:
 
 
 _PAST, _FUTURE = -(2**60), 2**60
+_MISSED: Final = 1.5  # times the usual time between samples: the one before was not answered
+
+
+@dataclass(frozen=True, slots=True)
+class LeadingTimes:
+    """When one broker led any partition of the topic, where that is known."""
+
+    start: Ints
+    end: Ints
+
+    @staticmethod
+    def of(leaders: Leadership | None, broker: int) -> LeadingTimes:
+        """The times of one broker; none where leaders are not known."""
+        if leaders is None:
+            return LeadingTimes(np.empty(0, np.int64), np.empty(0, np.int64))
+        _, leader, start, end = leaders.spans()
+        return LeadingTimes(start[leader == broker], end[leader == broker])
+
+    def began(self, low: int, high: int) -> int | None:
+        """When it began to lead after a time of leading nothing, between two moments."""
+        inside = np.sort(self.start[(self.start > low) & (self.start < high)])
+        if not len(inside) or self._leads(int(inside[0]) - 1):
+            return None
+        return int(inside[0])
+
+    def ended(self, low: int, high: int) -> int | None:
+        """When it ended to lead anything, between two moments."""
+        inside = np.sort(self.end[(self.end > low) & (self.end < high)])
+        if not len(inside) or self._leads(int(inside[-1])):
+            return None
+        return int(inside[-1])
+
+    def _leads(self, moment: int) -> bool:
+        return bool(((self.start <= moment) & (moment < self.end)).any())
 
 
 def leadership_seen(samples: TopicSamples) -> Leadership | None:
     """From the replicas that a leader counts, which followers give as 0; None if not exported."""
     points = samples[Series.REPLICAS]
-    leads = points.where(points.value > 0)
-    if not len(leads):
+    leads = points.value > 0
+    if not leads.any():
         return None
-    return _changes_of_leader(
-        leads.partition.astype(np.int64), leads.ts, leads.broker.astype(np.int64)
+    since = points.ts - _before(points) // 2  # between two samples of the new leader
+    columns = (points.partition.astype(np.int64), points.ts, since, points.broker.astype(np.int64))
+    return _changes_of_leader(*(column[leads] for column in columns))
+
+
+def _before(points: Points) -> Ints:
+    """The time since the sample before, of the same replica."""
+    usual = points.spacing()
+    same = (points.partition[1:] == points.partition[:-1]) & (
+        points.broker[1:] == points.broker[:-1]
     )
+    between = np.append([usual], np.where(same, np.diff(points.ts), usual))
+    return np.minimum(between, int(_MISSED * usual))
 
 
-def _changes_of_leader(partition: Ints, ts: Ints, broker: Ints) -> Leadership:
+def _changes_of_leader(partition: Ints, ts: Ints, since: Ints, broker: Ints) -> Leadership:
     order = np.lexsort((ts, partition))
-    partition, ts, broker = partition[order], ts[order], broker[order]
+    partition, since, broker = partition[order], since[order], broker[order]
     # brokers are scraped at different moments: for a while two seem to lead, the newer one does
     changed = np.append([True], (partition[1:] != partition[:-1]) | (broker[1:] != broker[:-1]))
-    return Leadership(partition[changed], ts[changed], broker[changed])
+    return Leadership(partition[changed], since[changed], broker[changed])

@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from kedge.metrics.attribution.edges import Edges
 from kedge.metrics.attribution.grid import Steps
 from kedge.metrics.attribution.samples import Floats, Ints, Points, TopicSamples, row_of
 from kedge.metrics.measurement import NONE, Series
@@ -21,11 +22,12 @@ def record_steps(samples: TopicSamples, partitions: Ints) -> Steps:
     appended: replicas that copy or were scraped earlier are behind it.
     """
     points = _told_by_brokers(samples[Series.LOG_END_OFFSET])
+    edges = Edges.of(points)
     parts: list[Steps] = []
     for partition, own in points.by_partition():
         row = row_of(partitions, partition)
         order = np.argsort(own.ts, kind="stable")
-        parts.append(_highest(row, own.ts[order], own.value[order]))
+        parts.append(edges.extended(_highest(row, own.ts[order], own.value[order]), own.ts))
     return Steps.of(parts)
 
 

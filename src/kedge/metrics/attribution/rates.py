@@ -8,14 +8,13 @@ neither the slow fall after a leader has moved nor the first high value of a new
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
 import numpy as np
 
 from kedge.metrics.attribution.grid import Steps
-from kedge.metrics.attribution.leadership import Leadership
+from kedge.metrics.attribution.leadership import Leadership, LeadingTimes
 from kedge.metrics.attribution.samples import Floats, Ints, Points, TopicSamples
 from kedge.metrics.measurement import Series
 
@@ -24,38 +23,6 @@ _DEFAULT_SPACING_MS: Final = 60_000
 _APART_MS: Final = 30_000
 _GAP: Final = 1.5  # times the usual spacing: a sample is missing
 _DOWN: Final = 3.5  # times the usual spacing: more than samples that were lost
-
-
-@dataclass(frozen=True, slots=True)
-class _Leading:
-    """When one broker led any partition of the topic, where that is known."""
-
-    start: Ints
-    end: Ints
-
-    @staticmethod
-    def of(leaders: Leadership | None, broker: int) -> _Leading:
-        if leaders is None:
-            return _Leading(np.empty(0, np.int64), np.empty(0, np.int64))
-        _, leader, start, end = leaders.spans()
-        return _Leading(start[leader == broker], end[leader == broker])
-
-    def began(self, low: int, high: int) -> int | None:
-        """When it began to lead after a time of leading nothing, between two moments."""
-        inside = np.sort(self.start[(self.start > low) & (self.start < high)])
-        if not len(inside) or self._leads(int(inside[0]) - 1):
-            return None
-        return int(inside[0])
-
-    def ended(self, low: int, high: int) -> int | None:
-        """When it ended to lead anything, between two moments."""
-        inside = np.sort(self.end[(self.end > low) & (self.end < high)])
-        if not len(inside) or self._leads(int(inside[-1])):
-            return None
-        return int(inside[-1])
-
-    def _leads(self, moment: int) -> bool:
-        return bool(((self.start <= moment) & (moment < self.end)).any())
 
 
 def rate_steps(
@@ -69,12 +36,12 @@ def rate_steps(
         broker = int(own.broker[0])
         answered = samples.answered.get(broker, own.ts)
         row = brokers.index(broker)
-        parts.extend(_stretches(own, row, answered, usual, _Leading.of(leaders, broker)))
+        parts.extend(_stretches(own, row, answered, usual, LeadingTimes.of(leaders, broker)))
     return Steps.of(parts)
 
 
 def _stretches(
-    own: Points, row: int, answered: Ints, usual: int, leading: _Leading
+    own: Points, row: int, answered: Ints, usual: int, leading: LeadingTimes
 ) -> Iterator[Steps]:
     """Steps of each stretch of samples in which the meter was there all the time."""
     breaks = [at for at in range(1, len(own)) if _gone(own.ts[at - 1 : at + 1], answered, usual)]
@@ -109,7 +76,7 @@ def _apart(own: Points) -> Points:
     return own.where(np.array(kept))
 
 
-def _birth(ts: int, answered: Ints, usual: int, leading: _Leading) -> int:
+def _birth(ts: int, answered: Ints, usual: int, leading: LeadingTimes) -> int:
     """When the time began that the first rate of a stretch stands for."""
     led = leading.began(ts - int(_GAP * usual), ts)
     if led is not None:

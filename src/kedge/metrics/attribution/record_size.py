@@ -20,6 +20,8 @@ from kedge.metrics.measurement import Series
 _DELETED: Final = 0.5  # of the usual bytes per record: a segment was deleted meanwhile
 _JOINING: Final = 2  # first intervals of a replica that appeared later: it copied old records
 _ENOUGH_RECORDS: Final = 0.5  # of the usual number in an interval
+_OFTEN: Final = 3  # deletions after which a log holds nothing that is older than the samples
+_CLEAN: Final = 0.3  # of the records were appended in clean intervals: enough of them
 _PAIRS: Final = 3  # moments with size and end offset of one replica that are enough
 
 
@@ -41,6 +43,7 @@ class _Growth:
     start_stood: Flags
     near_deletion: Flags  # the start moved in the interval before or after, or is not known
     time: Ints
+    kept: Floats  # at the end of each interval: size of the log over the records in it, or NaN
 
     @staticmethod
     def of(parts: list[_Growth]) -> _Growth:
@@ -51,6 +54,7 @@ class _Growth:
             np.concatenate([part.start_stood for part in parts]),
             np.concatenate([part.near_deletion for part in parts]),
             np.concatenate([part.time for part in parts]),
+            np.concatenate([part.kept for part in parts]),
         )
 
     @property
@@ -112,13 +116,19 @@ def _growth(sizes: Points, ends: _Offsets, starts: _Offsets, joined_later: bool)
         own_starts = starts.of_partition.get(partition)
     skip = _JOINING if joined_later else 0
     moved, near = _deletions(sizes, own_starts)
+    start = np.full(len(sizes), np.nan) if own_starts is None else _nearest(own_starts, sizes.ts)
     return _Growth(
         np.diff(end)[skip:],
         np.diff(sizes.value)[skip:],
         ~moved[skip:],
         near[skip:],
         np.diff(sizes.ts)[skip:],
+        _over(sizes.value, end - start)[1:][skip:],
     )
+
+
+def _over(size: Floats, records: Floats) -> Floats:
+    return np.divide(size, records, out=np.full(len(size), np.nan), where=records > 0)
 
 
 def _paired(ts: Ints, others: Ints) -> Flags | slice | None:
@@ -162,9 +172,16 @@ def _compacted(growth: _Growth) -> bool:
 
 
 def _of_clean(growth: _Growth) -> float:
-    """Growth over new records, summed over clean intervals."""
+    """Growth over new records, summed over clean intervals.
+
+    A log that is deleted in most intervals holds only records of the time that was sampled, so its
+    size over its records is the better figure.
+    """
     records, gained, grew = growth.records, growth.bytes, growth.grew
     clean = grew & ~growth.near_deletion
+    deleted = ~growth.start_stood
+    if deleted.sum() >= _OFTEN and records[clean].sum() < _CLEAN * records[records > 0].sum():
+        return float(np.nanmedian(growth.kept))
     if clean.any():
         usual = float(gained[clean].sum() / records[clean].sum())
     elif grew.any():

@@ -10,6 +10,7 @@ import numpy as np
 from kedge.metrics.attribution.counters import counter_steps
 from kedge.metrics.attribution.grid import Grid, Steps
 from kedge.metrics.attribution.leadership import Leadership
+from kedge.metrics.attribution.lost_bytes import lost_steps
 from kedge.metrics.attribution.rates import rate_steps
 from kedge.metrics.attribution.samples import Floats, TopicSamples
 from kedge.metrics.measurement import Series
@@ -43,14 +44,16 @@ def totals(
     if not len(points):
         return None
     brokers = [int(broker) for broker in np.unique(points.broker)]
+    lost = np.zeros((len(brokers), grid.count))
     if chosen is counter:
         steps = counter_steps(samples, counter, brokers)
+        lost = grid.spread(lost_steps(samples, counter, brokers, leaders), len(brokers))
     else:
         steps = rate_steps(samples, rate, brokers, leaders)
     first, last = int(points.ts.min()), int(points.ts.max())
     amount = grid.spread(steps, len(brokers))
     known = [_known_span(samples, broker) for broker in brokers]
-    covered = _covered(amount, steps, grid, (first, last), known)
+    covered = _covered(amount, lost, steps, grid, (first, last), known)
     return Totals(brokers, amount, covered, chosen is rate)
 
 
@@ -71,6 +74,7 @@ _FUTURE: Final = 2**60
 
 def _covered(
     amount: Floats,
+    lost: Floats,
     steps: Steps,
     grid: Grid,
     span: tuple[int, int],
@@ -80,7 +84,8 @@ def _covered(
 
     Brokers are sampled at different moments, so that the first and the last interval of each begin
     and end at others. While a broker was known to be up or down, a series of it that is not there
-    was 0, and was measured all the same.
+    was 0, and was measured all the same. What was lost with a counter is in no amount, so the time
+    is shorter by as much.
     """
     first = min(span[0], int(steps.start.min())) if len(steps.start) else span[0]
     last = span[1]
@@ -90,6 +95,7 @@ def _covered(
         begin = int(steps.start[mine].min()) if mine.any() else first
         end = int(steps.end[mine].max()) if mine.any() else last
         own[row] = grid.overlap(max(first, min(begin, known_from)), min(last, max(end, known_to)))
-    per_second = np.divide(amount, own, out=np.zeros_like(amount), where=own > 0).sum(axis=0)
+    whole = amount + lost
+    per_second = np.divide(whole, own, out=np.zeros_like(amount), where=own > 0).sum(axis=0)
     total = amount.sum(axis=0)
-    return np.divide(total, per_second, out=own.max(axis=0), where=per_second > 0)
+    return np.divide(total, per_second, out=own.max(axis=0), where=(per_second > 0) & (total > 0))

@@ -13,6 +13,7 @@ from kedge.metrics.attribution.offsets import record_steps
 from kedge.metrics.attribution.record_size import RecordSizes, record_sizes
 from kedge.metrics.attribution.result import Rule
 from kedge.metrics.attribution.samples import Flags, Floats, Ints, TopicSamples, row_of
+from kedge.metrics.attribution.topic_size import record_size_of_topic
 from kedge.metrics.attribution.totals import Totals, totals
 from kedge.metrics.measurement import Series
 
@@ -94,6 +95,8 @@ def _without_totals(samples: TopicSamples, partitions: Ints, found: RecordSizes)
     tells too little. Records of a topic are alike, so the highest figure of its logs is nearest.
     """
     kept = _kept(samples, partitions)
+    if not len(samples[Series.LOG_SIZE]):
+        return np.full(len(partitions), record_size_of_topic(samples))
     size = np.where(np.isfinite(found.size) | found.compacted, found.size, kept)
     if not np.isfinite(found.highest).any():
         return size

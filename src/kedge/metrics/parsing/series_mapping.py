@@ -59,7 +59,9 @@ class MappedMetric:
         return NamedSeries(self.series, topic, partition, group, self.scale, of_broker)
 
 
-_OF_GROUPS: Final = frozenset({Series.COMMITTED_OFFSET, Series.GROUP_LAG, Series.TOPIC_SIZE})
+_OF_GROUPS: Final = frozenset(
+    {Series.COMMITTED_OFFSET, Series.GROUP_LAG, Series.TOPIC_SIZE, Series.REPLICATION_FACTOR}
+)
 _OF_PARTITIONS: Final = frozenset(
     {
         *(Series.LOG_SIZE, Series.LOG_START_OFFSET, Series.LOG_END_OFFSET, Series.REPLICAS),

@@ -168,6 +168,7 @@ _BY_NAME: Final = {
     "kminion_kafka_topic_partition_high_water_mark": Series.LOG_END_OFFSET,
     "kminion_kafka_topic_partition_low_water_mark": Series.LOG_START_OFFSET,
     "kminion_kafka_topic_log_dir_size_total_bytes": Series.TOPIC_SIZE,
+    "kminion_kafka_topic_info": Series.REPLICATION_FACTOR,  # 1, with the factor in a label
     "kminion_kafka_consumer_group_topic_partition_lag": Series.GROUP_LAG,
     # kafka_exporter
     "kafka_topic_partition_current_offset": Series.LOG_END_OFFSET,
@@ -175,7 +176,7 @@ _BY_NAME: Final = {
     "kafka_consumergroup_current_offset": Series.COMMITTED_OFFSET,
 }
 _OF_BROKERS: Final = frozenset({Series.UP, Series.CPU_SECONDS})
-_OF_TOPICS: Final = frozenset({Series.TOPIC_SIZE})
+_OF_TOPICS: Final = frozenset({Series.TOPIC_SIZE, Series.REPLICATION_FACTOR})
 _OF_GROUPS: Final = frozenset({Series.GROUP_LAG, Series.COMMITTED_OFFSET})
 
 EXPORTER_QUERIES: Final = (
@@ -203,4 +204,7 @@ def _labelled(series: Series, labels: Mapping[str, str]) -> NamedSeries | None:
         return None
     if series in _OF_GROUPS:
         return NamedSeries(series, topic, partition, group) if group else None
+    if series is Series.REPLICATION_FACTOR:
+        factor = label_int(labels, "replication_factor")
+        return NamedSeries(series, topic, scale=float(factor)) if factor > 0 else None
     return NamedSeries(series, topic, partition)

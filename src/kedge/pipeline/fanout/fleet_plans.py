@@ -27,10 +27,12 @@ from kedge.errors import InvalidRequest, KedgeError, OutputNotOurs
 from kedge.files import parquet, read_snapshot, with_path_context, write_atomically
 from kedge.model import Snapshot, sha256_of_snapshot
 from kedge.model.arrow import Table
+from kedge.pipeline.derived_files import SNAPSHOTS
 from kedge.pipeline.fanout.map_rows import Row, map_rows
 from kedge.pipeline.jobs.context import NoProgress, Progress
 from kedge.pipeline.sinks import MAP, Columns
-from kedge.pipeline.warehouse import published_version
+from kedge.pipeline.tables.location import Location
+from kedge.pipeline.warehouse import Place, published_run
 from kedge.plan import Plan, plan_to_json
 
 if TYPE_CHECKING:
@@ -66,7 +68,7 @@ FIGURES = (
 class FleetRequest:
     """The tables, the directory of the plans, and the goals of each plan."""
 
-    tables: Path
+    tables: Place
     out: Path
     goals: Goals = field(default_factory=Goals)
     seed: int = 0
@@ -91,10 +93,14 @@ def fleet(
     return table
 
 
-def clusters_of(tables: Path) -> list[Row]:
+def clusters_of(tables: Place) -> list[Row]:
     """One row per cluster of the published tables: its file name and its snapshot."""
-    snapshots = published_version(tables) / "gold" / "snapshot"
-    found = sorted(path for path in snapshots.glob("*") if path.is_dir())
+    published_run(tables)
+    location = Location.of(tables)
+    if not location.is_local:
+        hint = "copy gold/snapshot, and use `kedge plan --snapshot`"
+        raise InvalidRequest(f"{tables}: not a directory of this machine", hint=hint)
+    found = sorted(path for path in (location.path / SNAPSHOTS).glob("*") if path.is_dir())
     if not found:
         raise InvalidRequest(f"{tables}: no snapshots yet", hint="run `kedge pipeline ingest`")
     return [{"name": path.name, "snapshot": str(path)} for path in found]

@@ -1,15 +1,15 @@
 """Writes bronze: the rows of a run as they arrived, with their provenance.
 
-Parquet files are copied without Spark; two columns with the provenance are added and nothing else
-is changed. Later stages read the source files. JSON lines, CSV and Kafka records are parsed once:
-bronze stores the columns, and later stages read bronze. `bronze/run_id=…` has the files of a run.
+Parquet files are copied without Spark; columns with the provenance are added, and columns are cast
+to wider types of the table. Later stages read the source files. JSON lines, CSV and Kafka records
+are parsed once: bronze stores the columns, and later stages read bronze.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
@@ -17,62 +17,101 @@ from pyspark.sql import functions as F
 from kedge.files import parquet
 from kedge.model.arrow import arrow
 from kedge.pipeline import sinks
-from kedge.pipeline.schemas import ATTRIBUTION_COLUMNS, RAW_TEXT, SAMPLE_COLUMNS
+from kedge.pipeline.schemas import ATTRIBUTION_COLUMNS, BRONZE, RAW_TEXT, SAMPLE_COLUMNS
 from kedge.pipeline.sources.file_reader import read_raw_rows
 from kedge.pipeline.sources.sample_files import Format, SampleFile
+from kedge.pipeline.tables.data_files import DataFile, latest
+from kedge.pipeline.tables.staged_run import ARRIVAL, StagedRun
 
 ROWS_PER_BATCH = 500_000
+TABLE = "bronze"
 
 
 @dataclass(frozen=True, slots=True)
 class BronzeRows:
-    """The rows of a batch in bronze: their count, and frames with and without provenance."""
+    """The rows of a batch in bronze: their count, files, and frames with and without provenance."""
 
     count: int
+    files: Sequence[DataFile]
     with_provenance: DataFrame
     without_provenance: DataFrame
 
+    @property
+    def partition(self) -> dict[str, str | None]:
+        """The day on which the last row arrived, by which rows of a run are kept or removed."""
+        return self.files[0].partition if self.files else {ARRIVAL: None}  # type: ignore[return-value]
 
-WriteBronze = Callable[[Path], BronzeRows]
+
+WriteBronze = Callable[[StagedRun], BronzeRows]
 
 
 def copy_parquet_files(session: SparkSession, files: Sequence[SampleFile]) -> WriteBronze:
     """Copy Parquet files; the row count is that of their footers."""
 
-    def write(directory: Path) -> BronzeRows:
-        directory.mkdir(parents=True)
+    def write(staged: StagedRun) -> BronzeRows:
+        directory = staged.new_directory()
         for file in files:
-            _copy(file, directory / f"{file.sha256[:32]}.parquet")
+            _copy(file, staged, f"{TABLE}/{directory}/{file.sha256[:32]}.parquet")
+        written = _append(staged, directory)
         frames = (
             read_raw_rows(session, files, Format.PARQUET, provenance=p) for p in (True, False)
         )
-        return BronzeRows(sum(file.rows for file in files), *frames)
+        return BronzeRows(sum(file.rows for file in files), written, *frames)
 
     return write
 
 
-def _copy(file: SampleFile, target: Path) -> None:
+def _copy(file: SampleFile, staged: StagedRun, target: str) -> None:
     pa, source = arrow(), parquet().ParquetFile(file.path)
-    provenance = {"source": str(Format.PARQUET), "file": file.path.absolute().as_uri()}
-    schema = source.schema_arrow
-    for name in provenance:
-        schema = schema.append(pa.field(name, pa.string()))
-    with parquet().ParquetWriter(target, schema, compression="zstd") as writer:
+    added = {
+        "source": str(Format.PARQUET),
+        "file": file.path.absolute().as_uri(),
+        "run_id": staged.run_id,
+    }
+    names = source.schema_arrow.names
+    schema = sinks.arrow_schema(
+        {f.name: f.dataType.simpleString() for f in BRONZE.fields if f.name in (*names, *added)}
+    )
+    with (
+        staged.location.open_output(target) as stream,
+        parquet().ParquetWriter(stream, schema, compression="zstd") as writer,
+    ):
         for rows in source.iter_batches(ROWS_PER_BATCH):
-            added = [pa.repeat(pa.scalar(text), len(rows)) for text in provenance.values()]
-            writer.write_batch(pa.RecordBatch.from_arrays([*rows.columns, *added], schema=schema))
+            columns = [_column(rows, field, added) for field in schema]
+            writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
+
+
+def _column(rows: Any, field: Any, added: dict[str, str]) -> Any:
+    if field.name in added:
+        return arrow().repeat(arrow().scalar(added[field.name]), len(rows))
+    column = rows.column(field.name)
+    # nanoseconds are truncated; integers only become wider
+    return column if column.type == field.type else column.cast(field.type, safe=False)
 
 
 def write_parsed_rows(raw: DataFrame, provenance: Sequence[str]) -> WriteBronze:
     """Write parsed rows, and count them while they are written."""
 
-    def write(directory: Path) -> BronzeRows:
-        counted = Observation("read")
-        sinks.write(raw.observe(counted, F.count(F.lit(1)).alias("rows")), directory)
-        stored = raw.sparkSession.read.schema(raw.schema).parquet(str(directory))
+    def write(staged: StagedRun) -> BronzeRows:
+        counted, directory = Observation("read"), staged.new_directory()
+        rows = raw.withColumn("run_id", F.lit(staged.run_id))
+        rows = rows.observe(counted, F.count(F.lit(1)).alias("rows"))
+        sinks.write(rows, staged.target(TABLE, directory))
+        written = _append(staged, directory)
+        stored = raw.sparkSession.read.schema(raw.schema).parquet(staged.target(TABLE, directory))
         attributed = [name for name in ATTRIBUTION_COLUMNS if name in raw.columns]
         columns = (*SAMPLE_COLUMNS, *attributed, RAW_TEXT)
         bare = stored.select(*columns)
-        return BronzeRows(int(counted.get["rows"]), stored.select(*columns, *provenance), bare)
+        count = int(counted.get["rows"])
+        return BronzeRows(count, written, stored.select(*columns, *provenance), bare)
 
     return write
+
+
+def _append(staged: StagedRun, directory: str) -> list[DataFile]:
+    files = staged.written(TABLE, directory)
+    last = latest(files, "ingest_ts")
+    day = None if last is None else last.date().isoformat()
+    placed = sinks.with_partition(files, {ARRIVAL: day})
+    staged.append(TABLE, placed, sinks.table_schema(TABLE, BRONZE))
+    return placed

@@ -1,4 +1,4 @@
-"""Ingests a topic of records, once or on and on: Cruise Control's metrics in their binary form."""
+"""Ingests a topic of records, once or on and on: of Cruise Control, or scrapes and snapshots."""
 
 from __future__ import annotations
 
@@ -6,20 +6,21 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from kedge.metrics.origins import Origin
 from kedge.metrics.parsing.cluster_metadata import ClusterMetadata, LeaderHistory
 from kedge.pipeline.jobs.context import SizedSessionFactory
 from kedge.pipeline.jobs.ingest import IngestResult
 from kedge.pipeline.jobs.ingest_metrics import MetricsRequest, ingest_metrics
-from kedge.pipeline.manifest import Manifest, Settings, read_manifest
+from kedge.pipeline.manifest import Manifest, Settings
 from kedge.pipeline.sources.record_spool import MAX_RECORDS, RecordTopic, spool_records
-from kedge.pipeline.warehouse import check_warehouse, current_version
+from kedge.pipeline.tables.location import Location
+from kedge.pipeline.tables.runs import last_run
+from kedge.pipeline.warehouse import Place, check_warehouse
 
 
 def follow_records(
     source: RecordTopic,
     described: tuple[ClusterMetadata, LeaderHistory],
-    tables: Path,
+    tables: Place,
     settings: Settings,
     session: SizedSessionFactory,
     *,
@@ -40,7 +41,7 @@ def follow_records(
             if spooled.records:
                 request = MetricsRequest(
                     Path(directory),
-                    Origin.CRUISE_CONTROL,
+                    source.origin,
                     described[0],
                     tables,
                     described[1],
@@ -52,6 +53,6 @@ def follow_records(
             return done
 
 
-def _manifest(tables: Path) -> Manifest:
-    version = current_version(tables)
-    return Manifest() if version is None else read_manifest(version)
+def _manifest(tables: Place) -> Manifest:
+    run, _ = last_run(Location.of(tables))
+    return Manifest() if run is None else run.manifest

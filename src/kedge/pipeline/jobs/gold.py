@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+import orjson
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from kedge.pipeline import schemas, sinks
-from kedge.pipeline.broker_health import TABLE as HEALTH
 from kedge.pipeline.finding_history import record_findings
 from kedge.pipeline.jobs.context import NoProgress, Progress
-from kedge.pipeline.load_snapshots import write_snapshots
 from kedge.pipeline.manifest import Manifest
-from kedge.pipeline.reference import ASSIGNMENT, BROKERS, REPLICAS, stored_reference
+from kedge.pipeline.reference import ASSIGNMENT, BROKERS, REPLICAS
+from kedge.pipeline.tables.staged_run import StagedRun
 from kedge.pipeline.transforms import day_of, roll_up
 from kedge.pipeline.transforms.findings import Thresholds, all_findings
 from kedge.pipeline.transforms.load_models import (
@@ -26,14 +26,11 @@ from kedge.pipeline.transforms.load_models import (
     sample_statistics,
     window_load,
 )
-from kedge.pipeline.warehouse import StagedVersion
-
-DAILY = ("rollup", "partition_course", "broker_course")  # by day; all others are recomputed
 
 
 def refresh_gold(
     session: SparkSession,
-    staged: StagedVersion,
+    staged: StagedRun,
     *,
     manifest: Manifest,
     changed: Collection[str],
@@ -44,7 +41,6 @@ def refresh_gold(
     reporter, rows = progress or NoProgress(), manifest.accounts.kept
     gold = _Gold(session, staged)
     _write_days(gold, manifest, changed, reporter)
-    staged.link_current(*HEALTH.split("/"))  # only runs that read metrics of brokers change it
     if not manifest.days:
         return
     reporter.stage("partition_load", rows)
@@ -68,26 +64,20 @@ def refresh_gold(
         thresholds=thresholds or Thresholds(),
     )
     gold.write("findings", findings)
-    record_findings(staged.path("gold"), staged.current_path("gold"))
-    reference = stored_reference(staged.path("reference"))
-    write_snapshots(staged.path("gold"), reference, interval_s=manifest.settings.interval_s)
+    record_findings(staged)
 
 
 def _write_days(
     gold: _Gold, manifest: Manifest, changed: Collection[str], reporter: Progress
 ) -> None:
-    """Write the tables partitioned by day: linked if silver did not change, else recomputed."""
-    for table in DAILY:
-        for day in manifest.days:
-            if day not in changed:
-                gold.staged.link_current("gold", table, f"dt={day}")
+    """Recompute the changed days of the tables that are kept by day."""
     days = [day for day in manifest.days if day in changed]
     if not days:
         return
     reporter.stage("rollup", sum(manifest.days[day].rows for day in days))
-    gold.write_days("rollup", roll_up(gold.silver(days), window_s=manifest.settings.window_s))
-    gold.write_days("partition_course", partition_course(gold.table("rollup", days)))
-    gold.write_days("broker_course", broker_course(gold.table("rollup", days)))
+    gold.write_days("rollup", roll_up(gold.silver(days), window_s=manifest.settings.window_s), days)
+    gold.write_days("partition_course", partition_course(gold.table("rollup", days)), days)
+    gold.write_days("broker_course", broker_course(gold.table("rollup", days)), days)
 
 
 class _Gold:
@@ -96,34 +86,39 @@ class _Gold:
     It keeps the schema of each table that it writes: to infer it from the files is a Spark job.
     """
 
-    def __init__(self, session: SparkSession, staged: StagedVersion) -> None:
+    def __init__(self, session: SparkSession, staged: StagedRun) -> None:
         self.session = session
         self.staged = staged
         self._schemas: dict[str, StructType] = {}
 
     def silver(self, days: Collection[str] | None = None) -> DataFrame:
-        return self.session.read.schema(schemas.SILVER).parquet(*self._paths(("silver",), days))
+        return self._read("silver", schemas.SILVER, days)
 
     def table(self, name: str, days: Collection[str] | None = None) -> DataFrame:
-        schema = self._schemas.get(name)
-        reader = self.session.read if schema is None else self.session.read.schema(schema)
-        return reader.parquet(*self._paths(("gold", name), days))
+        table = f"gold/{name}"
+        schema = self._schemas.get(name) or self._stored_schema(table)
+        return self._read(table, schema, days)
 
     def reference(self, name: str, schema: StructType) -> DataFrame:
-        return self.session.read.schema(schema).parquet(str(self.staged.path("reference", name)))
+        return self._read(name, schema)
 
     def write(self, name: str, frame: DataFrame) -> None:
         self._schemas[name] = frame.schema
-        sinks.write(frame, self.staged.path("gold", name), files=1)
+        sinks.replace_table(self.staged, f"gold/{name}", frame)
 
-    def write_days(self, name: str, frame: DataFrame) -> None:
-        """Write a frame partitioned by the day of `window_start`, beside the linked days."""
+    def write_days(self, name: str, frame: DataFrame, days: Collection[str]) -> None:
+        """Replace days of a table; they are those of `window_start`."""
         self._schemas[name] = frame.schema
-        scratch = self.staged.path("scratch")
-        sinks.write(frame.withColumn("dt", day_of("window_start")), scratch, by=("dt",))
-        sinks.move_partitions(scratch, self.staged.path("gold", name))
+        dated = frame.withColumn("dt", day_of("window_start"))
+        sinks.replace_days(self.staged, f"gold/{name}", dated, days)
 
-    def _paths(self, table: tuple[str, ...], days: Collection[str] | None) -> list[str]:
-        if days is None:
-            return [str(self.staged.path(*table))]
-        return [str(self.staged.path(*table, f"dt={day}")) for day in days]
+    def _read(
+        self, table: str, schema: StructType, days: Collection[str] | None = None
+    ) -> DataFrame:
+        if table not in self.staged.changes or days is None:
+            self.staged.rows_read += sum(one.rows for one in self.staged.files(table, days))
+        return sinks.read(self.session, self.staged, table, schema, days=days)
+
+    def _stored_schema(self, table: str) -> StructType:
+        found = StructType.fromJson(orjson.loads(self.staged.schema(table)))
+        return StructType([field for field in found.fields if field.name != "dt"])

@@ -9,11 +9,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kedge.pipeline.derived_files import write_derived_files
 from kedge.pipeline.jobs.context import NoProgress, Progress, SizedSessionFactory
 from kedge.pipeline.manifest import Accounts, Manifest, Settings
 from kedge.pipeline.reference import Reference, read_reference, stored_reference, write_reference
 from kedge.pipeline.sources.sample_files import Format, SampleFile, find_files, new_files
-from kedge.pipeline.warehouse import StagedVersion, Warehouse, check_warehouse, open_warehouse
+from kedge.pipeline.tables.staged_run import StagedRun
+from kedge.pipeline.warehouse import Place, Warehouse, check_warehouse, open_warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,7 +31,7 @@ class IngestRequest:
     format: Format
     brokers: Path
     assignment: Path
-    tables: Path
+    tables: Place
     settings: Settings = field(default_factory=Settings)
 
 
@@ -43,6 +45,8 @@ class IngestResult:
     files_skipped: int
     rows: int
     days: tuple[str, ...]
+    rows_merged: int = 0  # read from tables of earlier runs and of this one
+    rows_written: int = 0
     ignored: Mapping[str, int] = field(default_factory=dict[str, int])  # series that are not needed
 
 
@@ -65,18 +69,19 @@ def ingest(
     distinct = new_files(paths, request.format, ())
     with open_warehouse(request.tables, new_run_id()) as warehouse:
         before = warehouse.manifest
-        if warehouse.current is not None:
+        if warehouse.last is not None:
             request.settings.check_unchanged(before.settings)
         before = replace(before, settings=request.settings, run_id=warehouse.run_id)
         files = [file for file in distinct if file.sha256 not in before.contents]
-        after, days = before, list[str]()
+        after, days, staged = before, list[str](), None
         if files or not _same_reference(warehouse, reference):
             reporter = progress or NoProgress()
             rows = before.accounts.kept + sum(file.rows for file in files)
             with session(rows) as spark:
                 reporter.attach(spark)
                 run = _Run(request, warehouse, reference, reporter, thresholds)
-                after, days = run.execute(spark, before, files)
+                after, days, staged = run.execute(spark, before, files)
+        write_derived_files(warehouse)
     return IngestResult(
         run_id=warehouse.run_id,
         accounts=after.accounts,
@@ -84,15 +89,16 @@ def ingest(
         files_skipped=len(paths) - len(files),
         rows=after.rows_read - before.rows_read,
         days=tuple(days),
+        rows_merged=0 if staged is None else staged.rows_read,
+        rows_written=0 if staged is None else staged.rows_written,
     )
 
 
 def _same_reference(warehouse: Warehouse, reference: Reference) -> bool:
     """Whether the tables were computed with the same brokers and assignment."""
-    current = warehouse.current
-    if current is None:
+    if warehouse.last is None:
         return False
-    stored = stored_reference(current / "reference")
+    stored = stored_reference(StagedRun(warehouse.location, "", warehouse.last).read)
     pairs = ((stored.brokers, reference.brokers), (stored.assignment, reference.assignment))
     return all(bool(before.equals(now)) for before, now in pairs)
 
@@ -107,18 +113,15 @@ class _Run:
 
     def execute(
         self, spark: SparkSession, before: Manifest, files: list[SampleFile]
-    ) -> tuple[Manifest, list[str]]:
-        """Stage and publish a version; without new files only the reference tables changed."""
+    ) -> tuple[Manifest, list[str], StagedRun]:
+        """Stage and publish a run; without new files only the reference tables changed."""
         from kedge.pipeline.jobs.gold import refresh_gold
 
         with self.warehouse.stage() as staged:
-            write_reference(self.reference, staged.path("reference"))
+            write_reference(self.reference, staged)
             after, days = before, list[str]()
             if files:
                 after, days = self._merge(spark, staged, before, files)
-            else:
-                for table in ("bronze", "silver", "quarantine", "late"):
-                    staged.link_current(table)
             refresh_gold(
                 spark,
                 staged,
@@ -128,10 +131,10 @@ class _Run:
                 progress=self.progress,
             )
             self.warehouse.publish(staged, after)
-        return after, days
+        return after, days, staged
 
     def _merge(
-        self, spark: SparkSession, staged: StagedVersion, before: Manifest, files: list[SampleFile]
+        self, spark: SparkSession, staged: StagedRun, before: Manifest, files: list[SampleFile]
     ) -> tuple[Manifest, list[str]]:
         from kedge.pipeline.jobs.bronze import copy_parquet_files, write_parsed_rows
         from kedge.pipeline.jobs.merge import Batch, merge

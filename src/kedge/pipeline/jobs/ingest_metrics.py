@@ -10,7 +10,6 @@ later run replaces the samples that an earlier one made of fewer measurements.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,6 +20,7 @@ from kedge.metrics.origins import Origin
 from kedge.metrics.parsing.cluster_metadata import ClusterMetadata, LeaderHistory
 from kedge.metrics.parsing.series_names import ExporterNames, SeriesNames
 from kedge.pipeline import partition_states, sinks
+from kedge.pipeline.derived_files import write_derived_files
 from kedge.pipeline.jobs.context import NoProgress, Progress, SizedSessionFactory
 from kedge.pipeline.jobs.ingest import IngestResult, new_run_id
 from kedge.pipeline.jobs.parsed_days import ParsedDays, add_days, shifted, with_neighbours
@@ -34,18 +34,23 @@ from kedge.pipeline.sources.metric_files import (
     instances_in,
 )
 from kedge.pipeline.sources.record_spool import Spooled
-from kedge.pipeline.warehouse import (
-    MEASUREMENTS,
-    StagedVersion,
-    Warehouse,
-    check_warehouse,
-    open_warehouse,
-)
+from kedge.pipeline.tables.staged_run import StagedRun
+from kedge.pipeline.warehouse import Place, Warehouse, check_warehouse, open_warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-BYTES_PER_MEASUREMENT = 3  # of a compressed file: to estimate the number of rows
+_EXPECTED = {
+    Origin.SCRAPE: "the text of a /metrics endpoint",
+    Origin.PROMETHEUS: "an answer of query_range",
+    Origin.KMINION: "a scrape of kminion or an answer of query_range",
+    Origin.ADMIN: "a snapshot of admin requests",
+    Origin.CRUISE_CONTROL: "a list of records of the topic",
+}
+# to estimate the number of rows
+BYTES_PER_MEASUREMENT = {True: 3, False: 25}  # whether the file is compressed
+TOPICS, BROKERS = "measurements/topics", "measurements/brokers"
+PARSED = "parsed"
 Row = dict[str, Any]
 
 
@@ -56,11 +61,20 @@ class MetricsRequest:
     source: Path
     origin: Origin
     metadata: ClusterMetadata
-    tables: Path
+    tables: Place
     leaders: LeaderHistory = ()
     names: SeriesNames = field(default_factory=ExporterNames)
     settings: Settings = field(default_factory=Settings)
     positions: Spooled | None = None  # of the topic that the files were copied from
+    groups: Path | None = None  # admin snapshots with committed offsets, beside the metrics
+
+    @property
+    def inputs(self) -> tuple[tuple[Path, Origin], ...]:
+        """The directories of files, and what they are."""
+        if self.positions is not None:
+            return self.positions.inputs
+        beside = () if self.groups is None else ((self.groups, Origin.ADMIN),)
+        return ((self.source, self.origin), *beside)
 
 
 def ingest_metrics(
@@ -68,20 +82,26 @@ def ingest_metrics(
 ) -> IngestResult:
     """Ingest the new files of a source; all input is validated before anything is written."""
     check_warehouse(request.tables)
-    paths = find_metric_files(request.source, request.origin)
-    distinct = distinct_files(paths, ())
+    distinct: list[MetricFile] = []
+    paths = 0
+    for source, origin in request.inputs:
+        found = find_metric_files(source, origin)
+        distinct += distinct_files(found, (file.sha256 for file in distinct), origin)
+        paths += len(found)
     with open_warehouse(request.tables, new_run_id()) as warehouse:
         before = warehouse.manifest
-        if warehouse.current is not None:
+        if warehouse.last is not None:
             request.settings.check_unchanged(before.settings)
         before = replace(before, settings=request.settings, run_id=warehouse.run_id)
         _check_positions(request, before)
-        files = [file for file in distinct if file.sha256 not in before.contents]
+        # records of a topic are known by their offsets, which have to move on
+        known = before.contents if request.positions is None else dict[str, str]()
+        files = [file for file in distinct if file.sha256 not in known]
         after, days = before, list[str]()
         ignored: Mapping[str, int] = {}
         if files:
             reporter = progress or NoProgress()
-            rows = before.accounts.kept + sum(f.bytes for f in files) // BYTES_PER_MEASUREMENT
+            rows = before.accounts.kept + sum(map(_measurements, files))
             with session(rows) as spark:
                 reporter.attach(spark)
                 run = _MetricsRun(request, warehouse, reporter, spark, before, files)
@@ -90,11 +110,16 @@ def ingest_metrics(
         run_id=warehouse.run_id,
         accounts=after.accounts,
         files=len(files),
-        files_skipped=len(paths) - len(files),
+        files_skipped=paths - len(files),
         rows=after.rows_read - before.rows_read,
         days=tuple(days),
         ignored=ignored,
     )
+
+
+def _measurements(file: MetricFile) -> int:
+    """About how many a file has."""
+    return file.bytes // BYTES_PER_MEASUREMENT[file.path.name.endswith(".gz")]
 
 
 def _check_positions(request: MetricsRequest, before: Manifest) -> None:
@@ -117,65 +142,74 @@ class _MetricsRun:
     files: Sequence[MetricFile]
 
     def execute(self) -> tuple[Manifest, list[str], Mapping[str, int]]:
-        """Stage and publish a version with these files."""
+        """Stage and publish a run with these files."""
         from kedge.pipeline.jobs.gold import refresh_gold
 
         with self.warehouse.stage() as staged, sinks.translate_spark_errors():
             states = self._states(staged)
             parsed = self._parse(staged, states)
-            days = with_neighbours(parsed.days, staged.path(MEASUREMENTS, "topics"))
+            days = with_neighbours(parsed.days, staged.days(TOPICS))
             stored = self._stored_reference()
-            write_reference(self._brokers_only(stored), staged.path("reference"))
+            write_reference(self._brokers_only(stored), staged)
             after, changed = self._merge(staged, parsed, days, states)
             seen = self._newest_assignment(staged)
-            write_reference(self._reference(stored, states, seen), staged.path("reference"))
+            write_reference(self._reference(stored, states, seen), staged)
             refresh_gold(
                 self.spark, staged, manifest=after, changed=changed, progress=self.progress
             )
             self._write_health(staged)
-            shutil.rmtree(staged.path("parsed"))
             self.warehouse.publish(staged, after)
+        write_derived_files(self.warehouse)
         return after, changed, parsed.ignored
 
     # ---- measurements ---------------------------------------------------------------------------
 
-    def _states(self, staged: StagedVersion) -> list[Row]:
+    def _states(self, staged: StagedRun) -> list[Row]:
         """Leaders over time of all clusters: those of earlier runs and of this one."""
-        measurements = staged.path(MEASUREMENTS)
         new = partition_states.history_rows(self.request.metadata.cluster, self.request.leaders)
-        rows = partition_states.merged_rows(partition_states.stored_rows(measurements), new)
-        partition_states.write_rows(rows, measurements)
+        rows = partition_states.merged_rows(partition_states.stored_rows(staged), new)
+        partition_states.write_rows(rows, staged)
         return rows
 
-    def _parse(self, staged: StagedVersion, states: Sequence[Row]) -> ParsedDays:
+    def _parse(self, staged: StagedRun, states: Sequence[Row]) -> ParsedDays:
+        from kedge.pipeline import schemas
         from kedge.pipeline.sources.measurement_reader import read_measurements
 
+        self.progress.stage("measurements", sum(f.bytes for f in self.files))
+        frame = read_measurements(self.spark, self.files, self._parse_settings(states))
+        sinks.write(frame, staged.scratch(PARSED).uri, by=("level", "dt"))
+        parsed = ParsedDays.of(staged.scratch(PARSED))
+        if not parsed.found and self._is_refused(parsed):
+            raise InvalidRequest(self._nothing_found(parsed), hint=parsed.hint)
+        for level, table in (("topics", TOPICS), ("brokers", BROKERS)):
+            schema = sinks.table_schema(table, schemas.MEASUREMENT)
+            add_days(staged, f"{PARSED}/level={level}", table, schema)
+        return parsed
+
+    def _parse_settings(self, states: Sequence[Row]) -> ParseSettings:
         request = self.request
         topics = {row["topic"] for row in states if row["cluster"] == request.metadata.cluster}
-        settings = ParseSettings(
-            request.origin,
-            request.metadata,
-            tuple(sorted(topics)),
-            instances_in(self.files, request.origin),
-            request.names,
+        learned = instances_in(self.files)
+        return ParseSettings(
+            request.origin, request.metadata, tuple(sorted(topics)), learned, request.names
         )
-        self.progress.stage("measurements", sum(f.bytes for f in self.files))
-        frame = read_measurements(self.spark, self.files, settings)
-        sinks.write(frame, staged.path("parsed"), by=("level", "dt"))
-        parsed = ParsedDays.of(staged.path("parsed"))
-        if not parsed.found and request.positions is None:
-            raise InvalidRequest(
-                f"{request.source}: {len(self.files)} files without a series that is needed",
-                hint=parsed.hint,
-            )
-        for level in ("topics", "brokers"):
-            add_days(staged.path("parsed", f"level={level}"), staged.path(MEASUREMENTS, level))
-        return parsed
+
+    def _is_refused(self, parsed: ParsedDays) -> bool:
+        """Whether to refuse input without any value; in tables that exist its text is kept."""
+        if self.warehouse.last is None:
+            return True
+        return not parsed.unparsed and self.request.positions is None
+
+    def _nothing_found(self, parsed: ParsedDays) -> str:
+        source, count = self.request.source, len(self.files)
+        if parsed.unparsed:
+            return f"{source}: none of {count} files is {_EXPECTED[self.request.origin]}"
+        return f"{source}: {count} files without a series that is needed"
 
     # ---- samples --------------------------------------------------------------------------------
 
     def _merge(
-        self, staged: StagedVersion, parsed: ParsedDays, days: Sequence[str], states: Sequence[Row]
+        self, staged: StagedRun, parsed: ParsedDays, days: Sequence[str], states: Sequence[Row]
     ) -> tuple[Manifest, list[str]]:
         from kedge.pipeline.jobs.bronze import write_parsed_rows
         from kedge.pipeline.jobs.merge import Batch, ReplacedSamples, merge
@@ -186,7 +220,7 @@ class _MetricsRun:
         batch = Batch(
             write_parsed_rows(rows, PROVENANCE),
             PROVENANCE,
-            sinks.count_rows(staged.path("parsed")) // 10,
+            sum(one.rows for one in staged.files(TOPICS, days)) // 10,
             self.warehouse.run_id,
             ReplacedSamples(cluster, days),
         )
@@ -200,7 +234,7 @@ class _MetricsRun:
         return replace(after, contents=contents, streams=streams), changed
 
     def _raw_rows(
-        self, staged: StagedVersion, parsed: ParsedDays, days: Sequence[str], states: Sequence[Row]
+        self, staged: StagedRun, parsed: ParsedDays, days: Sequence[str], states: Sequence[Row]
     ) -> DataFrame:
         """The samples of these days, and one row with its text for all that was not parsed."""
         from pyspark.sql import functions as F
@@ -216,15 +250,13 @@ class _MetricsRun:
         )
         if not parsed.unparsed:
             return rows
-        path = str(staged.path("parsed", "level=unparsed"))
+        path = staged.scratch(f"{PARSED}/level=unparsed").uri
         text = self.spark.read.schema(schemas.MEASUREMENT).parquet(path)
         fields = (*schemas.SAMPLE.fields, *schemas.ATTRIBUTION.fields)
         nulls = [F.lit(None).cast(f.dataType).alias(f.name) for f in fields]
         return rows.unionByName(text.select(*nulls, schemas.RAW_TEXT, origin, "file"))
 
-    def _samples(
-        self, staged: StagedVersion, days: Sequence[str], states: Sequence[Row]
-    ) -> DataFrame:
+    def _samples(self, staged: StagedRun, days: Sequence[str], states: Sequence[Row]) -> DataFrame:
         from pyspark.sql import functions as F
 
         from kedge.pipeline import schemas
@@ -232,38 +264,33 @@ class _MetricsRun:
 
         cluster = self.request.metadata.cluster
         around = sorted({shifted(day, by) for day in days for by in (-1, 0, 1)})
-        paths = [staged.path(MEASUREMENTS, "topics", f"dt={day}") for day in around]
-        found = [str(path) for path in paths if path.exists()]
-        reader = self.spark.read.schema(schemas.MEASUREMENT)
-        topics = (
-            reader.parquet(*found).where(F.col("cluster") == cluster)
-            if found
-            else self.spark.createDataFrame([], schemas.MEASUREMENT)
-        )
+        topics = sinks.read(self.spark, staged, TOPICS, schemas.MEASUREMENT, days=around)
+        topics = topics.where(F.col("cluster") == cluster)
         settings = AttributionSettings(
             self.before.settings.interval_s * 1000,
             self.warehouse.next_number,
-            staged.path(MEASUREMENTS, "brokers").absolute(),
+            {day: tuple(staged.paths(BROKERS, [day])) for day in around},
         )
         by_topic = partition_states.states_of(states, cluster)
         return attribute(topics, days=days, states=by_topic, settings=settings)
 
-    def _write_health(self, staged: StagedVersion) -> None:
+    def _write_health(self, staged: StagedRun) -> None:
         """Latencies and flush times of brokers, of all days."""
         from kedge.pipeline import schemas
         from kedge.pipeline.broker_health import TABLE
         from kedge.pipeline.transforms.broker_health import broker_health
 
-        path = staged.path(MEASUREMENTS, "brokers")
-        if path.exists():
-            measured = self.spark.read.schema(schemas.MEASUREMENT).parquet(str(path))
-            sinks.write(broker_health(measured), staged.path(*TABLE.split("/")), files=1)
+        if staged.files(BROKERS):
+            measured = sinks.read(self.spark, staged, BROKERS, schemas.MEASUREMENT)
+            sinks.replace_table(staged, TABLE, broker_health(measured))
 
     # ---- reference tables -----------------------------------------------------------------------
 
     def _stored_reference(self) -> Reference | None:
-        current = self.warehouse.current
-        return None if current is None else stored_reference(current / "reference")
+        last = self.warehouse.last
+        if last is None:
+            return None
+        return stored_reference(StagedRun(self.warehouse.location, "", last).read)
 
     def _broker_rows(self, stored: Reference | None) -> list[Row]:
         metadata = self.request.metadata
@@ -295,16 +322,16 @@ class _MetricsRun:
         placed = [row for row in placed if ids.issuperset(row["replicas"])]
         return reference_of(brokers, [r for r in kept if r["cluster"] != cluster] + placed)
 
-    def _newest_assignment(self, staged: StagedVersion) -> list[Row]:
+    def _newest_assignment(self, staged: StagedRun) -> list[Row]:
         """Replicas and leader of each partition in its newest samples."""
         from pyspark.sql import functions as F
 
         from kedge.pipeline import schemas
 
-        days = sorted(staged.path("silver").glob("dt=*"))[-2:]
+        days = staged.days("silver")[-2:]
         if not days:
             return []
-        silver = self.spark.read.schema(schemas.SILVER).parquet(*map(str, days))
+        silver = sinks.read(self.spark, staged, "silver", schemas.SILVER, days=days)
         own = silver.where(F.col("cluster") == self.request.metadata.cluster)
         leader = F.max(F.when(F.col("is_leader"), F.col("broker"))).alias("leader")
         replicas = F.sort_array(F.collect_set("broker")).alias("replicas")

@@ -105,6 +105,7 @@ def _delivery_settings(bootstrap: str) -> dict[str, str | int | bool]:
         "linger.ms": 20,
         "compression.type": "lz4",
         "delivery.timeout.ms": 60_000,
+        "message.max.bytes": 64 << 20,  # the broker's own limit decides
         "log_level": 0,  # errors arrive by callbacks; the library would log them to stderr too
     }
 

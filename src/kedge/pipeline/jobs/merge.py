@@ -11,10 +11,9 @@ that were written. The accounts add up only if these independent counts agree.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
@@ -22,17 +21,21 @@ from pyspark.sql import functions as F
 from kedge.pipeline import sinks
 from kedge.pipeline.jobs.bronze import BronzeRows, WriteBronze
 from kedge.pipeline.jobs.context import NoProgress, Progress
-from kedge.pipeline.manifest import Day, Manifest
+from kedge.pipeline.manifest import Day, Manifest, Settings
 from kedge.pipeline.reference import BROKERS
 from kedge.pipeline.schemas import (
     ATTRIBUTION,
     ATTRIBUTION_COLUMNS,
+    QUARANTINE,
     RAW_TEXT,
     SAMPLE_COLUMNS,
     SILVER,
     SILVER_COLUMNS,
 )
 from kedge.pipeline.schemas import BROKERS as BROKERS_SCHEMA
+from kedge.pipeline.schemas import LATE as LATE_TABLE
+from kedge.pipeline.tables.data_files import DataFile, earliest, latest
+from kedge.pipeline.tables.staged_run import StagedRun
 from kedge.pipeline.transforms import (
     LATE,
     QUARANTINED,
@@ -46,7 +49,6 @@ from kedge.pipeline.transforms import (
     with_raw_text,
     with_replica_hash,
 )
-from kedge.pipeline.warehouse import StagedVersion
 
 ROWS_PER_PARTITION = (
     640_000  # per shuffle partition: few files, and sorts that fit into small heaps
@@ -75,7 +77,7 @@ class ReplacedSamples:
 
 def merge(
     session: SparkSession,
-    staged: StagedVersion,
+    staged: StagedRun,
     batch: Batch,
     *,
     manifest: Manifest,
@@ -83,19 +85,16 @@ def merge(
 ) -> tuple[Manifest, list[str]]:
     """Write bronze to silver; return the manifest with this batch and the days that changed.
 
-    The reference tables are staged already. The caller publishes the version.
+    The reference tables are staged already. The caller publishes the run.
     """
     reporter = progress or NoProgress()
-    for table in ("bronze", "quarantine", "late"):
-        staged.link_current(table)
     reporter.stage("bronze", batch.estimated_rows)
     writer = _BatchMerge(session, staged, batch, manifest)
-    bronze = staged.path("bronze", f"run_id={batch.run_id}")
-    stored = batch.write_bronze(bronze)
+    stored = batch.write_bronze(staged)
     reporter.stage("quarantine, late", stored.count)
     late, by_reason = writer.write_rejected(stored)
     reporter.stage("silver", stored.count)
-    superseded, days = writer.write_silver(stored, sinks.time_range(bronze, "ts"))
+    superseded, days = writer.write_silver(stored, _valid_span(stored.files, manifest.settings))
     after = manifest.with_batch(
         rows_read=stored.count, superseded=superseded, late=late, by_reason=by_reason, days=days
     )
@@ -109,7 +108,7 @@ Span = tuple[datetime, datetime] | None
 @dataclass(frozen=True, slots=True)
 class _BatchMerge:
     session: SparkSession
-    staged: StagedVersion
+    staged: StagedRun
     batch: Batch
     before: Manifest  # without this batch
 
@@ -124,26 +123,29 @@ class _BatchMerge:
         late_columns = (*SAMPLE_COLUMNS, *self.batch.provenance)
         quarantine_columns = ("reason", RAW_TEXT, *self.batch.provenance)
         frame = with_raw_text(rows).select(*late_columns, "reason", RAW_TEXT, "verdict")
-        scratch = self.staged.path("scratch")
-        sinks.write(frame, scratch, by=("verdict",))
+        sinks.write(frame, self.staged.scratch("rejected").uri, by=("verdict",))
         # Rejected rows are few: to split their files with pyarrow costs less than two Spark jobs.
-        types, run = dict(frame.dtypes), f"run_id={self.batch.run_id}"
-        late, quarantine = self.staged.path("late", run), self.staged.path("quarantine", run)
-        for verdict, table, columns in (
-            (LATE, late, late_columns),
-            (QUARANTINED, quarantine, quarantine_columns),
-        ):
-            source = scratch / f"verdict={verdict}"
-            sinks.merge_columns(source, table, {name: types[name] for name in columns})
-        shutil.rmtree(scratch)
-        return sinks.count_rows(late), sinks.count_by_value(quarantine, "reason")
+        late = self._append(LATE, "late", late_columns, frame, stored)
+        quarantined = self._append(QUARANTINED, "quarantine", quarantine_columns, frame, stored)
+        by_reason = sinks.count_by_value(self.staged.location, "quarantine", quarantined, "reason")
+        return sum(one.rows for one in late), by_reason
+
+    def _append(
+        self, verdict: str, table: str, columns: Sequence[str], frame: DataFrame, stored: BronzeRows
+    ) -> list[DataFile]:
+        kinds = dict(frame.dtypes)
+        return sinks.append_columns(
+            self.staged,
+            table,
+            self.staged.scratch(f"rejected/verdict={verdict}"),
+            {name: kinds[name] for name in columns},
+            partition=stored.partition,
+            schema={"late": LATE_TABLE, "quarantine": QUARANTINE}[table],
+        )
 
     def write_silver(self, stored: BronzeRows, span: Span) -> tuple[int, dict[str, Day]]:
         """Rewrite the overlapping days; return the superseded rows and the counts of the days."""
         overlapping = _overlapping_days(self.before, span)
-        for day in self.before.days:
-            if day not in overlapping:
-                self.staged.link_current("silver", f"dt={day}")
         counted = Observation("valid")
         fresh = valid_rows(self._with_broker_check(stored.without_provenance), rules=self._rules)
         fresh = (
@@ -153,25 +155,24 @@ class _BatchMerge:
         )
         existing = self._existing_rows(overlapping)
         copies = sum(self.before.days[day].copies for day in overlapping)
+        self.staged.rows_read += sum(self.before.days[day].rows for day in overlapping)
         rows = fresh if existing is None else existing.unionByName(fresh)
-        days = self._write_days(dedupe(rows, partitions=shuffle_partitions(stored.count + copies)))
+        unique = dedupe(rows, partitions=shuffle_partitions(stored.count + copies))
+        days = self._write_days(unique, overlapping)
         merged = int(counted.get["rows"]) + copies
         return merged - sum(day.copies for day in days.values()), days
 
-    def _write_days(self, unique: DataFrame) -> dict[str, Day]:
-        scratch = self.staged.path("scratch")
-        sinks.write(unique.select(*SILVER_COLUMNS, day_of().alias("dt")), scratch, by=("dt",))
-        days = sinks.count_by_day(scratch)
-        sinks.move_partitions(scratch, self.staged.path("silver"))
-        return days
+    def _write_days(self, unique: DataFrame, overlapping: Sequence[str]) -> dict[str, Day]:
+        frame = unique.select(*SILVER_COLUMNS, day_of().alias("dt"))
+        files = sinks.replace_days(self.staged, "silver", frame, overlapping)
+        counts = sinks.count_by_day(self.staged.location, "silver", files)
+        return {**dict.fromkeys(overlapping, Day()), **counts}
 
     def _existing_rows(self, overlapping: Sequence[str]) -> DataFrame | None:
         """The rows of these days in silver, each repeated by its `copies`."""
-        paths = [self.staged.current_path("silver", f"dt={day}") for day in overlapping]
-        found = [str(path) for path in paths if path is not None]
-        if not found:
+        if not self.staged.files("silver", overlapping):
             return None
-        silver = self.session.read.schema(SILVER).parquet(*found)
+        silver = sinks.read(self.session, self.staged, "silver", SILVER, days=overlapping)
         replaced = self.batch.replaces
         if replaced is not None:
             of_cluster = (F.col("cluster") == replaced.cluster) & F.col("origin").isNotNull()
@@ -180,8 +181,7 @@ class _BatchMerge:
         return with_replica_hash(silver.transform(expand_copies)).select(*HASHED_COLUMNS)
 
     def _with_broker_check(self, rows: DataFrame) -> DataFrame:
-        path = str(self.staged.path("reference", BROKERS))
-        brokers = self.session.read.schema(BROKERS_SCHEMA).parquet(path)
+        brokers = sinks.read(self.session, self.staged, BROKERS, BROKERS_SCHEMA)
         return with_known_broker(with_replica_hash(rows), brokers=brokers)
 
 
@@ -190,6 +190,21 @@ def with_attribution(rows: DataFrame) -> DataFrame:
     missing = [f for f in ATTRIBUTION.fields if f.name not in rows.columns]
     nulls = [F.lit(None).cast(f.dataType).alias(f.name) for f in missing]
     return rows.select("*", *nulls) if nulls else rows
+
+
+def _valid_span(files: Sequence[DataFile], settings: Settings) -> Span:
+    """The time between the first and the last row that can be valid; None if it is unknown.
+
+    A valid row arrives within the allowed lateness: times of rejected rows may be far off.
+    """
+    ends = [find(files, name) for name in ("ts", "ingest_ts") for find in (earliest, latest)]
+    first, last, arrived_first, arrived_last = ends
+    if first is None or last is None:
+        return None
+    if arrived_first is not None and arrived_last is not None:
+        first = max(first, arrived_first - timedelta(seconds=settings.allowed_lateness_s))
+        last = min(last, arrived_last + timedelta(seconds=settings.future_tolerance_s))
+    return first, last
 
 
 def _overlapping_days(before: Manifest, span: Span) -> list[str]:

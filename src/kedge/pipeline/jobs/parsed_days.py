@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from pathlib import Path
+from typing import Any
 
-from kedge.files import read_table
-from kedge.pipeline import sinks
+from kedge.files import parquet
+from kedge.pipeline.tables.location import Location
+from kedge.pipeline.tables.staged_run import SCRATCH, StagedRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,40 +22,52 @@ class ParsedDays:
     ignored: Mapping[str, int]
 
     @staticmethod
-    def of(parsed: Path) -> ParsedDays:
+    def of(parsed: Location) -> ParsedDays:
         """Read it from what was written."""
-        days = sorted(part.name.removeprefix("dt=") for part in parsed.glob("level=topics/dt=*"))
+        levels = parsed.names()
+        days = [name.removeprefix("dt=") for name in parsed.names("level=topics")]
         ignored: dict[str, int] = {}
-        if (parsed / "level=ignored").is_dir():
-            for row in read_table(parsed / "level=ignored").to_pylist():
-                ignored[row["series"]] = ignored.get(row["series"], 0) + int(row["value"])
-        unparsed = sinks.count_rows(parsed / "level=unparsed")
+        for row in _rows(parsed, "level=ignored"):
+            ignored[row["series"]] = ignored.get(row["series"], 0) + int(row["value"])
+        unparsed = len(_rows(parsed, "level=unparsed"))
         ranked = sorted(ignored.items(), key=lambda item: (-item[1], item[0]))
-        found = bool(days or unparsed or (parsed / "level=brokers").is_dir())
+        found = bool(days or "level=brokers" in levels)
         return ParsedDays(tuple(days), found, unparsed, dict(ranked))
 
     @property
     def hint(self) -> str:
         """What to do if nothing was found."""
+        if self.unparsed:
+            return "see --source and --input; nothing was changed"
         if not self.ignored:
             return "the range of time may be empty"
         names = ", ".join(list(self.ignored)[:3])
         return f"they have {names}; --mapping names the series of other exporter rules"
 
 
-def add_days(source: Path, target: Path) -> None:
-    """Move the files of each day beside those of earlier runs."""
-    for day in sorted(source.glob("dt=*")):
-        directory = target / day.name
-        directory.mkdir(parents=True, exist_ok=True)
-        for file in sorted(day.glob("*.parquet")):
-            file.rename(directory / file.name)
+def _rows(parsed: Location, level: str) -> list[dict[str, Any]]:
+    """The rows of a level that has few of them."""
+    files = [info.path for info in parsed.list(level) if info.path.endswith(".parquet")]
+    tables = [parquet().ParquetFile(path, filesystem=parsed.files).read() for path in files]
+    return [row for table in tables for row in table.to_pylist()]
 
 
-def with_neighbours(days: Sequence[str], topics: Path) -> list[str]:
+def add_days(staged: StagedRun, source: str, table: str, schema: str) -> None:
+    """Move the files of a scratch directory to a table that is kept by day."""
+    directory, location = staged.new_directory(), staged.location
+    at = staged.scratch(source)
+    for info in at.list(""):
+        if info.is_file and info.path.endswith(".parquet"):
+            day = next(part for part in info.path.split("/") if part.startswith("dt="))
+            target = f"{table}/{directory}/{day}/{info.base_name}"
+            location.move(f"{SCRATCH}/{staged.run_id}/{source}/{day}/{info.base_name}", target)
+    staged.append(table, staged.written(table, directory), schema)
+
+
+def with_neighbours(days: Sequence[str], existing: Collection[str]) -> list[str]:
     """The days, and the days beside them that have measurements: they share an interval."""
     near = {shifted(day, by) for day in days for by in (-1, 0, 1)}
-    return sorted(day for day in near if (topics / f"dt={day}").is_dir())
+    return sorted(near.intersection(existing))
 
 
 def shifted(day: str, by: int) -> str:

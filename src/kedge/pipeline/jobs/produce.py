@@ -1,7 +1,8 @@
 """Produces samples to a topic: the jobs of `kedge pipeline produce`.
 
-`replay` sends the rows of metrics files; `sample_periodically` samples a live cluster. Both call a
-`SendRow`; `kafka_producer` has the implementation for Kafka.
+`replay` sends the rows of metrics files; `sample_periodically` samples a live cluster as rows,
+`send_samples_periodically` as whole admin snapshots and scrapes. All call a `SendRow`;
+`kafka_producer` has the implementation for Kafka.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ import orjson
 from kedge.errors import InvalidRequest, MalformedInput
 from kedge.files import open_regular, parquet, with_path_context
 from kedge.model.arrow import arrow
+from kedge.pipeline.jobs.admin_sampler import AdminSampler
 from kedge.pipeline.jobs.cluster_sampler import Sampler
 from kedge.pipeline.jobs.kafka_producer import SendRow, encode_row
+from kedge.pipeline.sources.sample_records import KINDS, sample_record
 
 ROWS_PER_BATCH = 10_000
 LINE_BYTES_MAX = 1 << 20  # a longer line is truncated: no row is that long
@@ -61,6 +64,33 @@ def sample_periodically(
         rows, taken = rows + len(sampled_rows), taken + 1
         sampled(len(sampled_rows))
     return rows
+
+
+def send_samples_periodically(
+    sampler: AdminSampler,
+    send: SendRow,
+    *,
+    interval_s: float,
+    count: int | None,
+    wait: Callable[[float], bool],
+    sampled: Callable[[int, list[str]], None],
+) -> int:
+    """Send each sample when it is complete, `count` times or until `wait` returns True."""
+    if interval_s <= 0 or (count is not None and count < 1):
+        raise InvalidRequest("the sampling interval and the count must be above 0")
+    sampler.prepare()
+    taken = 0
+    while count is None or taken < count:
+        if taken and wait(interval_s):
+            break
+        sampled(*sampler.sample())
+        for kind in KINDS:
+            for file in sorted((sampler.out / kind).rglob("*.gz")):
+                key = file.relative_to(sampler.out).as_posix().removesuffix(".gz")
+                send(*sample_record(file, key))
+                file.unlink()
+        taken += 1
+    return taken
 
 
 def _files(path: Path) -> list[Path]:

@@ -1,14 +1,14 @@
 """Streams a topic of samples into the tables: the job of `kedge pipeline stream`.
 
-Each micro-batch is processed like a run of `ingest`: the same transforms, and a new version of the
-tables that is published atomically. The manifest of that version has the number of the batch, so a
-batch that Spark repeats after a crash is recognised and skipped: each row is merged exactly once.
+Each micro-batch is a run like one of `ingest`: the same transforms, and one commit. The row of the
+run has the number of the batch, so a batch that Spark repeats after a crash is recognised and
+skipped: each row is merged exactly once.
 
-| killed                              | state                            | after the restart     |
-|-------------------------------------|----------------------------------|-----------------------|
-| before or during the merge          | the previous version, leftovers  | removed, batch is run |
-| after the version was published     | the batch is in the tables       | batch is skipped      |
-| after Spark committed the batch     | the batch is in the tables       | next batch is run     |
+| killed                          | state                             | after the restart |
+|---------------------------------|-----------------------------------|-------------------|
+| before or during the merge      | the run before, files unseen      | batch is run      |
+| after the run was committed     | the batch is in the tables        | batch is skipped  |
+| after Spark committed the batch | the batch is in the tables        | next batch is run |
 """
 
 from __future__ import annotations
@@ -20,7 +20,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from kedge.errors import InvalidRequest, KedgeError, SparkUnavailable, UnknownTopicOrPartition
+from kedge.errors import (
+    InvalidRequest,
+    KedgeError,
+    OutputInUse,
+    SparkUnavailable,
+    UnknownTopicOrPartition,
+)
+from kedge.pipeline.derived_files import write_derived_files
 from kedge.pipeline.jobs.context import SessionFactory
 from kedge.pipeline.manifest import Accounts, Settings
 from kedge.pipeline.reference import Reference, read_reference, write_reference
@@ -31,7 +38,7 @@ from kedge.pipeline.sources.checkpoint import (
     check_tables_match,
     open_checkpoint,
 )
-from kedge.pipeline.warehouse import Warehouse, check_warehouse, open_warehouse
+from kedge.pipeline.warehouse import Place, Warehouse, check_warehouse, open_warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -40,6 +47,7 @@ if TYPE_CHECKING:
     from kedge.pipeline.sources.kafka_reader import KafkaSource
 
 POLL_S = 1
+ATTEMPTS_MAX = 3  # to merge a batch while other runs change the tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +62,7 @@ class StreamRequest:
     identity: TopicIdentity
     brokers: Path
     assignment: Path
-    tables: Path
+    tables: Place
     checkpoint: Path
     once: bool = True
     interval_s: int = 60
@@ -107,11 +115,12 @@ def stream(
     check_checkpoint(request.checkpoint, request.identity, request.tables)
     reference = read_reference(request.brokers, request.assignment)
     with open_warehouse(request.tables, f"stream-{request.identity.topic_id or 'x'}") as warehouse:
-        if warehouse.current is not None:
+        if warehouse.last is not None:
             request.settings.check_unchanged(warehouse.manifest.settings)
         checkpoint = open_checkpoint(request.checkpoint, request.identity, request.tables)
         check_tables_match(checkpoint, warehouse.manifest.streams)
         sink = _BatchSink(request, warehouse, checkpoint, reference, on_batch)
+        write_derived_files(warehouse)
         with session() as spark:
             _run(request, spark, sink, stopped)
         return StreamResult(sink.batches, sink.rows, warehouse.manifest.accounts)
@@ -144,7 +153,7 @@ class _BatchSink:
             if self.closed:
                 raise InvalidRequest("the stream is being stopped")
             try:
-                self.on_batch(self._merge_batch(rows, number))
+                self.on_batch(self._merged(rows, number))
             except KedgeError as error:
                 self.error = self.error or error
                 raise
@@ -153,6 +162,15 @@ class _BatchSink:
         """Refuse further batches; return when the running one is in the tables."""
         with self._busy:
             self.closed = True
+
+    def _merged(self, rows: DataFrame, number: int) -> BatchResult:
+        """Merge a batch; once more if another run was faster."""
+        for _ in range(ATTEMPTS_MAX - 1):
+            try:
+                return self._merge_batch(rows, number)
+            except OutputInUse:
+                self.warehouse.refresh()
+        return self._merge_batch(rows, number)
 
     def _merge_batch(self, rows: DataFrame, number: int) -> BatchResult:
         from kedge.pipeline.jobs.bronze import write_parsed_rows
@@ -167,13 +185,14 @@ class _BatchSink:
         count = self.checkpoint.planned_rows(number)
         manifest = replace(before, run_id=run_id, settings=self.request.settings)
         session = rows.sparkSession
-        with self.warehouse.stage() as staged:
-            write_reference(self.reference, staged.path("reference"))
+        with self.warehouse.stage(run_id) as staged:
+            write_reference(self.reference, staged)
             batch = Batch(write_parsed_rows(rows, PROVENANCE), PROVENANCE, count, run_id)
             after, days = merge(session, staged, batch, manifest=manifest)
             after = replace(after, streams={**before.streams, name: number})
             refresh_gold(session, staged, manifest=after, changed=days)
-            self.warehouse.publish(staged, after)
+            self.warehouse.publish(staged, after, "stream")
+        write_derived_files(self.warehouse)
         new_rows = after.rows_read - before.rows_read
         self.batches, self.rows = self.batches + 1, self.rows + new_rows
         return BatchResult(number, new_rows, after.accounts)

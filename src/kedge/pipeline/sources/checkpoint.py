@@ -21,6 +21,8 @@ import orjson
 
 from kedge.errors import InvalidRequest, KedgeError
 from kedge.files import read_bytes, with_path_context, write_atomically
+from kedge.pipeline.tables.location import Location
+from kedge.pipeline.warehouse import Place
 
 MARKER = "kedge-stream.json"
 FORMAT = "kedge.stream/1"
@@ -66,7 +68,7 @@ class Checkpoint:
             return {}
 
 
-def check_checkpoint(directory: Path, source: TopicIdentity, output: Path) -> None:
+def check_checkpoint(directory: Path, source: TopicIdentity, output: Place) -> None:
     """Refuse a directory with another stream or other content; nothing is written."""
     with with_path_context(directory):
         if directory.exists() and not directory.is_dir():
@@ -76,7 +78,7 @@ def check_checkpoint(directory: Path, source: TopicIdentity, output: Path) -> No
         _check_same(_read_marker(directory), directory, source, output)
 
 
-def open_checkpoint(directory: Path, source: TopicIdentity, output: Path) -> Checkpoint:
+def open_checkpoint(directory: Path, source: TopicIdentity, output: Place) -> Checkpoint:
     """The checkpoint of this stream; created if it does not exist."""
     check_checkpoint(directory, source, output)
     with with_path_context(directory):
@@ -117,7 +119,7 @@ def _read_marker(directory: Path) -> dict[str, str]:
 
 
 def _check_same(
-    marker: Mapping[str, str], directory: Path, source: TopicIdentity, output: Path
+    marker: Mapping[str, str], directory: Path, source: TopicIdentity, output: Place
 ) -> None:
     hint = "use a new directory as --checkpoint"
     if (marker["cluster_id"], marker["topic"]) != (source.cluster_id, source.topic):
@@ -131,8 +133,9 @@ def _check_same(
         raise InvalidRequest(f"{directory}: {what}", hint=hint)
 
 
-def _absolute(output: Path) -> str:
-    return str(output.resolve())
+def _absolute(output: Place) -> str:
+    location = Location.of(output)
+    return str(location.path.resolve()) if location.is_local else location.uri
 
 
 def _batch_numbers(directory: Path) -> list[int]:

@@ -8,11 +8,13 @@ the way: `unparsed` has the text in `raw`, `ignored` the name in `series` and th
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from kedge.metrics.origins import Origin
 from kedge.metrics.parsing.collector import Collector
 from kedge.model.arrow import arrow
 from kedge.pipeline.schemas import MEASUREMENT
@@ -40,13 +42,19 @@ def read_measurements(
 
     def parse(batches: Iterator[Any]) -> Iterator[Any]:
         for batch in batches:
-            for path in batch.column("path").to_pylist():
-                for collected in parse_metric_file(Path(path), settings):
-                    yield from collected_batches(collected, settings.origin, path)
+            for file in batch.to_pylist():
+                path, origin = file["path"], Origin(file["origin"])
+                for collected in parse_metric_file(Path(path), replace(settings, origin=origin)):
+                    yield from collected_batches(collected, origin, path)
 
     size = sum(file.bytes for file in files)
     tasks = min(max(TASKS_MIN, size // BYTES_PER_TASK), TASKS_MAX, max(1, len(files)))
-    table = arrow().table({"path": [str(file.path.absolute()) for file in files]})
+    table = arrow().table(
+        {
+            "path": [str(file.path.absolute()) for file in files],
+            "origin": [str(file.origin) for file in files],
+        }
+    )
     frame: Any = session.createDataFrame(table)
     return frame.repartition(int(tasks)).mapInArrow(parse, DDL)
 

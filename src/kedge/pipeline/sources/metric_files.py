@@ -66,11 +66,12 @@ DAMAGED: Final = (gzip.BadGzipFile, zlib.error, EOFError)
 
 @dataclass(frozen=True, slots=True)
 class MetricFile:
-    """A file of metrics; its size is that on disk."""
+    """A file of metrics and what it is; its size is that on disk."""
 
     path: Path
     sha256: str
     bytes: int
+    origin: Origin
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +103,7 @@ def find_metric_files(source: Path, origin: Origin) -> list[Path]:
     return found
 
 
-def distinct_files(paths: Iterable[Path], known: Iterable[str]) -> list[MetricFile]:
+def distinct_files(paths: Iterable[Path], known: Iterable[str], origin: Origin) -> list[MetricFile]:
     """The files with new content; of files with equal content the first."""
     seen = set(known)
     new: list[MetricFile] = []
@@ -111,15 +112,15 @@ def distinct_files(paths: Iterable[Path], known: Iterable[str]) -> list[MetricFi
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()
             if sha256 not in seen:
                 seen.add(sha256)
-                new.append(MetricFile(path, sha256, path.stat().st_size))
+                new.append(MetricFile(path, sha256, path.stat().st_size, origin))
     return new
 
 
-def instances_in(files: Sequence[MetricFile], origin: Origin) -> dict[str, int]:
+def instances_in(files: Sequence[MetricFile]) -> dict[str, int]:
     """Instance to broker id, from answers that have series with both."""
     learned: dict[str, int] = {}
     for file in files:
-        if origin is Origin.PROMETHEUS and "app_info" in file.path.name:
+        if file.origin is Origin.PROMETHEUS and "app_info" in file.path.name:
             try:
                 with _opened(file.path) as stream:
                     learned.update(learn_instances(iter_series(_blocks(stream))))

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.client import HTTPException, HTTPMessage
 from pathlib import Path
-from typing import IO, Any, Final, cast
+from typing import IO, Any, Final, NamedTuple, cast
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode, urlsplit
 from urllib.request import HTTPRedirectHandler, HTTPSHandler, OpenerDirector, Request, build_opener
@@ -39,6 +39,14 @@ RETRIED: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 UNAUTHORISED: Final = frozenset({401, 403})
 REDIRECTS: Final = range(300, 400)
 ERROR_BYTES: Final = 4096
+
+
+class LatestValue(NamedTuple):
+    """The last value of a series, and when it was scraped, in seconds since 1970."""
+
+    labels: Mapping[str, str]
+    at: float
+    value: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +115,17 @@ class PrometheusApi:
         try:
             result = found["result"]
             return int(float(result[0]["value"][1])) if result else 0
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            raise MalformedInput(f"{self._name}: not an answer of Prometheus") from error
+
+    def latest(self, selector: str, window_s: int) -> list[LatestValue]:
+        """The last value of each series that was scraped within a time."""
+        found = self._json("/api/v1/query", {"query": f"{selector}[{window_s}s]"})
+        try:
+            return [
+                LatestValue(one["metric"], float(one["values"][-1][0]), float(one["values"][-1][1]))
+                for one in found["result"]
+            ]
         except (KeyError, IndexError, TypeError, ValueError) as error:
             raise MalformedInput(f"{self._name}: not an answer of Prometheus") from error
 

@@ -1,4 +1,4 @@
-"""Copies new records of a Kafka topic to files: Cruise Control's metrics topic in its binary form.
+"""Copies new records of a Kafka topic to files: Cruise Control's metrics topic, or samples.
 
 The next offset of each partition is in the manifest of the tables, and changes there together with
 the tables: a record is ingested exactly once, whether a run is repeated, killed or continued. A
@@ -8,17 +8,20 @@ topic that was deleted and created again, or whose records expired, continues at
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final, Protocol
 
 import orjson
 
 from kedge.cluster.access import access_from
 from kedge.cluster.librdkafka_settings import librdkafka_settings
 from kedge.errors import ClusterUnavailable, UnknownTopicOrPartition
+from kedge.metrics.origins import Origin
+from kedge.pipeline.sources.sample_records import SampleFiles
 
 METRICS_TOPIC: Final = "__CruiseControlMetrics"
 RECORDS_PER_POLL: Final = 10_000
@@ -37,6 +40,9 @@ class RecordTopic:
     topic: str
     cluster: str
     settings: Mapping[str, str]
+    origin: Origin = (
+        Origin.CRUISE_CONTROL
+    )  # or one of `sample_records`, which have all in one topic
 
     def key(self, partition: int) -> str:
         """The name of a partition's position in the manifest."""
@@ -50,6 +56,7 @@ class Spooled:
     before: Positions
     after: Positions
     records: int
+    inputs: tuple[tuple[Path, Origin], ...]  # directories of files, and what they are
 
 
 def spool_records(
@@ -86,9 +93,7 @@ class _Spool:
         assigned = [self.kafka.TopicPartition(self.source.topic, p, starts[p]) for p in left]
         if assigned:
             self.consumer.assign(assigned)
-        name = "-".join(f"{p}.{starts[p]}" for p in sorted(left)) or "none"
-        directory.mkdir(parents=True, exist_ok=True)
-        with (directory / f"records-{name[:100]}.jsonl").open("wb") as file:
+        with _opened(self.source.origin, directory) as file:
             while left and count < max_records:
                 records = self.consumer.consume(RECORDS_PER_POLL, POLL_S)
                 idle = 0 if records else idle + 1
@@ -99,7 +104,7 @@ class _Spool:
                     if record.offset() >= ends[partition]:
                         left.discard(partition)
                         continue
-                    file.write(_line(record))
+                    file.write(record)
                     count += 1
                     positions[partition] = record.offset() + 1
                 # compaction leaves gaps: the position may pass the end without a record
@@ -108,7 +113,7 @@ class _Spool:
                         left.discard(at.partition)
                         positions[at.partition] = ends[at.partition]
         after = {self.source.key(p): offset for p, offset in positions.items()}
-        return Spooled(before, after, count)
+        return Spooled(before, after, count, tuple(file.inputs))
 
     def _checked(self, record: Any) -> int:
         error = record.error()
@@ -121,7 +126,7 @@ class _Spool:
         topic = self.source.topic
         found = self.consumer.list_topics(topic, timeout=TIMEOUT_S).topics.get(topic)
         if found is None or found.error is not None or not found.partitions:
-            hint = "see --topic; Cruise Control's reporter creates it"
+            hint = "see --topic; Cruise Control's reporter creates its own"
             raise UnknownTopicOrPartition(f"no topic {topic}", hint=hint)
         starts: dict[int, int] = {}
         ends: dict[int, int] = {}
@@ -134,11 +139,39 @@ class _Spool:
         return starts, ends
 
 
-def _line(record: Any) -> bytes:
-    value = record.value()
-    fields = {
-        "partition": record.partition(),
-        "offset": record.offset(),
-        "value": None if value is None else b64encode(value).decode(),
-    }
-    return orjson.dumps(fields, option=orjson.OPT_APPEND_NEWLINE)
+class _RecordFiles(Protocol):
+    def write(self, record: Any, /) -> None: ...
+
+    @property
+    def inputs(self) -> Sequence[tuple[Path, Origin]]: ...
+
+
+@contextmanager
+def _opened(origin: Origin, directory: Path) -> Generator[_RecordFiles]:
+    if origin is not Origin.CRUISE_CONTROL:
+        yield SampleFiles(directory)
+        return
+    directory.mkdir(parents=True, exist_ok=True)
+    with (directory / "records.jsonl").open("wb") as file:
+        yield _JsonLines(file, directory)
+
+
+@dataclass(frozen=True, slots=True)
+class _JsonLines:
+    """Records of Cruise Control as lines of one file."""
+
+    file: IO[bytes]
+    directory: Path
+
+    @property
+    def inputs(self) -> Sequence[tuple[Path, Origin]]:
+        return ((self.directory, Origin.CRUISE_CONTROL),)
+
+    def write(self, record: Any, /) -> None:
+        value = record.value()
+        fields = {
+            "partition": record.partition(),
+            "offset": record.offset(),
+            "value": None if value is None else b64encode(value).decode(),
+        }
+        self.file.write(orjson.dumps(fields, option=orjson.OPT_APPEND_NEWLINE))

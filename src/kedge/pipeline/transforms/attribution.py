@@ -11,13 +11,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, Final
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from kedge.files import parquet
 from kedge.metrics.measurement import Series
 from kedge.metrics.replica_samples import (
     OVERLAP_MS,
@@ -28,6 +26,7 @@ from kedge.metrics.replica_samples import (
 )
 from kedge.model.arrow import Table, arrow, compute
 from kedge.pipeline.schemas import ATTRIBUTION, SAMPLE
+from kedge.pipeline.tables.location import read_parquet_file
 
 EPOCH: Final = date(1970, 1, 1)
 DAY_MS: Final = 86_400_000
@@ -39,6 +38,7 @@ SAMPLES_DDL: Final = ", ".join(
     f"`{f.name}` {f.dataType.simpleString()}" for f in (*SAMPLE.fields, *ATTRIBUTION.fields)
 )
 
+BrokerFiles = Mapping[str, tuple[str, ...]]  # by day
 States = Mapping[str, Sequence[StateRow]]  # by topic
 
 
@@ -48,7 +48,7 @@ class AttributionSettings:
 
     grid_ms: int
     seq: int
-    brokers: Path  # the table of broker measurements, by day
+    brokers: BrokerFiles  # of broker measurements
 
 
 def attribute(
@@ -78,7 +78,9 @@ def _group_function(states: States, settings: AttributionSettings) -> Callable[.
     def attribute_group(key: tuple[Any, ...], table: Table) -> Table:
         cluster, topic, chunk = (part.as_py() for part in key)
         start = chunk * DAY_MS
-        up = brokers_up(str(settings.brokers), cluster, chunk)
+        days = (str(EPOCH + timedelta(chunk + by)) for by in (-1, 0, 1))
+        near = (file for day in days for file in settings.brokers.get(day, ()))
+        up = brokers_up(tuple(near), cluster, chunk)
         rows = arrow().concat_tables([table.select(list(GROUP_COLUMNS)), up])
         # a sample belongs to the day of its time, the end of its interval
         window = SampleWindow(settings.grid_ms, start - 1, start + DAY_MS - 1, settings.seq)
@@ -88,21 +90,20 @@ def _group_function(states: States, settings: AttributionSettings) -> Callable[.
 
 
 @lru_cache(maxsize=8)
-def brokers_up(brokers: str, cluster: str, chunk: int) -> Table:
+def brokers_up(files: tuple[str, ...], cluster: str, chunk: int) -> Table:
     """When each broker answered, around one day."""
     pa, pc = arrow(), compute()
     found: list[Table] = []
-    for number in (chunk - 1, chunk, chunk + 1):
-        for file in sorted(Path(brokers, f"dt={EPOCH + timedelta(number)}").glob("*.parquet")):
-            table = parquet().read_table(file, columns=list(GROUP_COLUMNS), partitioning=None)
-            wanted = pc.and_(
-                pc.equal(table.column("series"), str(Series.UP)),
-                pc.equal(table.column("cluster"), cluster),
-            )
-            table = table.filter(wanted)
-            low, high = chunk * DAY_MS - OVERLAP_MS, (chunk + 1) * DAY_MS + OVERLAP_MS
-            ts = table.column("ts_ms")
-            found.append(table.filter(pc.and_(pc.greater_equal(ts, low), pc.less(ts, high))))
+    for file in files:
+        table = read_parquet_file(file, GROUP_COLUMNS)
+        wanted = pc.and_(
+            pc.equal(table.column("series"), str(Series.UP)),
+            pc.equal(table.column("cluster"), cluster),
+        )
+        table = table.filter(wanted)
+        low, high = chunk * DAY_MS - OVERLAP_MS, (chunk + 1) * DAY_MS + OVERLAP_MS
+        ts = table.column("ts_ms")
+        found.append(table.filter(pc.and_(pc.greater_equal(ts, low), pc.less(ts, high))))
     return pa.concat_tables(found) if found else _no_rows()
 
 

@@ -1,0 +1,1 @@
+"""Drawn recordings with a known truth, in the layout of recordings of real clusters."""
