@@ -4,7 +4,7 @@ SHELL := bash
 PY := .venv/bin/python
 export PYTHONDONTWRITEBYTECODE ?=
 
-.PHONY: help install python jars demo test test-all test-fast coverage modules format check rewrite sim sim-quorum fuzz oracle soak spark-cluster bench conformance lock clean
+.PHONY: help install python jars demo test test-all test-fast coverage modules format check rewrite sim sim-quorum sim-kraft fuzz oracle soak spark-cluster bench conformance lock clean sim-watch
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -68,14 +68,22 @@ sim-quorum: python ## simulate faults of a KRaft quorum: SEEDS=2000 FIRST=1; SEE
 	@$(PY) -m kedge.sim.quorum $(if $(SEED),--seed $(SEED) --trace,--seeds $(or $(SEEDS),200) \
 		--first-seed $(or $(FIRST),1))
 
+sim-kraft: python ## simulate faults of KRaft controllers and brokers: SEEDS=2000 FIRST=1; SEED=3: one
+	@$(PY) -m kedge.sim.kraft $(if $(SEED),--seed $(SEED) --trace,--seeds $(or $(SEEDS),200) \
+		--first-seed $(or $(FIRST),random))
+
+sim-watch: python ## simulate the watch loop under faults, from a drawn seed: SEEDS=1000 FIRST=1; SEED=3: one, traced
+	@$(PY) -m kedge.sim.watch $(if $(SEED),--seed $(SEED) --trace,--seeds $(or $(SEEDS),200) \
+		$(if $(FIRST),--first-seed $(FIRST)))
+
 fuzz: python ## hostile files and frames, 1000 seeds of each kind: SEEDS=1000, FIRST_SEED=1 to repeat
 	@$(PY) -m tests.fuzz --seeds $(or $(SEEDS),1000) $(if $(FIRST_SEED),--first-seed $(FIRST_SEED))
 
 spark-cluster: python ## a Spark master and two workers on this machine
 	@$(PY) -m kedge.pipeline.spark_cluster
 
-soak: install ## real brokers and controllers killed at random: MINUTES=20
-	@$(PY) -m tests.soak --minutes $(or $(MINUTES),20)
+soak: install ## real brokers and controllers killed at random: MINUTES=20 MODE=kraft
+	@$(PY) -m tests.soak$(if $(filter kraft,$(MODE)),.kraft) --minutes $(or $(MINUTES),20)
 
 bench: install ## measure, beside peers in the same run; rewrites docs/benchmarks.md
 	@$(PY) -m bench

@@ -24,7 +24,10 @@ public class KafkaTools {
         "configs", "kafka.admin.ConfigCommand",
         "reassign", "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
         "elect", "org.apache.kafka.tools.LeaderElectionCommand",
-        "log-dirs", "org.apache.kafka.tools.LogDirsCommand");
+        "log-dirs", "org.apache.kafka.tools.LogDirsCommand",
+        "quorum", "org.apache.kafka.tools.MetadataQuorumCommand",
+        "features", "org.apache.kafka.tools.FeatureCommand",
+        "share-consumer", "org.apache.kafka.tools.consumer.ConsoleShareConsumer");
 
     /** A stream that the tools keep hold of, whose bytes go wherever the present call wants. */
     private static final class Tap extends OutputStream {

@@ -14,7 +14,7 @@ from pathlib import Path
 LOGS = Path(".cache")
 PYTEST = (sys.executable, "-m", "pytest", "-q")
 REAL = ("tests/real", "tests/oracle", "tests/soak")
-SERVERS = ("tests/lab", "tests/endpoint", "tests/service")
+SERVERS = ("tests/lab", "tests/endpoint", "tests/service", "tests/web")
 PARTS = {
     "checks": ("make", "-s", "check"),
     "tests of real brokers": (*PYTEST, *REAL),

@@ -25,6 +25,10 @@
     │   ├── OutputNotOurs             a directory that holds other files
     │   ├── AuthenticationFailed      the broker rejects the client, or the client the broker
     │   ├── Unauthorised              the client lacks a permission
+    │   ├── NotAuthenticated          no valid token or session of this server
+    │   ├── PermissionDenied          the account's role does not suffice, or a read-only server
+    │   ├── UnknownResource           the server has no such cluster, plan, job or run
+    │   ├── RequestTooLarge           a request body beyond the server's limit
     │   ├── QueryTooLarge             a metrics server refuses to compute so much at once
     │   └── UnsupportedByCluster      the cluster does not support this request
     ├── Unsatisfiable                 the cluster's state does not allow the request
@@ -44,6 +48,7 @@
     │   ├── NodeNotEmpty
     │   ├── NodeEphemeral             a child of an ephemeral node
     │   ├── ControllerMoved           this controller is no longer the controller
+    │   ├── KeyReused                 an idempotency key of another request
     │   ├── WriterFenced              another writer has replaced this one
     │   └── RunTakenOver              another process has taken the run over
     ├── RunFailed                     a run that failed after it had made changes
@@ -55,6 +60,7 @@
         ├── RequestTimedOut             no answer in time; the change may have happened
         ├── NotController               the broker is not the controller (any more)
         ├── ReplicaNotAvailable         the broker does not have that replica yet
+        ├── TooManyRequests             a client, or all of them, exceed the server's limits
         ├── QuotaExceeded               the cluster limits the rate of changes
         ├── BrokerFailed                a broker answered with an internal error
         ├── PrometheusUnavailable       a metrics server could not be reached, or failed
@@ -183,6 +189,22 @@ class Unauthorised(InvalidRequest):
     """The client lacks a permission (Kafka: …_AUTHORIZATION_FAILED)."""
 
 
+class NotAuthenticated(InvalidRequest):
+    """The request carries no valid token or session of this server."""
+
+
+class PermissionDenied(InvalidRequest):
+    """The role of the account does not suffice, or the server is read-only."""
+
+
+class UnknownResource(InvalidRequest):
+    """The server has no such cluster, plan, job or run."""
+
+
+class RequestTooLarge(InvalidRequest):
+    """A request body beyond the server's limit."""
+
+
 class QueryTooLarge(InvalidRequest):
     """A metrics server refuses to compute so many values at once."""
 
@@ -255,6 +277,10 @@ class NodeEphemeral(Conflict):
     """The parent of a node to be created is ephemeral, and can have no children."""
 
 
+class KeyReused(Conflict):
+    """An idempotency key that belongs to another request, or to one that is still under way."""
+
+
 class ControllerMoved(Conflict):
     """This controller is no longer the controller."""
 
@@ -307,6 +333,10 @@ class NotController(Unavailable):
 
 class ReplicaNotAvailable(Unavailable):
     """The broker does not have that replica (yet)."""
+
+
+class TooManyRequests(Unavailable):
+    """A client, or all of them together, exceed the limits of the server."""
 
 
 class QuotaExceeded(Unavailable):

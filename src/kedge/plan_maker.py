@@ -10,6 +10,7 @@ needs while the snapshot is read, and computes the digest while the search runs.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -22,7 +23,7 @@ from kedge.model import sha256_of_snapshot
 
 if TYPE_CHECKING:
     from kedge.balance import Goals
-    from kedge.balance.planner import OutOfTime, ProgressListener
+    from kedge.balance.planner import OutOfTime, ProgressListener, Solved
     from kedge.model import Snapshot
     from kedge.plan import Plan
 
@@ -52,6 +53,7 @@ class PlanMaker:
         progress: ProgressListener | None = None,
         out_of_time: OutOfTime | None = None,
         use_all_time: bool = False,
+        on_solved: Callable[[Solved], None] | None = None,
     ) -> Plan:
         """The plan of `balance.plan_of`, with digest and time."""
         from kedge.balance import plan_of
@@ -65,6 +67,7 @@ class PlanMaker:
             progress=progress,
             out_of_time=out_of_time,
             use_all_time=use_all_time,
+            on_solved=on_solved,
         )
         now = datetime.now(UTC).replace(microsecond=0).isoformat().replace("+00:00", "Z")
         return replace(plan, snapshot_sha256=digest.result(), created_at=now)

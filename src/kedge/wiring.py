@@ -9,7 +9,7 @@ their own adapters; no other package imports one.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -33,6 +33,18 @@ def kafka_cluster(bootstrap: str, settings: Mapping[str, str]) -> Cluster:
     from kedge.cluster.kafka_admin import KafkaAdmin
 
     return KafkaAdmin(bootstrap, access_from(settings))
+
+
+def read_properties(path: Path | None) -> dict[str, str]:
+    """The client properties in a file; none without a file."""
+    if path is None:
+        return {}
+    from kedge.cluster.properties import parse_properties
+    from kedge.files import read_text, with_path_context
+
+    text = read_text(path)
+    with with_path_context(path):
+        return parse_properties(text)
 
 
 _opening: ContextVar[OpenCluster] = ContextVar("opening", default=kafka_cluster)
@@ -114,22 +126,73 @@ class RunsPlace(NamedTuple):
 
 @contextmanager
 def open_runs(
-    cluster: Cluster, place: RunsPlace, *, take_over: bool, on_note: Callable[[str], None]
+    cluster: Cluster,
+    place: RunsPlace,
+    *,
+    on_note: Callable[[str], None],
+    begins: bool = False,
+    take_over: bool = False,
+    unthrottled: bool = False,
 ) -> Generator[RunStore]:
-    """The runs of a cluster, in a directory or in the cluster, for the time of a `with` block."""
-    cluster_id = cluster.describe().cluster_id
-    if place.state == IN_CLUSTER:
-        from kedge.apply.cluster_runs import ClusterRuns
+    """The runs of a cluster, in a directory or in the cluster, for the time of a `with` block.
 
-        log = _opening_log.get()(cluster, place.bootstrap, place.settings)
-        with closing(ClusterRuns(log, cluster_id, take_over=take_over, on_note=on_note)) as runs:
-            yield runs
-        return
-    if take_over:
+    Where `place` does not say which, the runs themselves do (`kedge.apply.runs_place`): `begins` is
+    whether the command starts a run. Runs in a directory take a lease in the cluster as well, if it
+    keeps runs; one that is `unthrottled`, and so sets nothing that others see, in any case.
+    """
+    with ExitStack() as stack:
+        log = _log_of(cluster, place)
+        if log is not None:
+            stack.callback(log.close)
+        yield _opened(
+            cluster.describe().cluster_id,
+            place.state,
+            log,
+            _How(on_note, begins=begins, take_over=take_over, unthrottled=unthrottled),
+        )
+
+
+class _How(NamedTuple):
+    on_note: Callable[[str], None]
+    begins: bool
+    take_over: bool
+    unthrottled: bool
+
+
+def _log_of(cluster: Cluster, place: RunsPlace) -> FencedLog | None:
+    """The log of runs; a cluster that a program has put in place of Kafka's may have none."""
+    opening = _opening_log.get()
+    if opening is kafka_log and _opening.get() is not kafka_cluster and place.state != IN_CLUSTER:
+        return None
+    return opening(cluster, place.bootstrap, place.settings)
+
+
+def _opened(cluster_id: str, state: str | None, log: FencedLog | None, how: _How) -> RunStore:
+    from kedge.apply import Runs, default_state
+    from kedge.apply.cluster_runs import ClusterRuns
+    from kedge.apply.directory_lease import DirectoryLease
+    from kedge.apply.runs_place import chosen_place
+
+    take_over, on_note = how.take_over, how.on_note
+    if log is None and take_over:
         raise InvalidRequest(
             "--take-over needs --state cluster",
             hint="the lock of a directory ends with its process",
         )
-    from kedge.apply import Runs, default_state
 
-    yield Runs(Path(place.state) if place.state else default_state(), cluster_id)
+    def in_cluster() -> ClusterRuns:
+        assert log is not None
+        return ClusterRuns(log, cluster_id, take_over=take_over, on_note=on_note)
+
+    def in_directory(path: Path) -> Runs:
+        if log is None:
+            return Runs(path, cluster_id)
+        lease = DirectoryLease(log, create=how.unthrottled, take_over=take_over, on_note=on_note)
+        return Runs(path, cluster_id, lease)
+
+    if state == IN_CLUSTER:
+        return in_cluster()
+    directory = in_directory(Path(state) if state else default_state())
+    if state or log is None:
+        return directory
+    return chosen_place(directory, in_cluster(), log, begins=how.begins, on_note=on_note)

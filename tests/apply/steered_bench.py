@@ -10,6 +10,7 @@ from kedge.apply import Outcome, Pacing, RunFiles, RunOptions, new_request, prev
 from kedge.apply.executor import Executor
 from kedge.execution import Limits, Request, RequestKind, Steering, request_line
 from kedge.execution import journal as lines
+from kedge.execution.adaptive_throttle import Signals
 from tests.apply.bench import Bench
 
 NOON = 1_790_000_000 - 1_790_000_000 % 86_400 + 12 * 3600  # of some day, UTC
@@ -42,6 +43,7 @@ class SteeredBench(Bench):
         super().__init__(state)
         self.clock = Clock()
         self.seen: list[tuple[float, str, int, bool]] = []
+        self.more_signals: Callable[[Signals], Signals] = lambda signals: signals
 
     def steered(self, steering: Steering, rate: int | None = 1000) -> RunFiles:
         files = self.begin(rate=rate)
@@ -58,6 +60,7 @@ class SteeredBench(Bench):
             clock=lambda: self.clock.seconds,
             now=lambda: NOON + self.clock.seconds,
             on_note=self.notes.append,
+            more_signals=self.more_signals,
         )
 
     def carry_out(self, files: RunFiles, interval_s: float = 1.0) -> Outcome:

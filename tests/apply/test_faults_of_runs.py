@@ -14,6 +14,7 @@ from kedge.cluster.port import (
     LogDirDescription,
     StoredReplica,
     TopicCreation,
+    TopicDescription,
     broker_resource,
     topic_resource,
 )
@@ -140,6 +141,49 @@ def test_moves_of_a_user_who_lost_the_right_are_set_aside(bench: SteeredBench) -
     assert outcome.moved == 1
     assert list(outcome.refused.values()) == [lost]
     assert not bench.throttles()
+
+
+Topics = dict[str, TopicDescription | KedgeError]
+
+
+def hidden(found: Topics, *topics: str) -> Topics:
+    """The answer for a user who may not see some topics."""
+    return found | {
+        name: Unauthorised(f"Missing permission: Describe on Topic {name}")
+        for name in found
+        if name in topics
+    }
+
+
+def test_moves_of_a_topic_that_may_not_be_seen_any_more_are_set_aside(bench: SteeredBench) -> None:
+    """One of its moves is under way and ends; the other cannot be started."""
+    secret = [TopicPartition("secret", 0), TopicPartition("secret", 1)]
+    bench.cluster.create_topics([TopicCreation("secret", assignment={0: (B1, B2), 1: (B1, B2)})])
+    entries = [Reassignment.anywhere(tp, (B4, B2)) for tp in (*secret, T0)]
+    bench.plan = Plan(tuple(entries), dict.fromkeys((*secret, T0), (B1, B2)), cluster_id="memory")
+    files = bench.begin()
+    lose = bench.faulty.change_response
+    bench.clock.at(2, lambda: lose("describe_topics", lambda found: hidden(found, "secret")))
+    for moment in (5, 8):
+        bench.clock.at(moment, bench.cluster.finish_moves)
+    outcome = bench.carry_out(files)
+    assert (outcome.moved, set(outcome.refused), set(outcome.left)) == (1, set(secret), set(secret))
+    assert str(outcome.refused[secret[0]]) == "Missing permission: Describe on Topic secret"
+    assert files.record().started == {secret[0], T0}
+    assert "secret-1 is set aside: Missing permission: Describe on Topic secret" in bench.notes
+    assert files.record().state is RunState.FAILED
+    assert not bench.throttles()
+
+
+def test_a_topic_that_is_seen_again_is_moved_by_the_same_run(bench: SteeredBench) -> None:
+    files = bench.begin()
+    names = ["t"]
+    lose = bench.faulty.change_response
+    bench.clock.at(2, lambda: lose("describe_topics", lambda found: hidden(found, *names)))
+    bench.clock.at(4, lambda: names.clear())
+    for moment in (6, 9):
+        bench.clock.at(moment, bench.cluster.finish_moves)
+    assert bench.carry_out(files).complete
 
 
 def test_throttles_that_may_not_be_removed_are_named(bench: SteeredBench) -> None:

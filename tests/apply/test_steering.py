@@ -37,7 +37,7 @@ from kedge.execution import (
     Steering,
 )
 from kedge.execution import journal as lines
-from kedge.execution.adaptive_throttle import RISE_INTERVAL_S
+from kedge.execution.adaptive_throttle import RISE_INTERVAL_S, Signals
 from kedge.execution.windows import parse_window
 from kedge.model import BrokerId, ReplicaAssignment, TopicPartition
 from kedge.plan import Plan, Reassignment
@@ -370,6 +370,29 @@ def test_an_adaptive_throttle_that_is_not_used_does_not_rise(bench: SteeredBench
     for moment in (300, 302):
         bench.clock.at(moment, bench.cluster.finish_moves)
     assert bench.carry_out(files).rate_changes == ()
+
+
+def test_times_that_a_metrics_system_reports_hold_the_throttle_and_halve_it(
+    bench: SteeredBench,
+) -> None:
+    """Unknown up to the second 60, fine up to 100, then out of bounds for a while."""
+
+    def reported(signals: Signals) -> Signals:
+        now = bench.clock.seconds
+        if now < 60:
+            return replace(signals, at=None, unread="no answer")
+        return replace(signals, slow="flushes to disk take 2.0 s on b3" if 100 <= now < 105 else "")
+
+    filling(bench, 4000)
+    files = bench.steered(ADAPTIVE)
+    bench.more_signals = reported
+    for moment in (110, 112):
+        bench.clock.at(moment, bench.cluster.finish_moves)
+    changes = bench.carry_out(files).rate_changes
+    assert [change.rate for change in changes] == [1500, 2250, 3375, 1687]
+    assert 60 <= changes[0].at - NOON < 62
+    assert changes[-1].why == "flushes to disk take 2.0 s on b3"
+    assert "the throttle does not rise: no times of brokers from Prometheus" in bench.notes
 
 
 @pytest.mark.parametrize("latency_s", [0.4, 2.0])

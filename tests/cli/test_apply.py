@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from kedge.cli.parse_amounts import parse_bytes
 from kedge.cluster.memory import MemoryCluster
 from kedge.cluster.port import TopicCreation
 from kedge.errors import InvalidRequest
 from kedge.model import BrokerId
+from kedge.model.parse_amounts import parse_bytes
 from kedge.report.amounts import bytes_text, duration_text
 from tests.cli.cluster_commands import Desk
 

@@ -14,6 +14,7 @@ from kedge.cli.app import run
 from kedge.cluster.memory import MemoryCluster
 from kedge.cluster.memory_log import MemoryLog, MemoryTopic
 from kedge.cluster.port import TopicCreation
+from kedge.errors import Unauthorised
 from kedge.lab import Lab, LabSettings
 from kedge.model import BrokerId
 from kedge.wiring import logs_from
@@ -21,6 +22,13 @@ from tests.cli.cluster_commands import Desk
 
 B1, B2 = BrokerId(1), BrokerId(2)
 STATE = ("--state", "cluster")
+
+
+class NotCreated(MemoryLog):
+    """A log that this client may not create."""
+
+    def create(self) -> list[str]:
+        raise Unauthorised("Missing permission: Create on Topic runs")
 
 
 @pytest.fixture
@@ -58,6 +66,37 @@ def test_a_run_is_kept_in_the_cluster_from_apply_to_rollback(
     states = [each["state"] for each in desk.json("runs", *STATE)["runs"]]
     assert states == ["rolled back", "done"]
     assert not (tmp_path / "home").exists()
+
+
+def test_runs_are_kept_in_the_cluster_unless_a_place_is_named(
+    desk: Desk, moves: str, topic: MemoryTopic, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "home"))
+    assert desk.json("runs") == {"runs": []}
+    assert desk.lines("apply", moves, "--no-throttle", "--dry-run") == []
+    assert not topic.created
+    assert desk.json("apply", moves, "--throttle", "1MB", "--yes")["complete"]
+    assert desk.json("status", *STATE)["state"] == "done"
+    assert desk.json("rollback", "--no-throttle", "--yes")["complete"]
+    assert [each["state"] for each in desk.json("runs")["runs"]] == ["rolled back", "done"]
+    assert not (tmp_path / "home").exists()
+
+
+def test_without_the_right_to_create_the_topic_a_directory_keeps_them_and_it_says_so(
+    desk: Desk, moves: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "home"))
+    with logs_from(lambda *_: NotCreated(MemoryTopic())):
+        done = desk("apply", moves, "--throttle", "1MB", "--yes", "--output", "json")
+        assert (done.code, json.loads(done.out)["complete"]) == (0, True), done.err
+        home = tmp_path / "home" / "kedge" / "runs"
+        assert f"runs are kept in {home}/memory, and other machines do not see them: " in done.err
+        assert "Missing permission: Create on Topic runs" in done.err
+        assert desk.json("status")["state"] == "done"
+        assert desk.json("rollback", "--throttle", "1MB", "--yes")["complete"]
+        assert [each["state"] for each in desk.json("runs")["runs"]] == ["rolled back", "done"]
+        refusal = desk.refusal("apply", moves, "--throttle", "1MB", "--yes", *STATE)
+        assert "Missing permission: Create on Topic runs" in refusal
 
 
 def test_a_dry_run_creates_nothing_in_the_cluster(

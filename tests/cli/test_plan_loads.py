@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from kedge.cluster.memory import MemoryCluster
@@ -57,6 +58,7 @@ def test_one_command_makes_a_plan_with_loads_of_prometheus(kedge: Kedge, tmp_pat
     assert made.code == 0, made.err
     assert "loads (mean) of 8 of 8 partitions" in made.err
     assert "8 by offsets" in made.err
+    assert "cpu: no data" in made.err
     assert "no data" not in made.out.split("in ", 1)[0]
     taken = next(path for path in tmp_path.iterdir() if "snapshot" in path.name)
     snapshot = read_snapshot(taken)
@@ -65,6 +67,51 @@ def test_one_command_makes_a_plan_with_loads_of_prometheus(kedge: Kedge, tmp_pat
     )
     assert rates["hot", 3] == pytest.approx(4000, rel=0.01)
     assert rates["cold", 0] == pytest.approx(1, rel=0.05)
+
+
+def with_cpu(fake: FakePrometheus, *, told_by_traffic: bool) -> FakePrometheus:
+    """Traffic of brokers that changes from minute to minute, and cpu that follows it or not."""
+    end = int(time.time()) // 15 * 15
+    draw = np.random.default_rng(5)
+    for host in ("b1", "b2"):
+        minutes = draw.uniform(1e5, 1e7, 61)
+        noise = draw.uniform(0.1, 2.0, 61)
+        totals: dict[str, float] = dict.fromkeys(("bytesin", "bytesout", "cpu"), 0.0)
+        points: dict[str, dict[float, float]] = {name: {} for name in totals}
+        for at in range(241):
+            rate = minutes[at // 4]
+            busy = 0.05 + 6e-8 * rate + 2e-8 * 2 * rate if told_by_traffic else noise[at // 4]
+            for name, grown in (("bytesin", rate), ("bytesout", 2 * rate), ("cpu", busy)):
+                totals[name] += float(grown) * 15
+                points[name][float(end - 3600 + 15 * at)] = totals[name]
+        base = {"instance": f"{host}.example:7071", "job": "kafka"}
+        for name, found in points.items():
+            meter = f"kafka_server_brokertopicmetrics_{name}_total"
+            metric = "process_cpu_seconds_total" if name == "cpu" else meter
+            fake.series.append(({"__name__": metric, **base}, found))
+    return fake
+
+
+@pytest.mark.parametrize("told_by_traffic", [True, False])
+def test_a_cpu_model_is_used_where_traffic_explains_the_cpu(
+    told_by_traffic: bool, kedge: Kedge, tmp_path: Path
+) -> None:
+    out = tmp_path / "plan.json"
+    fake = with_cpu(server(), told_by_traffic=told_by_traffic)
+    with serving(fake), clusters_from(lambda *_: small_cluster()):
+        made = kedge(*words(fake.url, "--prometheus-range", "50m", "--out", str(out)))
+    assert made.code == 0, made.err
+    taken = next(path for path in tmp_path.iterdir() if "snapshot" in path.name)
+    model = read_snapshot(taken).cpu_model
+    if told_by_traffic:
+        assert "balanced by that model" in made.err
+        assert model is not None
+        assert pytest.approx(model.leader_in + 2 * model.leader_out, rel=0.05) == 100 * (
+            6e-8 + 2 * 2e-8
+        )
+    else:
+        assert ": too little, not used" in made.err
+        assert model is None
 
 
 def test_credentials_come_from_a_file_and_are_never_shown(kedge: Kedge, tmp_path: Path) -> None:

@@ -8,19 +8,18 @@ from pathlib import Path
 import pytest
 
 from kedge.apply import Runs, new_record
-from kedge.cli.parse_amounts import RATE_LEAST
 from kedge.cli.steering_options import (
     SteeringOptions,
     parse_duration,
-    parse_throttle,
     parse_until,
     steering_of,
 )
 from kedge.cluster.memory import MemoryCluster
 from kedge.cluster.port import TopicCreation
 from kedge.execution import RateRange, Steering
-from kedge.execution.adaptive_throttle import DEFAULT_RANGE
+from kedge.execution.adaptive_throttle import DEFAULT_RANGE, parse_throttle
 from kedge.model import BrokerId, TopicPartition
+from kedge.model.parse_amounts import RATE_LEAST
 from kedge.plan import Plan, Reassignment
 from tests.cli.cluster_commands import Desk
 
@@ -41,6 +40,11 @@ def apply(tmp_path: Path) -> tuple[str, ...]:
     path = tmp_path / "moves.json"
     path.write_text(json.dumps({"version": 1, "partitions": entries}))
     return ("apply", str(path), "--state", str(tmp_path / "state"), "--yes")
+
+
+def test_prometheus_is_for_a_throttle_that_adapts(desk: Desk, apply: tuple[str, ...]) -> None:
+    words = (*apply, "--throttle", "1MB", "--prometheus", "http://127.0.0.1:1")
+    assert "--prometheus needs a throttle that adapts" in desk.refusal(*words)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from random import Random
 from kedge.pipeline.fanout.scenario_parsing import parse_grid, parse_scenarios
 from kedge.pipeline.manifest import Day, Manifest, parse_manifest
 from kedge.pipeline.sources.checkpoint import MARKER, Checkpoint, TopicIdentity, check_checkpoint
-from kedge.pipeline.warehouse import check_warehouse, published_version
+from kedge.pipeline.warehouse import check_warehouse, published_run
 from tests.fuzz.driver import only_refusals, start
 from tests.fuzz.mutation import mutated_bytes, mutated_json
 
@@ -56,8 +56,8 @@ def _marks(directory: Path, random: Random) -> None:
     tables = directory / "tables"
     tables.mkdir()
     mark = tables / "kedge-pipeline.json"
-    mark.write_bytes(mutated_json({"format": "kedge.pipeline/1"}, random))
-    for look in (check_warehouse, published_version):
+    mark.write_bytes(mutated_json({"format": "kedge.pipeline/2"}, random))
+    for look in (check_warehouse, published_run):
         with only_refusals():
             look(tables)
 

@@ -22,7 +22,16 @@ from tests.real.fault_trial import (
 from tests.real.kedge_cluster import until
 from tests.real.live_cluster import LiveCluster
 from tests.real.operator import Entry
-from tests.real.rights import CLUSTER_ALTER, CLUSTER_DESCRIBE, CONFIGS_ALTER, Right, grant, revoke
+from tests.real.rights import (
+    CLUSTER_ALTER,
+    CLUSTER_DESCRIBE,
+    CONFIGS_ALTER,
+    Right,
+    grant,
+    hide,
+    revoke,
+    show,
+)
 
 USER = "rita"  # who carries a plan out and loses rights
 
@@ -264,6 +273,29 @@ def right_to_see_lost(one: Trial) -> str:
     assert "moves go on under their throttles; continue it with kedge resume" in sentence
     _resume_with(one, lost)
     return "left as it is in one sentence; resumed with the right back"
+
+
+def topic_hidden(one: Trial) -> str:
+    """The user may not see one of the two topics any more; it is shown again later."""
+    one.apply()
+    hide(one.ledger, one.cluster.bootstrap, USER)
+    done = one.end()
+    concerned = {tp for tp in one.moves if tp.topic == one.ledger}
+    refused = named(done.json["refused"])
+    must_end(done, 1, left=refused, refused=refused)
+    assert refused
+    assert refused <= concerned  # one that had ended before is not concerned
+    why = f"missing permission: Describe on Topic {one.ledger}"
+    assert all(why in row["why"] for row in done.json["refused"]), done.json
+    until(lambda: not one.operator.admin.reassignments(), SETTLED_S)
+    one.operator.assert_no_throttles()
+    placed = one.operator.replicas([one.orders, one.ledger])
+    assert all(placed[tp] == one.after[tp] for tp in one.moves if tp not in concerned), placed
+    show(one.ledger, one.cluster.bootstrap, USER)
+    until(lambda: one.user.attempt("resume", *FAST).code == 0, SETTLED_S)
+    one.must_be_in_place()
+    one.must_be_clean()
+    return f"{len(refused)} set aside, the other topic done; resumed with the right back"
 
 
 def _resume_with(one: Trial, rights: Iterable[Right]) -> None:

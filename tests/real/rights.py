@@ -76,6 +76,32 @@ def grant(rights: Iterable[Right], bootstrap: str, user: str) -> None:
         answer.result()
 
 
+def hide(topic: str, bootstrap: str, user: str) -> None:
+    """Deny a user to see one topic, whatever other rights say."""
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+    for answer in admin.create_acls([_hiding(topic, user)]).values():
+        answer.result()
+
+
+def show(topic: str, bootstrap: str, user: str) -> None:
+    """Undo `hide`."""
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+    for answer in admin.delete_acls([_filter(_hiding(topic, user))]).values():
+        answer.result()
+
+
+def _hiding(topic: str, user: str) -> AclBinding:
+    return AclBinding(
+        ResourceType.TOPIC,
+        topic,
+        ResourcePatternType.LITERAL,
+        f"User:{user}",
+        "*",
+        AclOperation.DESCRIBE,
+        AclPermissionType.DENY,
+    )
+
+
 def revoke(rights: Iterable[Right], bootstrap: str, user: str) -> None:
     """Take rights from a user."""
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})

@@ -36,6 +36,7 @@ from tests.real.faults import (
     runs_topic_deleted,
     source_killed,
     topic_deleted,
+    topic_hidden,
 )
 from tests.real.live_cluster import LiveCluster
 from tests.real.operator import Operator
@@ -58,9 +59,10 @@ FAULTS: tuple[Fault, ...] = (
     right_to_move_lost,
     right_to_throttle_lost,
     right_to_see_lost,
+    topic_hidden,
 )
 IN_CLUSTER = frozenset({runs_topic_deleted})
-OF_RIGHTS = frozenset({right_to_move_lost, right_to_throttle_lost, right_to_see_lost})
+OF_RIGHTS = frozenset({right_to_move_lost, right_to_throttle_lost, right_to_see_lost, topic_hidden})
 
 
 def play(

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import signal
 import subprocess
-from collections.abc import Generator
-from contextlib import ExitStack, closing
+from collections.abc import Generator, Mapping
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 import pytest
 
 from jvm import KAFKA_3_9, KAFKA_4_1
-from kedge.cluster.port import TopicDescription
+from kedge.cluster.port import (
+    ConfigChange,
+    ConfigOp,
+    ConfigResource,
+    TopicDescription,
+    broker_resource,
+    topic_resource,
+)
 from kedge.model import TopicPartition
 from tests.real import clusters
 from tests.real.four_brokers import FourBrokers
@@ -52,6 +59,34 @@ class Story:
         directory.mkdir()
         operator = Operator(self._four, directory, state="cluster")
         return self._open.enter_context(closing(operator))
+
+    def apart(self) -> Operator:
+        """Another operator, whose runs are in a directory of its own."""
+        self._count += 1
+        directory = self._directory / f"operator-{self._count}"
+        directory.mkdir()
+        return self._open.enter_context(closing(Operator(self._four, directory)))
+
+    @contextmanager
+    def copies_slowed(self) -> Generator[None]:
+        """Within the block, a throttle that no run has set slows the copies of the topic down."""
+        halves = ("leader", "follower")
+        lists = {f"{half}.replication.throttled.replicas": "*" for half in halves}
+        rates = {f"{half}.replication.throttled.rate": "2000" for half in halves}
+        brokers = {broker_resource(broker): rates for broker in self.here.admin.describe().alive}
+        configs = {topic_resource(TOPIC): lists, **brokers}
+        self._set(configs, ConfigOp.SET)
+        try:
+            yield
+        finally:
+            self._set(configs, ConfigOp.DELETE)
+
+    def _set(self, configs: Mapping[ConfigResource, Mapping[str, str]], op: ConfigOp) -> None:
+        changes = {
+            resource: [ConfigChange(name, op, value) for name, value in values.items()]
+            for resource, values in configs.items()
+        }
+        assert not any(self.here.admin.alter_configs(changes).values())
 
     def start(self, operator: Operator, *words: str) -> subprocess.Popen[str]:
         self._started.append(operator.start(*words))
@@ -157,23 +192,41 @@ def test_of_two_that_start_at_once_one_runs_and_the_other_says_which(story: Stor
 
 
 def test_a_machine_with_runs_in_a_directory_of_its_own_is_refused_in_one_sentence(
-    story: Story, four: FourBrokers, tmp_path: Path
+    story: Story,
 ) -> None:
-    """It does not see the run of the other machine, but its throttles."""
+    """It does not see the run of the other machine, but its lease."""
     running = story.start_moving()
-    apart = tmp_path / "apart"
-    apart.mkdir()
-    with closing(Operator(four, apart)) as other:
-        refused = other.attempt("apply", story.plan, *SLOW)
-        assert refused.code == 2, refused
-        (sentence,) = refused.err.splitlines()
-        assert "which this run did not set" in sentence
-        assert other.run("runs")["runs"] == []
+    other = story.apart()
+    refused = other.attempt("apply", story.plan, *SLOW)
+    assert refused.code == 1, refused
+    (sentence,) = refused.err.splitlines()
+    assert f":{running.pid} is working on a run of this cluster" in sentence
+    assert other.run("runs")["runs"] == []
     assert running.poll() is None
     assert story.here.throttles()
     running.kill()
     running.communicate()
     assert story.here.run("cancel")["cancelled"]
+    story.must_be(BEFORE)
+
+
+def test_of_two_with_directories_of_their_own_and_no_throttle_one_runs(story: Story) -> None:
+    """Copies are slow by throttles that were set before, and that no run knows."""
+    operators = [story.apart(), story.apart()]
+    with story.copies_slowed():
+        unthrottled = ("--no-throttle", "--interval", "0.1")
+        both = [story.start(each, "apply", story.plan, *unthrottled) for each in operators]
+        until(lambda: any(process.poll() is not None for process in both), 60.0)
+        winner, loser = sorted(both, key=lambda process: process.poll() is not None)
+        refused = ended(loser)
+        assert refused.code == 1, refused
+        assert f":{winner.pid} is working on a run of this cluster" in refused.err
+        until(lambda: bool(story.here.admin.reassignments()), 30.0)
+        assert winner.poll() is None
+        winner.kill()
+        winner.communicate()
+        owner = operators[both.index(winner)]
+        assert len(owner.run("cancel")["cancelled"]) == 2
     story.must_be(BEFORE)
 
 

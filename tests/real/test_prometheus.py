@@ -23,7 +23,12 @@ from jvm.clusters import FLAGS, HERE, PROGRAMS, nothing_extra
 from jvm.clusters import _kraft as kraft_settings  # pyright: ignore[reportPrivateUsage]
 from jvm.clusters import _write as write_settings  # pyright: ignore[reportPrivateUsage]
 from kedge.cli.app import run
+from kedge.errors import InvalidRequest
+from kedge.execution.adaptive_throttle import Signals
+from kedge.execution.broker_times import TimeKind
 from kedge.files import read_snapshot
+from kedge.pipeline.sources.broker_times import PrometheusTimes
+from kedge.pipeline.sources.prometheus_api import PrometheusAccess, PrometheusApi
 
 INSTALLED = HERE.parent / ".cache/jars/jmx-1.0.1/jmx_prometheus_javaagent-1.0.1.jar"
 AGENT = Path(os.environ.get("KEDGE_JMX_AGENT", INSTALLED))
@@ -34,7 +39,16 @@ includeObjectNames:
   - "kafka.server:type=app-info,*"
   - "kafka.log:type=Log,*"
   - "kafka.cluster:type=Partition,*"
+  - "kafka.network:type=RequestMetrics,name=TotalTimeMs,request=Produce"
+  - "kafka.network:type=RequestMetrics,name=RequestQueueTimeMs,request=Produce"
+  - "kafka.log:type=LogFlushStats,*"
 rules:
+  - pattern: 'kafka.network<type=RequestMetrics, name=(\w+), request=(\w+)><>(\d+)thPercentile'
+    name: kafka_network_requestmetrics_$1
+    labels: {request: "$2", quantile: "0.$3"}
+  - pattern: 'kafka.log<type=LogFlushStats, name=(\w+)><>(\d+)thPercentile'
+    name: kafka_log_logflushstats_$1
+    labels: {quantile: "0.$2"}
   - pattern: 'kafka.server<type=BrokerTopicMetrics, name=(\w+)PerSec, topic=(.+)><>Count'
     name: kafka_server_brokertopicmetrics_$1_total
     type: COUNTER
@@ -123,6 +137,48 @@ def _produce(bootstrap: str) -> None:
                 producer.produce("hot", b"x" * 1000, partition=partition)
         producer.flush(10)
         time.sleep(0.5)
+
+
+def _until_produced(bootstrap: str) -> None:
+    producer: Any = Producer({"bootstrap.servers": bootstrap, "linger.ms": 0})
+    for _ in range(50):
+        producer.produce("hot", b"x" * 1000)
+        producer.flush(10)
+
+
+def _once_scraped(api: PrometheusApi, endpoints: list[str]) -> PrometheusTimes:
+    """The times of brokers, when all brokers were scraped."""
+    deadline = time.monotonic() + 120
+    while True:
+        with contextlib.suppress(InvalidRequest):
+            times = PrometheusTimes(api, 'job="kafka"')
+            if {place.where for place in times.read().times} == set(endpoints):
+                return times
+        assert time.monotonic() < deadline, "no times of brokers were scraped"
+        time.sleep(1)
+
+
+def test_a_throttle_that_adapts_heeds_the_times_that_prometheus_has(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A drain under `--throttle auto --prometheus`; the times are those of both brokers."""
+    with scraped_brokers(tmp_path) as (bootstrap, endpoints):
+        at = ("--bootstrap-server", bootstrap)
+        words = ("topics", "create", *at, "--topic", "hot", "--replica-assignment", "1,1,1,1")
+        assert run([*words]) == 0
+        _until_produced(bootstrap)
+        with prometheus(tmp_path, endpoints) as url:
+            api = PrometheusApi(PrometheusAccess(url), time.sleep)
+            times = _once_scraped(api, endpoints)
+            found = {place.kind for place in times.read().times}
+            assert found >= {TimeKind.PRODUCE, TimeKind.QUEUE}
+            signals = times.added_to(Signals(at=time.monotonic()))
+            assert (signals.slow, signals.unread) == ("", "")
+            assert signals.at is not None
+            assert time.monotonic() - signals.at < 10
+            drain = ["drain", "1", *at, "--throttle", "auto:1MB-50MB", "--prometheus", url]
+            code = run([*drain, "--state", str(tmp_path / "state"), "--yes"])
+    assert code == 0, capfd.readouterr().err
 
 
 def test_from_nothing_to_a_plan_with_loads_in_one_command(

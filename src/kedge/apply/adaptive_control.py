@@ -1,7 +1,7 @@
 """Adapts the throttle of a run at each poll: collects the signals, and sets what is decided.
 
 The signals are the health of the partitions outside of the run, and how fast each broker answers
-a cheap request. Another source of signals is a function `more`, which adds to those of a poll.
+a cheap request. `Pacing.more_signals` adds those of a metrics system.
 """
 
 from __future__ import annotations
@@ -28,12 +28,6 @@ from kedge.plan import Change
 PROBE_TIMEOUT_MS = 500
 READS_KEPT = 20
 
-MoreSignals = Callable[[Signals], Signals]
-
-
-def _no_more(signals: Signals) -> Signals:
-    return signals
-
 
 class AdaptiveControl:
     """Changes the rate of a run within a range, by what the cluster shows."""
@@ -45,10 +39,10 @@ class AdaptiveControl:
         health: HealthGuard,
         throttles: ThrottleControl,
         pacing: Pacing,
-        more: MoreSignals = _no_more,
+        on_note: Callable[[str], None],
     ) -> None:
         self._cluster, self._files, self._health = cluster, files, health
-        self._throttles, self._pacing, self._more = throttles, pacing, more
+        self._throttles, self._pacing, self._note = throttles, pacing, on_note
         self._reads: deque[float] = deque(maxlen=READS_KEPT)
         self._late_read_s = 0.0
         self._changed_at, self._halved_at = pacing.clock(), -inf
@@ -72,7 +66,9 @@ class AdaptiveControl:
         rate = self._throttles.rate
         if rate is None:
             return
-        signals = self._more(self._signals(changes, found, needed))
+        signals = self._pacing.more_signals(self._signals(changes, found, needed))
+        if signals.unread:
+            self._note("the throttle does not rise: no times of brokers from Prometheus")
         now = self._pacing.clock()
         decision = next_rate(
             within, rate, self._changed_at, signals, now, halved_at=self._halved_at

@@ -19,7 +19,7 @@ from kedge.apply.guarded_cluster import GuardedCluster
 from kedge.apply.ownership import Ownership, Timing
 from kedge.apply.run_port import OwnerSeen, Run, RunStore, new_run_name
 from kedge.apply.run_records import REQUEST, RunImage, line_entries, plan_entries
-from kedge.cluster.log_port import FencedLog, LogEntry
+from kedge.cluster.log_port import ClusterClock, FencedLog, LogEntry
 from kedge.cluster.port import Cluster
 from kedge.errors import JournalDamaged
 from kedge.execution import ENDED, RunRecord, RunState
@@ -87,6 +87,10 @@ class ClusterRuns(RunStore):
     def place(self) -> str:
         """The log."""
         return self._log_name
+
+    def clock(self) -> ClusterClock | None:
+        """The clock of a lab."""
+        return self._ownership.clock()
 
     def close(self) -> None:
         """Close the connections to the log."""

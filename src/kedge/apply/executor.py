@@ -5,8 +5,8 @@ other processes are read at each poll. While the run is paused, no move starts; 
 have ended, the throttles are removed, and they are set again before moves continue.
 
 A move that cannot be carried out is set aside with its reason, and the run goes on with the rest:
-one that the cluster refuses, one that waits for a broker which stays down, and one that is stuck,
-if the operator wants that cancelled (`run_control`).
+one that the cluster refuses, one that waits for a broker which stays down, one whose topic the user
+may not see any more, and one that is stuck, if the operator wants that cancelled (`run_control`).
 
 A run that ends early leaves a defined state:
 
@@ -211,7 +211,7 @@ class Executor:
         while True:
             began = self._pacing.clock()
             try:
-                found = observe(self._cluster, self._changes, self._target)
+                found = observe(self._cluster, self._changes, self._target, may_be_hidden=True)
                 self._control.adaptive.read_took(self._pacing.clock() - began)
                 return found
             except Unavailable as fault:

@@ -8,9 +8,8 @@ between that commit and the request itself; see docs/adr/0005-runs-in-the-cluste
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
-from kedge.apply.ownership import Ownership
 from kedge.cluster.port import (
     Answers,
     Changes,
@@ -22,10 +21,27 @@ from kedge.cluster.port import (
 from kedge.model import BrokerId, TopicPartition
 
 
+class Guard(Protocol):
+    """Knows whether this process may still act."""
+
+    @property
+    def is_held(self) -> bool:
+        """Whether there is a lease to confirm."""
+        ...
+
+    def must_not_be_lost(self) -> None:
+        """Raise RunTakenOver if this process is known to have been replaced."""
+        ...
+
+    def confirm(self) -> None:
+        """Raise RunTakenOver unless this process may still act: the log tells."""
+        ...
+
+
 class GuardedCluster:
     """Passes calls on to a cluster unless this process has lost the runs."""
 
-    def __init__(self, cluster: Cluster, ownership: Ownership) -> None:
+    def __init__(self, cluster: Cluster, ownership: Guard) -> None:
         self._cluster, self._ownership = cluster, ownership
 
     def __getattr__(self, name: str) -> Any:

@@ -12,7 +12,7 @@ from kedge.cluster.port import (
     TopicDescription,
     topic_resource,
 )
-from kedge.errors import KedgeError, UnknownTopicOrPartition
+from kedge.errors import KedgeError, Unauthorised, UnknownTopicOrPartition
 from kedge.execution import (
     ANYWHERE,
     DIVERGED,
@@ -48,8 +48,16 @@ class Found(NamedTuple):
     usable: Mapping[BrokerId, Mapping[str, int]] = MappingProxyType({})  # bytes, where reported
 
 
-def observe(cluster: Cluster, changes: Sequence[Change], target: Target = ANYWHERE) -> Found:
+def observe(
+    cluster: Cluster,
+    changes: Sequence[Change],
+    target: Target = ANYWHERE,
+    *,
+    may_be_hidden: bool = False,
+) -> Found:
     """Where the partitions of a plan are now, and how large their replicas are.
+
+    Topics that this user may not see are a refusal, unless they `may_be_hidden`.
 
     Reassignments are read before replicas: one that ends in between is then seen as moving, for a
     moment longer than it was, and never as drifted.
@@ -57,7 +65,8 @@ def observe(cluster: Cluster, changes: Sequence[Change], target: Target = ANYWHE
     wanted = {change.tp for change in changes}
     moving = cluster.reassignments()
     alive = cluster.describe().alive
-    found = _partitions(cluster, {tp.topic for tp in wanted})
+    hidden: dict[str, str] | None = {} if may_be_hidden else None
+    found = _partitions(cluster, {tp.topic for tp in wanted}, hidden)
     known = {tp: each for tp, each in found.items() if tp in wanted}
     found_dirs = _log_dirs(cluster, changes, alive)
     seen = Observation(
@@ -66,6 +75,7 @@ def observe(cluster: Cluster, changes: Sequence[Change], target: Target = ANYWHE
         leaders={tp: each.leader for tp, each in known.items()},
         moving=moving,
         directories=found_dirs.directories if target.log_dirs else {},
+        hidden=hidden or {},
     )
     log_dirs = {r: each.current for r, each in found_dirs.directories.items() if each.current}
     return Found(
@@ -99,13 +109,23 @@ def observe_until_confirmed(
 
 
 def described_topics(
-    cluster: Cluster, names: Iterable[str], *, all_exist: bool = False
+    cluster: Cluster,
+    names: Iterable[str],
+    *,
+    all_exist: bool = False,
+    hidden: dict[str, str] | None = None,
 ) -> dict[str, TopicDescription]:
-    """Topics by name; absent ones are left out, unless `all_exist` is demanded."""
+    """Topics by name; absent ones are left out, unless `all_exist` is demanded.
+
+    Topics that this user may not see go to `hidden`, with the missing permission, if it is given.
+    """
     listed = sorted(set(names))
     found: dict[str, TopicDescription] = {}
     for name, topic in (cluster.describe_topics(listed) if listed else {}).items():
         if isinstance(topic, UnknownTopicOrPartition) and not all_exist:
+            continue
+        if isinstance(topic, Unauthorised) and hidden is not None:
+            hidden[name] = str(topic)
             continue
         if isinstance(topic, KedgeError):
             raise topic
@@ -114,11 +134,11 @@ def described_topics(
 
 
 def _partitions(
-    cluster: Cluster, topics: Iterable[str]
+    cluster: Cluster, topics: Iterable[str], hidden: dict[str, str] | None = None
 ) -> dict[TopicPartition, PartitionDescription]:
     return {
         TopicPartition(name, each.partition): each
-        for name, topic in described_topics(cluster, topics).items()
+        for name, topic in described_topics(cluster, topics, hidden=hidden).items()
         for each in topic.partitions
     }
 
@@ -186,13 +206,16 @@ def _log_dirs(cluster: Cluster, changes: Sequence[Change], alive: Iterable[Broke
 def observe_health(
     cluster: Cluster, inside: Iterable[TopicPartition], given_up: GivenUp = NOTHING_GIVEN_UP
 ) -> Health:
-    """The health of all partitions but those of a run (`inside`), and of the brokers."""
+    """The health of all partitions but those of a run (`inside`), and of the brokers.
+
+    Topics that this user may not see are left out, as brokers leave them out of their list.
+    """
     excluded = set(inside)
     moving = cluster.reassignments()
     alive = cluster.describe().alive
     partitions = [
         PartitionHealth(tp, each.replicas, each.isr, moving[tp].adding if tp in moving else ())
-        for tp, each in _partitions(cluster, cluster.topic_names()).items()
+        for tp, each in _partitions(cluster, cluster.topic_names(), hidden={}).items()
         if tp not in excluded
     ]
     suspects = sorted({each.tp.topic for each in partitions if each.under_replicated})

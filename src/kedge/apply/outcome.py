@@ -10,6 +10,7 @@ from kedge.apply.run_port import Run
 from kedge.apply.throttles import Waiting
 from kedge.errors import KedgeError
 from kedge.execution import Lease, MoveStatus, Progress, RateChange, Statuses, Work
+from kedge.execution.adaptive_throttle import Signals
 from kedge.model import TopicPartition
 
 
@@ -31,6 +32,7 @@ class Pacing:
     on_work: Callable[[Work], None] = _nothing  # at each observation, before `on_progress`
     on_progress: Callable[[Progress], None] = _nothing
     on_note: Callable[[str], None] = _nothing
+    more_signals: Callable[[Signals], Signals] = lambda signals: signals  # of how the cluster copes
 
     @property
     def waiting(self) -> Waiting:

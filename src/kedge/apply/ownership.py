@@ -24,7 +24,7 @@ from dataclasses import dataclass
 
 from kedge.apply.run_records import LogImage, Owner, lease_entry
 from kedge.apply.this_process import is_known_dead, this_process
-from kedge.cluster.log_port import FencedLog, LogEntry
+from kedge.cluster.log_port import ClusterClock, FencedLog, LogEntry
 from kedge.errors import (
     JournalDamaged,
     KedgeError,
@@ -279,6 +279,11 @@ class Ownership:
         with self._lock:
             offset = self._log.append_unfenced(entry)
             self.image.add_own([entry], offset, self._timing.now())
+
+    def clock(self) -> ClusterClock | None:
+        """The clock of the cluster, where its time does not pass as ours does."""
+        with self._lock:
+            return self._log.clock()
 
     def close(self) -> None:
         """Close the log."""

@@ -57,7 +57,7 @@ class RunControl:
         self._steering = files.record().steering
         self._paused = False
         self._requests = RequestQueue(files)
-        self.adaptive = AdaptiveControl(cluster, files, health, throttles, pacing)
+        self.adaptive = AdaptiveControl(cluster, files, health, throttles, pacing, notes.once)
         stuck_after_s = self._steering.stuck_after_s
         self._watch = StuckWatch(cluster, self._changes, stuck_after_s, pacing.clock)
         self._destinations = Destinations(self._changes, self._target, stuck_after_s, pacing.clock)
@@ -206,8 +206,14 @@ class RunControl:
                 self.sent_back.discard(change.tp)
 
     def set_aside(self, statuses: Statuses, found: Found) -> dict[TopicPartition, KedgeError]:
-        """The moves that the run goes on without: for good, or while their broker is down."""
-        known, self._in_vain = self._in_vain, self._destinations.in_vain(statuses, found)
+        """The moves that the run goes on without: for good, or while they cannot be made."""
+        hidden = {
+            tp: found.seen.hidden[tp.topic]
+            for tp, status in statuses.items()
+            if status is MoveStatus.HIDDEN
+        }
+        in_vain = self._destinations.in_vain(statuses, found)
+        known, self._in_vain = self._in_vain, in_vain | hidden
         for tp, why in self._in_vain.items():
             if tp not in known:
                 self._notes.tell(f"{tp} is set aside: {why}")

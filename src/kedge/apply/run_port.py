@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from secrets import token_hex
 from typing import NamedTuple, Protocol
 
+from kedge.cluster.log_port import ClusterClock
 from kedge.cluster.port import Cluster
 from kedge.errors import InvalidRequest
 from kedge.execution import ENDED, RunKind, RunRecord, RunState, Setting
@@ -106,6 +107,10 @@ class RunStore(ABC):
 
     def owner(self) -> OwnerSeen | None:
         """The process that acts on the runs, where the store knows it."""
+        return None
+
+    def clock(self) -> ClusterClock | None:
+        """The clock of the cluster, where its time does not pass as ours does: a lab."""
         return None
 
     # ---- which run a command is about -----------------------------------------------------------

@@ -6,7 +6,8 @@
         requests.jsonl   see `execution.requests`; what other processes request of the run
     <state>/<cluster id>/lock    held by the process that acts
 
-The lock is the system's (flock): it ends with its process, however that ends.
+The lock is the system's (flock): it ends with its process, however that ends. Processes on other
+machines are kept out by a lease in the cluster, where it has one (`directory_lease`).
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ import fcntl
 import os
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
+from kedge.apply.directory_lease import DirectoryLease
 from kedge.apply.run_port import Run, RunStore, new_run_name
+from kedge.cluster.log_port import ClusterClock
 from kedge.cluster.port import Cluster
 from kedge.errors import ReassignmentInProgress
 from kedge.execution import RunRecord, RunState, read_journal
@@ -118,9 +121,10 @@ def _drop_cut_line(path: Path, journal: BinaryIO) -> None:
 class Runs(RunStore):
     """The runs of one cluster in a directory."""
 
-    def __init__(self, state: Path, cluster_id: str) -> None:
+    def __init__(self, state: Path, cluster_id: str, lease: DirectoryLease | None = None) -> None:
         # Cluster ids are text from outside.
         self._directory = state / path_component(cluster_id)
+        self._lease = lease
         self.cluster_id = cluster_id
         self._read: dict[str, tuple[int, RunRecord]] = {}
 
@@ -159,13 +163,28 @@ class Runs(RunStore):
         run.begin(begun(record))
         return run
 
+    def clock(self) -> ClusterClock | None:
+        """The clock of a lab."""
+        return None if self._lease is None else self._lease.clock()
+
     def guarded(self, cluster: Cluster) -> Cluster:
-        """The cluster itself: no process can take the lock from one that lives."""
-        return cluster
+        """The cluster: no process takes the lock from one that lives, but perhaps the lease."""
+        return cluster if self._lease is None else self._lease.guarded(cluster)
 
     @contextmanager
     def held(self, *, patient: bool = True) -> Generator[None]:
-        """No other process on this machine acts on the cluster's runs within the block."""
+        """No other process acts on the cluster's runs within the block.
+
+        On this machine by the lock; on others by the lease.
+        """
+        with (
+            self._locked(),
+            nullcontext() if self._lease is None else self._lease.held(patient=patient),
+        ):
+            yield
+
+    @contextmanager
+    def _locked(self) -> Generator[None]:
         path = self._directory / LOCK
         with with_path_context(path):
             self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)

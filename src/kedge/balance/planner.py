@@ -85,11 +85,13 @@ def plan_of(
     progress: ProgressListener | None = None,
     out_of_time: OutOfTime | None = None,
     use_all_time: bool = False,
+    on_solved: Callable[[Solved], None] | None = None,
 ) -> Plan:
     """The plan that brings a cluster to its goals; refused where no plan can.
 
     Once `out_of_time` returns True, the search ends with the best assignment so far; with
-    `use_all_time` it does not end before, unless it has come near the bound.
+    `use_all_time` it does not end before, unless it has come near the bound. `on_solved` is called
+    with what the plan is made of, which has the curve of bytes against balance.
     """
     began = clock() if clock else 0.0
     solved = solve(
@@ -100,6 +102,8 @@ def plan_of(
         out_of_time=out_of_time,
         use_all_time=use_all_time,
     )
+    if on_solved is not None:
+        on_solved(solved)
     plan = plan_of_solved(solved)
     if clock is None or plan.summary is None:
         return plan

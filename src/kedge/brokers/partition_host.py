@@ -96,6 +96,18 @@ class HostedPartition:
         self.is_following = True
         self._fetch()
 
+    def refresh(self, entry: LeaderAndIsrEntry) -> None:
+        """Take over an ISR and replicas that changed within the leader epoch."""
+        now = entry.leadership
+        if now.partition_epoch <= self.partition_epoch:
+            return
+        self.partition_epoch = now.partition_epoch
+        if self.leader_state is not None:
+            now_ms = self.host.environment.now_ms
+            self.leader_state.reassign(entry.assignment.replicas, now.isr, now_ms)
+            self._commit()
+            self._maybe_expand_by_parked()
+
     def stop(self) -> None:
         """Stop fetching; a leader continues until its replica is deleted."""
         self.generation += self.is_following

@@ -65,6 +65,16 @@ class LeaderState:
             if broker in before.followers:
                 self.followers[broker].end_offset = before.followers[broker].end_offset
 
+    def reassign(
+        self, replicas: Iterable[BrokerId], isr: tuple[BrokerId, ...], now_ms: int
+    ) -> None:
+        """Other replicas and another ISR within this leadership."""
+        known = self.followers
+        self.followers = {
+            b: known.get(b) or FollowerProgress(now_ms) for b in replicas if b != self.me
+        }
+        self.isr, self.proposed = isr, None
+
     @property
     def maximal_isr(self) -> tuple[BrokerId, ...]:
         """The members of the current ISR and of the proposed one."""

@@ -11,13 +11,13 @@ One `SimulatedBroker` is one process; its `Disks` survive it. A restarted broker
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from kedge.brokers.disks import Disks
 from kedge.brokers.environment import Environment, FetchRequest, FetchResponse
 from kedge.brokers.log import ReplicaLog
 from kedge.brokers.partition_host import AckCallback, HostedPartition, Timings
-from kedge.model import Broker, BrokerId, TopicPartition
+from kedge.model import NO_LEADER, Broker, BrokerId, TopicPartition
 from kedge.model.broker_requests import (
     DELETED_EPOCH,
     DELETED_LEADER,
@@ -77,6 +77,24 @@ class SimulatedBroker:
             return BrokerAnswer(errors={tp: stop(tp, e) for tp, e in request.partitions.items()})
         self._update_metadata(request)
         return BrokerAnswer()
+
+    def follow_image(
+        self, partitions: Mapping[TopicPartition, LeaderAndIsrEntry], topic_ids: Mapping[str, str]
+    ) -> None:
+        """Take over what the metadata log says of this broker's partitions (KRaft).
+
+        Unlike LeaderAndIsr, a change of ISR or replicas may come within a leader epoch, and a
+        partition may have no leader.
+        """
+        for tp, entry in partitions.items():
+            known = self.hosted.get(tp)
+            now = entry.leadership
+            if known is not None and now.leader == NO_LEADER:
+                known.drop()
+            elif known is not None and now.leader_epoch == known.leader_epoch:
+                known.refresh(entry)
+            else:
+                self._lead_or_follow(tp, entry, topic_ids.get(tp.topic, ""))
 
     def _check_epochs(self, sender: Sender) -> ErrorCode:
         if sender.broker_epoch != ANY_BROKER_EPOCH and sender.broker_epoch < self.epoch:

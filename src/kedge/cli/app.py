@@ -58,6 +58,8 @@ COMMANDS = {
     "pause": Listed("runs", "Start no more moves of a run that is at work"),
     "continue": Listed("runs", "Go on with a run that was paused"),
     "runs": Listed("runs", "List the runs on a cluster"),
+    "watch": Listed("watch_loop", "Watch a cluster: find what is wrong, propose plans"),
+    "report": Listed("report", "Write a report of a plan, a run or a cluster"),
     "pipeline": Listed("pipeline", "Make load models and findings of metrics, on Spark"),
     "capacity": Listed(
         "capacity", "Forecast when brokers are full and how many are needed by a date"
@@ -65,8 +67,9 @@ COMMANDS = {
     "cost": Listed(
         "cost", "Show what topics and their owners pay for bytes in, out and stored, by day"
     ),
+    "serve": Listed("serve", "Serve the pages and the HTTP API over one or many clusters"),
     "lab": Listed("lab", "Run a whole cluster in one process"),
-    "controller": Listed("controller", "Be the controller of a ZooKeeper-mode Kafka cluster"),
+    "controller": Listed("controller", "Be the controller of a Kafka cluster"),
 }
 
 

@@ -21,6 +21,7 @@ from kedge.cli.options import EXIT_FAILED, Output, OutputOption, say
 from kedge.cli.run_options import (
     PlanArgument,
     RunOption,
+    RunsAccess,
     StateOption,
     TakeOverOption,
     acting_on_runs,
@@ -28,6 +29,7 @@ from kedge.cli.run_options import (
 
 if TYPE_CHECKING:
     from kedge.apply import Proposal, RunStore
+    from kedge.cli.carry_out import MoreSignals
     from kedge.cluster.port import Cluster
 
 
@@ -49,14 +51,14 @@ def apply_command(options: ApplyOptions, plan: PlanArgument) -> int:
     from kedge.apply.plan_file import known_growth, read_plan
 
     chosen = options.run_options()
-    with options.acting() as (cluster, runs):
+    with options.more_signals() as more, options.acting(begins=True) as (cluster, runs):
         wanted = read_plan(plan, cluster)
         chosen = replace(chosen, growth=known_growth(plan, wanted))
         proposal = propose_apply(cluster, runs, wanted, chosen, str(plan))
         if not _agreed(proposal, "Apply this plan?", options):
-            _show_prediction(cluster, proposal, options)
+            _show_prediction(cluster, runs, proposal, options)
             return 0
-        return _carried_out(cluster, runs, proposal, options)
+        return _carried_out(cluster, runs, proposal, options, more)
 
 
 @with_option_group(ApplyOptions, without=("moves_per_broker", "dry_run"))
@@ -67,10 +69,10 @@ def resume_command(options: ApplyOptions, run: RunOption = None) -> int:
     """
     from kedge.apply import propose_resume
 
-    with options.acting() as (cluster, runs):
+    with options.more_signals() as more, options.acting() as (cluster, runs):
         proposal = propose_resume(cluster, runs, run, options.options_to_continue(runs, run))
         _show(proposal)
-        return _carried_out(cluster, runs, proposal, options)
+        return _carried_out(cluster, runs, proposal, options, more)
 
 
 def cancel_command(
@@ -90,10 +92,8 @@ def cancel_command(
     from kedge.execution import Action
     from kedge.report.runs import cancelled_lines, cancelled_row
 
-    with acting_on_runs(bootstrap_server, command_config, state, take_over=take_over) as (
-        cluster,
-        runs,
-    ):
+    access = RunsAccess(bootstrap_server, command_config, state, take_over=take_over)
+    with acting_on_runs(access) as (cluster, runs):
         proposal = propose_cancel(cluster, runs, run)
         _show(proposal)
         confirm("Cancel this run?", yes=yes)
@@ -121,12 +121,12 @@ def rollback_command(options: ApplyOptions, run: RunOption = None) -> int:
     from kedge.execution import Action
 
     chosen = options.run_options()
-    with options.acting() as (cluster, runs):
+    with options.more_signals() as more, options.acting() as (cluster, runs):
         proposal = propose_rollback(cluster, runs, run, chosen)
         if not _agreed(proposal, "Roll back?", options):
             return 0
         if proposal.action is not Action.CLOSE:
-            return _carried_out(cluster, runs, proposal, options)
+            return _carried_out(cluster, runs, proposal, options, more)
         assert proposal.run is not None
         return end_run(cluster, proposal.run, options.output)
 
@@ -141,11 +141,14 @@ def _show(proposal: Proposal) -> None:
         say(line)
 
 
-def _show_prediction(cluster: Cluster, proposal: Proposal, options: ApplyOptions) -> None:
+def _show_prediction(
+    cluster: Cluster, runs: RunStore, proposal: Proposal, options: ApplyOptions
+) -> None:
     """How long the run would take, on the cluster as it is now."""
     from datetime import UTC, datetime
 
-    from kedge.cli.predict import predicted
+    from kedge.apply.predict_run import predicted, speed_of
+    from kedge.cli.run_options import state_directory
     from kedge.cluster.snapshot_taker import take_snapshot
     from kedge.report.prediction import eta_line
 
@@ -155,7 +158,8 @@ def _show_prediction(cluster: Cluster, proposal: Proposal, options: ApplyOptions
     now = take_snapshot(cluster, taken_at=datetime.now(UTC).replace(microsecond=0))
     poll_s = options.interval_s(len(judged.changes))
     limits = judged.options.limits
-    found = predicted(judged.plan, now, limits, poll_s=poll_s, state=options.state)
+    speed, state = speed_of(runs.clock()), state_directory(options.state)
+    found = predicted(judged.plan, now, limits, poll_s=poll_s, speed=speed, state=state)
     say(eta_line(found, judged.options.steering))
     for problem in found.problems:
         say(f"warning: {problem.what}; {problem.hint}")
@@ -171,12 +175,17 @@ def _agreed(proposal: Proposal, question: str, options: ApplyOptions) -> bool:
 
 
 def _carried_out(
-    cluster: Cluster, runs: RunStore, proposal: Proposal, options: ApplyOptions
+    cluster: Cluster,
+    runs: RunStore,
+    proposal: Proposal,
+    options: ApplyOptions,
+    more: MoreSignals | None,
 ) -> int:
     """Run to the end, with progress; an interrupt stops the run cleanly."""
     from kedge.cli.carry_out import carried_out, show_outcome
 
     partitions = 0 if proposal.judged is None else len(proposal.judged.changes)
-    ran = carried_out(cluster, runs, proposal, options.watching(partitions))
+    watching = options.watching(partitions, more_signals=more)
+    ran = carried_out(cluster, runs, proposal, watching)
     show_outcome(ran, options.output)
     return 0 if ran.outcome.complete else EXIT_FAILED

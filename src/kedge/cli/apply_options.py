@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+import time
+from collections.abc import Generator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,9 +18,11 @@ from kedge.cli.connection import (
 )
 from kedge.cli.events import EventsOption
 from kedge.cli.options import Output, OutputOption
+from kedge.cli.prometheus_options import ServerOptions
 from kedge.cli.run_options import (
     IgnoreHealthOption,
     NoThrottleOption,
+    RunsAccess,
     SkipDriftedOption,
     SlotsOption,
     StateOption,
@@ -26,12 +30,12 @@ from kedge.cli.run_options import (
     ThrottleOption,
     acting_on_runs,
 )
-from kedge.cli.steering_options import SteeringOptions, parse_throttle, steering_of
+from kedge.cli.steering_options import SteeringOptions, steering_of
 from kedge.errors import InvalidRequest
 
 if TYPE_CHECKING:
     from kedge.apply import RunOptions, RunStore
-    from kedge.cli.carry_out import Watching
+    from kedge.cli.carry_out import MoreSignals, Watching
     from kedge.cluster.port import Cluster
     from kedge.execution import Limits, RateRange, Steering
 
@@ -51,6 +55,7 @@ class LimitOptions:
     def limits(self) -> tuple[Limits, RateRange | None]:
         """The limits, and the range that the throttle adapts in, if it does."""
         from kedge.execution import Limits
+        from kedge.execution.adaptive_throttle import parse_throttle
 
         if bool(self.throttle) == self.no_throttle:
             both = "Both --throttle and --no-throttle are given"
@@ -65,9 +70,16 @@ class LimitOptions:
 
 
 @dataclass(frozen=True)
-class ApplyOptions(SteeringOptions, LimitOptions):
+class ApplyOptions(ServerOptions, SteeringOptions, LimitOptions):
     """All options of `kedge apply`; `resume`, `rollback` and the jobs have most of them."""
 
+    prometheus: Annotated[
+        str,
+        typer.Option(
+            "--prometheus",
+            help="With --throttle auto: URL of a Prometheus that has the request times of brokers",
+        ),
+    ] = ""
     dry_run: DryRunOption = False
     yes: YesOption = False
     interval: Annotated[
@@ -81,15 +93,17 @@ class ApplyOptions(SteeringOptions, LimitOptions):
     command_config: CommandConfigOption = None
     output: OutputOption = Output.TABLE
 
-    def acting(self) -> AbstractContextManager[tuple[Cluster, RunStore]]:
-        """The runs of the cluster, locked for this command."""
-        return acting_on_runs(
+    def acting(self, *, begins: bool = False) -> AbstractContextManager[tuple[Cluster, RunStore]]:
+        """The runs of the cluster, locked for this command; `begins` where it starts a run."""
+        access = RunsAccess(
             self.bootstrap_server,
             self.command_config,
             self.state,
-            dry_run=self.dry_run,
+            begins=begins,
             take_over=self.take_over,
+            unthrottled=self.no_throttle,
         )
+        return acting_on_runs(access, dry_run=self.dry_run)
 
     def run_options(self) -> RunOptions:
         """The limits and exceptions of a new run."""
@@ -112,15 +126,39 @@ class ApplyOptions(SteeringOptions, LimitOptions):
     def _with(self, limits: Limits, steering: Steering) -> RunOptions:
         from kedge.apply import RunOptions
 
+        if self.prometheus and steering.adaptive is None:
+            raise InvalidRequest(
+                "--prometheus needs a throttle that adapts", hint="use --throttle auto"
+            )
+
         return RunOptions(limits, self.skip_drifted, self.ignore_health, steering)
+
+    @contextmanager
+    def more_signals(self) -> Generator[MoreSignals | None]:
+        """What Prometheus reports of brokers, for a throttle that adapts."""
+        if not self.prometheus:
+            yield None
+            return
+        from kedge.pipeline.sources.broker_times import PrometheusTimes
+        from kedge.pipeline.sources.prometheus_api import PrometheusApi
+
+        api = PrometheusApi(self.access(), time.sleep)
+        with PrometheusTimes(api, self.prometheus_match).refreshed() as times:
+            yield times.added_to
 
     def interval_s(self, partitions: int) -> float:
         """Seconds between two reads of the cluster, for a plan of so many partitions."""
         del partitions  # for a job they decide
         return INTERVAL_S if self.interval is None else self.interval
 
-    def watching(self, partitions: int, predicted_s: float | None = None) -> Watching:
-        """How the run is shown."""
+    def watching(
+        self,
+        partitions: int,
+        predicted_s: float | None = None,
+        more_signals: MoreSignals | None = None,
+    ) -> Watching:
+        """How the run is observed and shown."""
         from kedge.cli.carry_out import Watching
 
-        return Watching(self.interval_s(partitions), self.events, self.output, predicted_s)
+        interval_s = self.interval_s(partitions)
+        return Watching(interval_s, self.events, self.output, predicted_s, more_signals)

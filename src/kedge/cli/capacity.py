@@ -55,8 +55,8 @@ def capacity_command(
 
     Example: kedge capacity --tables history/ --by 2027-03-01 --headroom 0.3
     """
-    from kedge.cli.parse_amounts import parse_bytes, parse_rate
     from kedge.files import write_atomically
+    from kedge.model.parse_amounts import parse_bytes, parse_rate
     from kedge.pipeline.table_reader import Tables
     from kedge.report.capacity import capacity_html, capacity_lines, capacity_row
 

@@ -63,14 +63,9 @@ def connected(
 
 def read_properties(path: Path | None) -> dict[str, str]:
     """The properties in a file; none without a file."""
-    if path is None:
-        return {}
-    from kedge.cluster.properties import parse_properties
-    from kedge.files import read_text, with_path_context
+    from kedge import wiring
 
-    text = read_text(path)
-    with with_path_context(path):
-        return parse_properties(text)
+    return wiring.read_properties(path)
 
 
 def confirm(question: str, *, yes: bool) -> None:

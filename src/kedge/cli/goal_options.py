@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kedge.cli.connection import CommandConfigOption
-from kedge.cli.parse_amounts import parse_bytes, parse_rate
 from kedge.cli.parse_brokers import parse_brokers
 from kedge.errors import InvalidRequest, MalformedNumber
+from kedge.model.parse_amounts import parse_bytes, parse_rate
 
 if TYPE_CHECKING:
     from kedge.balance import Goals

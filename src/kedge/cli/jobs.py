@@ -27,6 +27,7 @@ from kedge.cli.run_options import RunOption
 if TYPE_CHECKING:
     from kedge.apply import Proposal, RunStore
     from kedge.apply.jobs import Job
+    from kedge.cli.carry_out import MoreSignals
     from kedge.cluster.port import Cluster
     from kedge.execution.prediction import Prediction
     from kedge.model import Snapshot
@@ -131,7 +132,7 @@ def undo_command(how: JobOptions, run: RunOption = None) -> int:
     from kedge.execution import Action
     from kedge.report.runs import proposal_lines
 
-    with how.acting() as (cluster, runs):
+    with how.more_signals() as more, how.acting() as (cluster, runs):
         options = how.options_to_continue(runs, run)
         proposal = propose_rollback(cluster, runs, run, options)
         for line in proposal_lines(proposal):
@@ -146,7 +147,8 @@ def undo_command(how: JobOptions, run: RunOption = None) -> int:
         for line in uncordon_drained(cluster, undone):
             note(line)
         partitions = 0 if proposal.judged is None else len(proposal.judged.changes)
-        ran = carried_out(cluster, runs, proposal, how.watching(partitions))
+        watching = how.watching(partitions, more_signals=more)
+        ran = carried_out(cluster, runs, proposal, watching)
     show_outcome(ran, how.output)
     return 0 if ran.outcome.complete else EXIT_FAILED
 
@@ -167,7 +169,11 @@ def _do(job: Job, options: GoalOptions, how: JobOptions) -> int:
         command_config=options.command_config,
     )
     limits, goals = how.run_options(), job.goals(how.goals(options))
-    with PlanMaker() as maker, how.acting() as (cluster, runs):
+    with (
+        PlanMaker() as maker,
+        how.more_signals() as more,
+        how.acting(begins=True) as (cluster, runs),
+    ):
         snapshot = snapshot_for(cluster, runs, job)
         plan = None
         if (nothing := job.nothing_to_do(snapshot)) is None:
@@ -177,7 +183,7 @@ def _do(job: Job, options: GoalOptions, how: JobOptions) -> int:
         if nothing is not None or plan is None:
             return _end_without_moves(cluster, job, nothing or "", how)
         proposal = propose(cluster, runs, plan, limits, job)
-        return _apply(cluster, runs, job, proposal, snapshot, how)
+        return _apply(cluster, runs, job, proposal, snapshot, how, more)
 
 
 def _end_without_moves(cluster: Cluster, job: Job, nothing: str, how: JobOptions) -> int:
@@ -206,13 +212,14 @@ def _apply(
     proposal: Proposal,
     snapshot: Snapshot,
     how: JobOptions,
+    more: MoreSignals | None,
 ) -> int:
     from kedge.apply import Waiting
     from kedge.apply.jobs import keep_snapshot
     from kedge.cli.carry_out import carried_out
     from kedge.report.jobs import job_lines, job_row
 
-    prediction = _prediction(proposal, snapshot, how)
+    prediction = _prediction(runs, proposal, snapshot, how)
     if not _agreed(job, proposal, prediction, how):
         return 0
     for line in job.prepare(cluster):
@@ -222,7 +229,7 @@ def _apply(
         cluster,
         runs,
         proposal,
-        how.watching(len(proposal.judged.changes), prediction.seconds),
+        how.watching(len(proposal.judged.changes), prediction.seconds, more),
         on_run=lambda begun: keep_snapshot(begun, snapshot),
     )
     ending = job.finish(cluster, Waiting()) if ran.outcome.complete else None
@@ -233,15 +240,25 @@ def _apply(
     return 0 if ending is not None and ending.complete else EXIT_FAILED
 
 
-def _prediction(proposal: Proposal, snapshot: Snapshot, how: JobOptions) -> Prediction:
+def _prediction(
+    runs: RunStore, proposal: Proposal, snapshot: Snapshot, how: JobOptions
+) -> Prediction:
     """What the run will be like; refuses one that would fill a disk or never end."""
-    from kedge.cli.predict import predicted
+    from kedge.apply.predict_run import predicted, speed_of
+    from kedge.cli.run_options import state_directory
     from kedge.execution.prediction import refuse_problems
 
     judged = proposal.judged
     assert judged is not None, "a plan is proposed"
     poll_s = how.interval_s(len(judged.changes))
-    found = predicted(judged.plan, snapshot, judged.options.limits, poll_s=poll_s, state=how.state)
+    found = predicted(
+        judged.plan,
+        snapshot,
+        judged.options.limits,
+        poll_s=poll_s,
+        speed=speed_of(runs.clock()),
+        state=state_directory(how.state),
+    )
     refuse_problems(found)
     return found
 

@@ -12,8 +12,8 @@ from kedge.cli.connection import echo_json, echo_lines
 from kedge.cli.lab_options import LabOptions
 from kedge.cli.option_group import with_option_group
 from kedge.cli.options import Output, OutputOption, echo, help_without_command, say
-from kedge.cli.parse_amounts import parse_bytes
 from kedge.errors import InvalidRequest
+from kedge.model.parse_amounts import parse_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -152,7 +152,8 @@ def inject_command(
     """Inject a fault into a lab, or end one
 
     broker-crash ID · broker-start ID · broker-bounce ID · slow-disk ID FACTOR ·
-    partition-network ID,ID · log-dir-failure ID DIR · controller-failover · heal
+    partition-network ID,ID · log-dir-failure ID DIR · controller-failover · heal ·
+    in KRaft mode controller-crash [ID] · controller-start [ID]
 
     Example: kedge lab inject --dir lab broker-crash 2
     """

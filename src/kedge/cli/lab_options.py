@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from kedge.cli.parse_amounts import parse_bytes
 from kedge.errors import InvalidRequest
+from kedge.model.parse_amounts import parse_bytes
 
 AS_TYPED = (
     "brokers",
@@ -22,6 +22,8 @@ AS_TYPED = (
     "auto_create",
     "host",
     "port",
+    "kraft",
+    "controllers",
 )
 
 
@@ -30,6 +32,10 @@ class LabOptions:
     """The options, as typed."""
 
     brokers: Annotated[int | None, typer.Option(help="How many brokers (3)")] = None
+    kraft: Annotated[
+        bool | None, typer.Option("--kraft/--zookeeper", help="The mode (ZooKeeper)")
+    ] = None
+    controllers: Annotated[int | None, typer.Option(help="KRaft controllers: 1 or 3 (1)")] = None
     racks: Annotated[int | None, typer.Option(help="On how many racks: r0, r1, … (1)")] = None
     first_id: Annotated[int | None, typer.Option(help="The id of the first broker (0)")] = None
     log_dirs: Annotated[int | None, typer.Option(help="Log directories of a broker (2)")] = None

@@ -20,6 +20,7 @@ from kedge.cli import (
 from kedge.cli.connection import echo_json
 from kedge.cli.options import Output, OutputOption, echo, help_without_command, say
 from kedge.cli.pipeline_options import (
+    LimitOption,
     MasterOption,
     MemoryOption,
     PipelineCommand,
@@ -68,6 +69,9 @@ def loads_command(
 def compact_command(
     tables: TablesOption,
     keep: Annotated[str, typer.Option(help="Days to keep, as 30d; all without")] = "",
+    unused: Annotated[
+        str, typer.Option(help="Delete files this long after they were replaced; 7d without")
+    ] = "",
     master: MasterOption = "local[2]",
     driver_memory: MemoryOption = "2g",
     output: OutputOption = Output.TABLE,
@@ -76,18 +80,72 @@ def compact_command(
 
     Example: kedge pipeline compact --tables history/ --keep 30d
     """
-    from kedge.pipeline.compaction import compact
+    from kedge.pipeline.compaction import UNUSED_DAYS, compact
     from kedge.pipeline.jobs.ingest import new_run_id
     from kedge.pipeline.session import spark_session
 
-    days = re.fullmatch(r"(\d{1,5})d", keep)
-    if keep and days is None:
-        raise InvalidRequest(f"to keep {keep!r}", hint="write it in days, like 30d")
+    kept, unused_days = (_days(text) for text in (keep, unused))
     session = spark_settings(master, driver_memory)
-    kept = int(days[1]) if days else None
-    done = compact(tables, new_run_id(), keep_days=kept, session=lambda: spark_session(session))
+    done = compact(
+        tables,
+        new_run_id(),
+        keep_days=kept,
+        session=lambda: spark_session(session),
+        unused_days=UNUSED_DAYS if unused_days is None else unused_days,
+    )
     if output is Output.JSON:
         echo_json(asdict(done))
         return
     gone = f"; {len(done.days_removed)} days removed ({done.rows_removed:,} rows)" if kept else ""
-    echo(f"{done.files_before} files before, {done.files_after} after{gone}")
+    unused_files = f"; {done.files_deleted} unused files deleted" if done.files_deleted else ""
+    echo(f"{done.files_before} files before, {done.files_after} after{gone}{unused_files}")
+
+
+def _days(text: str) -> int | None:
+    days = re.fullmatch(r"(\d{1,5})d", text)
+    if text and days is None:
+        raise InvalidRequest(f"to keep {text!r}", hint="write it in days, like 30d")
+    return int(days[1]) if days else None
+
+
+@app.command("runs", cls=PipelineCommand)
+def runs_command(
+    tables: TablesOption, limit: LimitOption = 20, output: OutputOption = Output.TABLE
+) -> None:
+    """List the runs: rows that they read and wrote, and the version of each table
+
+    Example: kedge pipeline runs --tables history/
+    """
+    from kedge.pipeline.tables.location import Location
+    from kedge.pipeline.tables.runs import all_runs
+    from kedge.pipeline.warehouse import published_run
+
+    published_run(tables)
+    runs = all_runs(Location.of(tables))
+    if output is Output.JSON:
+        echo_json(runs)
+        return
+    for run in reversed(runs[-limit:]):
+        moment = f"{run['finished_at']:%Y-%m-%d %H:%M:%S}"
+        rows = f"{run['rows_read']:,} rows of tables read, {run['rows_written']:,} written"
+        echo(f"{run['number']:>6}  {run['run_id']}  {run['kind']:<8} {moment}  {rows}")
+
+
+@app.command("migrate", cls=PipelineCommand)
+def migrate_command(
+    former: Annotated[Path, typer.Argument(help="Directory of tables of an earlier release")],
+    tables: Annotated[str, typer.Argument(help="New directory: a path, hdfs://… or s3a://…")],
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Copy tables of the former layout into Delta tables; the former ones stay
+
+    Example: kedge pipeline migrate history/ history-delta/
+    """
+    from kedge.pipeline.jobs.ingest import new_run_id
+    from kedge.pipeline.migration import migrate
+
+    done = migrate(former, tables, new_run_id())
+    if output is Output.JSON:
+        echo_json(asdict(done))
+        return
+    echo(f"{tables}: {done.tables} tables with {done.rows:,} rows")

@@ -20,6 +20,7 @@ from kedge.cli.interrupts import stop_event
 from kedge.cli.option_group import with_option_group
 from kedge.cli.options import Output, OutputOption, console, note, say
 from kedge.cli.pipeline_options import (
+    SAMPLES_TOPIC,
     JarsOption,
     MasterOption,
     MemoryOption,
@@ -57,6 +58,12 @@ class SourceName(StrEnum):
     KMINION = "kminion"
 
 
+# Sources that are also read from a topic, and its name.
+TOPICS = {
+    SourceName.CRUISE_CONTROL: "__CruiseControlMetrics",
+    SourceName.SCRAPE: SAMPLES_TOPIC,
+    SourceName.ADMIN: SAMPLES_TOPIC,
+}
 # Brokers count what is read by topic; committed offsets tell of which partitions.
 WITHOUT_GROUPS = (SourceName.PROMETHEUS, SourceName.SCRAPE)
 
@@ -97,8 +104,13 @@ class IngestOptions:
         float | None, typer.Option("--to", help="With --prometheus: end; now without")
     ] = None
     topic: Annotated[
-        str, typer.Option("--topic", help="With --bootstrap-server: the topic of Cruise Control")
-    ] = "__CruiseControlMetrics"
+        str,
+        typer.Option(
+            "--topic",
+            help="With --bootstrap-server, of Cruise Control or of `pipeline produce --samples`; "
+            "__CruiseControlMetrics or kedge.samples without",
+        ),
+    ] = ""
     every: Annotated[str, typer.Option(help="Go on reading the topic, at this pause, like 60s")] = (
         ""
     )
@@ -163,8 +175,8 @@ def ingest_command(options: IngestOptions, server: PrometheusOptions) -> None:
     """
     if server.prometheus:
         options = replace(options, kind=SourceName.PROMETHEUS)
-    is_topic = options.kind is SourceName.CRUISE_CONTROL and options.source is None
-    if is_topic and options.bootstrap_server:
+    if options.kind in TOPICS and options.source is None and options.bootstrap_server:
+        options = replace(options, topic=options.topic or TOPICS[options.kind])
         done = _ingest_topic(options)
         if done is None:
             say(f"{options.topic} has no new records")
@@ -182,7 +194,8 @@ def ingest_command(options: IngestOptions, server: PrometheusOptions) -> None:
 
 
 def _ingest_topic(options: IngestOptions) -> IngestResult | None:
-    """The new records of Cruise Control's topic; None where there are none."""
+    """The new records of a topic; None where there are none."""
+    from kedge.metrics.origins import Origin
     from kedge.pipeline.jobs.follow_records import follow_records
     from kedge.pipeline.session import spark_session
     from kedge.pipeline.sources.record_spool import RecordTopic
@@ -193,6 +206,7 @@ def _ingest_topic(options: IngestOptions) -> IngestResult | None:
         options.topic,
         described[0].cluster,
         read_properties(options.command_config),
+        Origin(options.kind),
     )
     pause = seconds(options.every, "--every") if options.every else None
     chosen = spark_settings(options.master, options.driver_memory, options.jars)
@@ -227,11 +241,10 @@ def _ingest_rows(options: IngestOptions, source: Path) -> IngestResult:
 
 
 def _ingest_metrics(options: IngestOptions, server: PrometheusOptions) -> IngestResult:
-    """The metrics of another system, then the committed offsets that explain what was read."""
+    """The metrics of another system, and the committed offsets that explain what was read."""
     from kedge.cli.pipeline_progress import shown
     from kedge.metrics.origins import Origin
     from kedge.pipeline.jobs.ingest_metrics import MetricsRequest, ingest_metrics
-    from kedge.pipeline.sources.metric_files import find_metric_files
 
     metadata, leaders = options.described()
     names = series_names(options.mapping)
@@ -245,14 +258,9 @@ def _ingest_metrics(options: IngestOptions, server: PrometheusOptions) -> Ingest
         progress = stack.enter_context(shown())
         groups = options.groups or _groups_beside(options)
         if groups is not None:
-            find_metric_files(groups, Origin.ADMIN)  # refused before anything is written
             note(f"committed offsets are taken from {groups}")
-        done = ingest_metrics(request, options.session(), progress=progress)
-        if groups is None:
-            return done
-        offsets = replace(request, source=groups, origin=Origin.ADMIN)
-        explained = ingest_metrics(offsets, options.session(), progress=progress)
-        return replace(done, accounts=explained.accounts)
+        request = replace(request, groups=groups)
+        return ingest_metrics(request, options.session(), progress=progress)
 
 
 def _groups_beside(options: IngestOptions) -> Path | None:
@@ -264,7 +272,7 @@ def _groups_beside(options: IngestOptions) -> Path | None:
     return beside if beside.is_dir() else None
 
 
-def show_run(done: IngestResult, tables: Path, output: Output) -> None:
+def show_run(done: IngestResult, tables: str, output: Output) -> None:
     """Show the row counts of a run."""
     if output is Output.JSON:
         echo_json(asdict(done))
@@ -281,6 +289,8 @@ def show_run(done: IngestResult, tables: Path, output: Output) -> None:
     console().print(table)
     skipped = f", {done.files_skipped} known already" if done.files_skipped else ""
     say(f"run {done.run_id}: {done.rows:,} rows of {done.files} new files{skipped}")
+    if done.rows_written:
+        say(f"{done.rows_merged:,} rows of tables read, {done.rows_written:,} written")
     others = [name for name in done.ignored if name.endswith("of other instances")]
     if others:
         note(f"{others[0]}: not brokers of the metadata; see instance_to_broker")

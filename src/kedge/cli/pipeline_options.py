@@ -15,7 +15,10 @@ from kedge.errors import InvalidRequest
 if TYPE_CHECKING:
     from kedge.pipeline.session import SessionSettings
 
-TablesOption = Annotated[Path, typer.Option("--tables", help="Directory of the tables")]
+SAMPLES_TOPIC = "kedge.samples"  # of admin snapshots and scrapes, unless --topic names another
+TablesOption = Annotated[
+    str, typer.Option("--tables", help="Directory of the tables: a path, hdfs://… or s3a://…")
+]
 MasterOption = Annotated[
     str, typer.Option(help="Where Spark runs: local[N], spark://…, yarn, k8s://…, sc://…")
 ]

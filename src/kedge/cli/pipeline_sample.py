@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -51,7 +52,7 @@ def sample_command(
     from kedge.pipeline.jobs.admin_sampler import AdminSampler, sample_into_files
     from kedge.pipeline.sources.offset_reader import KafkaOffsets
 
-    endpoints = dict(_endpoint(text) for text in scrape or ())
+    endpoints = endpoints_of(scrape or ())
     pause = seconds(every, "--every")
     length = seconds(duration, "--for") if duration else None
     offsets = KafkaOffsets(bootstrap_server, read_properties(command_config))
@@ -70,6 +71,11 @@ def sample_command(
         echo_json({"out": str(out), "samples": taken})
     else:
         echo(f"{taken} samples in {out}")
+
+
+def endpoints_of(texts: Iterable[str]) -> dict[int, str]:
+    """The URL of each broker, of URL=BROKER."""
+    return dict(_endpoint(text) for text in texts)
 
 
 def _endpoint(text: str) -> tuple[int, str]:

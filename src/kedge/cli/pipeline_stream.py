@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tempfile
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,8 +17,9 @@ from kedge.cli.connection import (
     read_properties,
 )
 from kedge.cli.interrupts import stop_event
-from kedge.cli.options import Output, OutputOption, echo, say
+from kedge.cli.options import Output, OutputOption, echo, note, say
 from kedge.cli.pipeline_options import (
+    SAMPLES_TOPIC,
     AssignmentTableOption,
     BrokersTableOption,
     MasterOption,
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kedge.cluster.port import Cluster
+    from kedge.pipeline.jobs.kafka_producer import SendRow
     from kedge.pipeline.jobs.stream import BatchResult, StreamResult
     from kedge.pipeline.sources.checkpoint import TopicIdentity
 
@@ -104,11 +108,21 @@ def _identity(bootstrap: str, command_config: Path | None, topic: str) -> TopicI
 
 
 def produce_command(
-    topic: TopicOption = TOPIC,
+    topic: Annotated[
+        str, typer.Option("--topic", help="The topic; kedge.metrics or kedge.samples without")
+    ] = "",
+    samples: Annotated[
+        bool,
+        typer.Option("--samples", help="Send admin snapshots and scrapes whole, not rows of them"),
+    ] = False,
+    scrape: Annotated[
+        list[str] | None,
+        typer.Option(help="With --samples: also scrape URL=BROKER; repeatable"),
+    ] = None,
     interval: Annotated[str, typer.Option(help="Time between samples, with its unit")] = "60s",
     count: Annotated[int | None, typer.Option(help="Samples to take; on and on without")] = None,
     replayed: Annotated[
-        Path | None, typer.Option("--from", help="Send the rows of this file or directory instead")
+        Path | None, typer.Option("--from", help="Send what this file or directory has instead")
     ] = None,
     of: Annotated[
         str, typer.Option("--of", help="Sample this cluster (host:port), not the topic's own")
@@ -122,16 +136,30 @@ def produce_command(
 ) -> None:
     """Send metrics to a Kafka topic: samples of a live cluster, or the rows of a file
 
+    With --samples, what `kedge pipeline sample` takes goes to the topic in place of files, and
+    `kedge pipeline ingest --source admin --topic` reads it from there.
+
     Example: kedge pipeline produce --bootstrap-server localhost:9092 --interval 60s --count 10
     """
     from kedge.pipeline.jobs.kafka_producer import kafka_sender
 
     client = read_properties(command_config)
     pause = seconds(interval)
+    topic = topic or (SAMPLES_TOPIC if samples else TOPIC)
+    if scrape and not samples:
+        raise InvalidRequest("--scrape needs --samples")
     with connected(bootstrap_server, command_config) as cluster:
         _check_topic(cluster, topic)
         with kafka_sender(bootstrap_server, topic, client) as sender:
-            if replayed is not None:
+            if samples and replayed is not None:
+                from kedge.pipeline.sources.sample_records import sample_records
+
+                for value, key in sample_records(replayed):
+                    sender(value, key)
+            elif samples:
+                sampled = of or bootstrap_server
+                _send_samples(sampled, command_config, sender, (pause, count), scrape or [])
+            elif replayed is not None:
                 from kedge.pipeline.jobs.produce import replay
 
                 replay(replayed, sender)
@@ -143,7 +171,39 @@ def produce_command(
     if output is Output.JSON:
         echo_json({"topic": topic, "rows": sender.sent})
     else:
-        echo(f"{sender.sent} rows sent to {topic}")
+        echo(f"{sender.sent} {'samples' if samples else 'rows'} sent to {topic}")
+
+
+def _send_samples(
+    bootstrap: str,
+    command_config: Path | None,
+    send: SendRow,
+    times: tuple[float, int | None],
+    scrape: list[str],
+) -> None:
+    """Sample a live cluster at each interval, and send each sample once it is complete."""
+    from kedge.cli.pipeline_sample import endpoints_of
+    from kedge.pipeline.jobs.admin_sampler import AdminSampler
+    from kedge.pipeline.jobs.produce import send_samples_periodically
+    from kedge.pipeline.sources.offset_reader import KafkaOffsets
+
+    offsets = KafkaOffsets(bootstrap, read_properties(command_config))
+    with (
+        connected(bootstrap, command_config) as cluster,
+        tempfile.TemporaryDirectory(prefix="kedge-samples-") as directory,
+        stop_event() as stop,
+    ):
+        endpoints = endpoints_of(scrape)
+        sampler = AdminSampler(cluster, offsets, Path(directory), time.time, endpoints)
+        send_samples_periodically(
+            sampler, send, interval_s=times[0], count=times[1], wait=stop.wait, sampled=_show_sample
+        )
+
+
+def _show_sample(replicas: int, faults: list[str]) -> None:
+    say(f"{replicas} replicas sampled")
+    for fault in faults:
+        note(fault)
 
 
 def _sample(cluster: Cluster, send: Any, pause: float, count: int | None, internal: bool) -> None:

@@ -58,6 +58,7 @@ class LoadSource:
             f"loads ({self.at}) of {loaded.partitions} of {len(bare)} partitions from "
             f"{loaded.minutes} minutes of metrics: {rules}"
         )
+        say(_cpu_sentence(loaded.cpu_fit, used=loaded.snapshot.cpu_model is not None))
         return loaded.snapshot
 
     def _metadata(self, options: GoalOptions) -> ClusterMetadata:
@@ -87,3 +88,10 @@ class LoadSource:
         loaded, known = loads_on(bare, snapshot_at(tables, name, statistic))
         say(f"loads ({self.at}) of {known} of {len(bare)} partitions from {tables}")
         return loaded
+
+
+def _cpu_sentence(fit: float | None, *, used: bool) -> str:
+    if fit is None:
+        return "cpu: no data"
+    explained = f"cpu: traffic explains {fit:.0%} of its variance"
+    return f"{explained}; balanced by that model" if used else f"{explained}: too little, not used"

@@ -21,14 +21,9 @@ from kedge.cli.run_options import (
 from kedge.errors import InvalidRequest
 
 if TYPE_CHECKING:
-    from kedge.execution import Limits
-    from kedge.execution.prediction import Prediction, Rates
+    from kedge.execution.prediction import Rates
     from kedge.model import Snapshot
     from kedge.plan import Plan
-
-SEED = 1  # the same plan has the same prediction, whenever it is made
-SAMPLES, SAMPLES_OF_LARGE = 20, 10
-LARGE = 20_000  # moves
 
 NetworkOption = Annotated[
     str, typer.Option("--network", help="Bytes per second of a broker's link each way, like 1GB")
@@ -72,6 +67,8 @@ def predict_command(
 
     Example: kedge predict plan.json --throttle 50MB
     """
+    from kedge.apply.predict_run import predicted
+    from kedge.cli.run_options import state_directory
     from kedge.execution.prediction import refuse_problems
     from kedge.files import write_atomically
     from kedge.report.prediction import prediction_lines, prediction_row
@@ -85,7 +82,7 @@ def predict_command(
         rates=_rates(network, disk),
         samples=samples,
         poll_s=interval,
-        state=state,
+        state=state_directory(state),
     )
     if picture is not None:
         from kedge.report.prediction_picture import gantt_html
@@ -101,58 +98,10 @@ def predict_command(
     return 0
 
 
-def predicted(
-    plan: Plan,
-    cluster: Snapshot,
-    limits: Limits,
-    *,
-    rates: Rates | None = None,
-    samples: int | None = None,
-    poll_s: float = 1.0,
-    state: str | None = None,
-) -> Prediction:
-    """The prediction of a plan on the cluster of a snapshot, with drawn and learned rates."""
-    import os
-    from concurrent.futures import ThreadPoolExecutor
-    from random import Random
-
-    from kedge.apply import target_of
-    from kedge.apply.rate_file import measured_rates
-    from kedge.cli.run_options import state_directory
-    from kedge.execution import RunKind, in_order
-    from kedge.execution.prediction import (
-        Rates,
-        Timing,
-        environment_of,
-        predict_on_snapshot,
-        present_changes,
-    )
-    from kedge.execution.prediction.learned_rates import Draw, drawn_factors, learned_rates
-
-    records = [] if rates else measured_rates(state_directory(state), cluster.cluster_id)
-    target = target_of(plan, RunKind.APPLY)
-    changes = present_changes(in_order(plan), cluster, target)
-    chosen = rates or learned_rates(records, Rates())
-    timing = Timing(poll_s=poll_s)
-    around = environment_of(cluster, [change.tp for change in changes], chosen, timing)
-    if samples is None:
-        samples = SAMPLES if len(changes) <= LARGE else SAMPLES_OF_LARGE
-    rng = Random(SEED)
-    draws = [Draw(*(rng.random() for _ in Draw._fields)) for _ in range(samples)]
-    factors = drawn_factors(draws, records)
-    with ThreadPoolExecutor(os.cpu_count() or 1) as threads:  # replays are compiled code
-        return predict_on_snapshot(
-            *(changes, cluster, limits, around),
-            target=target,
-            samples=factors,
-            in_parallel=threads.map,
-        )
-
-
 def _rates(network: str, disk: str) -> Rates | None:
     """The rates as typed; None where neither is, so that learned ones may be used."""
-    from kedge.cli.parse_amounts import parse_rate
     from kedge.execution.prediction import Rates
+    from kedge.model.parse_amounts import parse_rate
 
     if not network and not disk:
         return None

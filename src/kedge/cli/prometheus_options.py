@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kedge.cli.parse_amounts import duration_s
 from kedge.errors import InvalidRequest, MalformedInput
+from kedge.model.parse_amounts import duration_s
 
 if TYPE_CHECKING:
     from kedge.metrics.parsing.series_names import SeriesNames
@@ -29,9 +29,9 @@ UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 NUMBER_MAX = 10_000_000  # of any unit
 
 
-@dataclass(frozen=True, slots=True)
-class PrometheusOptions:
-    """The options, as typed."""
+@dataclass(frozen=True)
+class ServerOptions:
+    """Which server, which of its series, and how to authenticate there, as typed."""
 
     prometheus: Annotated[
         str,
@@ -39,12 +39,6 @@ class PrometheusOptions:
             "--prometheus",
             help="URL of Prometheus, Thanos, Mimir or VictoriaMetrics",
         ),
-    ] = ""
-    prometheus_range: Annotated[
-        str, typer.Option(help="The last hours or days to read, like 6h or 2d")
-    ] = "6h"
-    prometheus_step: Annotated[
-        str, typer.Option(help="Time between values, like 30s; by the range without")
     ] = ""
     prometheus_match: Annotated[
         str, typer.Option(help='Only series with these labels, like job="kafka",env="prod"')
@@ -80,6 +74,18 @@ class PrometheusOptions:
             self.prometheus_ca,
             self.prometheus_timeout,
         )
+
+
+@dataclass(frozen=True)
+class PrometheusOptions(ServerOptions):
+    """A server, and what to read from it."""
+
+    prometheus_range: Annotated[
+        str, typer.Option(help="The last hours or days to read, like 6h or 2d")
+    ] = "6h"
+    prometheus_step: Annotated[
+        str, typer.Option(help="Time between values, like 30s; by the range without")
+    ] = ""
 
     @contextmanager
     def downloaded(

@@ -27,7 +27,7 @@ from kedge.cli.options import (
     help_without_command,
     note,
 )
-from kedge.cli.parse_amounts import parse_rate
+from kedge.model.parse_amounts import parse_rate
 
 if TYPE_CHECKING:
     from kedge.apply.kafka_reassign import Reporter

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,12 +21,13 @@ StateOption = Annotated[
     str | None,
     typer.Option(
         "--state",
-        help="Directory of runs (default: ~/.local/state/kedge/runs), or cluster: in the cluster",
+        help="Where runs are kept: cluster, or a directory. Default: in the cluster; without the "
+        "rights for that in ~/.local/state/kedge/runs",
     ),
 ]
 TakeOverOption = Annotated[
     bool,
-    typer.Option("--take-over", help="Replace the process that acts now (--state cluster)"),
+    typer.Option("--take-over", help="Replace the process that acts on runs of the cluster now"),
 ]
 RunOption = Annotated[
     str | None, typer.Option("--run", help="Id of a run (kedge runs lists them), if not the latest")
@@ -59,16 +61,34 @@ PlanArgument = Annotated[
 ]
 
 
+@dataclass(frozen=True, slots=True)
+class RunsAccess:
+    """The cluster and the place of its runs as typed, and what the command does with them."""
+
+    bootstrap: str
+    command_config: Path | None
+    state: str | None
+    begins: bool = False  # a run
+    take_over: bool = False
+    unthrottled: bool = False
+
+
 @contextmanager
-def open_runs(
-    bootstrap: str, command_config: Path | None, state: str | None, *, take_over: bool = False
-) -> Generator[tuple[Cluster, RunStore]]:
+def open_runs(access: RunsAccess) -> Generator[tuple[Cluster, RunStore]]:
     """The runs of a cluster, as they are."""
     from kedge import wiring
 
-    with connected(bootstrap, command_config) as cluster:
-        place = wiring.RunsPlace(bootstrap, read_properties(command_config), state)
-        with wiring.open_runs(cluster, place, take_over=take_over, on_note=note) as runs:
+    with connected(access.bootstrap, access.command_config) as cluster:
+        settings = read_properties(access.command_config)
+        place = wiring.RunsPlace(access.bootstrap, settings, access.state)
+        with wiring.open_runs(
+            cluster,
+            place,
+            on_note=note,
+            begins=access.begins,
+            take_over=access.take_over,
+            unthrottled=access.unthrottled,
+        ) as runs:
             yield runs.guarded(cluster), runs
 
 
@@ -82,31 +102,44 @@ def state_directory(state: str | None) -> Path:
 
 @contextmanager
 def acting_on_runs(
-    bootstrap: str,
-    command_config: Path | None,
-    state: str | None,
-    *,
-    dry_run: bool = False,
-    take_over: bool = False,
+    access: RunsAccess, *, dry_run: bool = False
 ) -> Generator[tuple[Cluster, RunStore]]:
     """The runs of a cluster, locked; what processes that died have left is cleaned up first."""
-    opened = open_runs(bootstrap, command_config, state, take_over=take_over)
-    # A dry run changes nothing, so it takes no lock either.
-    with opened as (cluster, runs), nullcontext() if dry_run else runs.held():
-        if not dry_run:
-            _settle(cluster, runs, finish_cancels=False)
+    with ExitStack() as stack:
+        if dry_run:  # it changes nothing, so it takes no lock either
+            yield stack.enter_context(open_runs(access))
+            return
+        cluster, runs = _held(stack, access)
+        _settle(cluster, runs, finish_cancels=False)
         yield cluster, runs
 
 
+def _held(stack: ExitStack, access: RunsAccess) -> tuple[Cluster, RunStore]:
+    """The runs, locked: in a directory if no place was named and the cluster refuses to."""
+    from kedge.apply import default_state
+    from kedge.apply.runs_place import REFUSALS, kept_in_directory
+
+    cluster, runs = stack.enter_context(open_runs(access))
+    try:
+        stack.enter_context(runs.held())
+    except REFUSALS as refusal:
+        if access.state is not None:
+            raise
+        stack.close()
+        instead = replace(access, state=str(default_state()), unthrottled=False)
+        cluster, runs = stack.enter_context(open_runs(instead))
+        note(kept_in_directory(runs, refusal))
+        stack.enter_context(runs.held())
+    return cluster, runs
+
+
 @contextmanager
-def reading_runs(
-    bootstrap: str, command_config: Path | None, state: str | None
-) -> Generator[tuple[Cluster, RunStore]]:
+def reading_runs(access: RunsAccess) -> Generator[tuple[Cluster, RunStore]]:
     """The runs of a cluster; leftovers are cleaned up unless another process works on them."""
     from kedge.apply import has_leftovers
     from kedge.errors import ReassignmentInProgress, Unauthorised
 
-    with open_runs(bootstrap, command_config, state) as (cluster, runs):
+    with open_runs(access) as (cluster, runs):
         if any(has_leftovers(run, runs.record_of(run)) for run in runs.all()):
             try:
                 with runs.held(patient=False):

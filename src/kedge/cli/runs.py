@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,15 +11,15 @@ import typer
 from kedge.cli.connection import BootstrapOption, CommandConfigOption, echo_json, echo_lines
 from kedge.cli.option_group import with_option_group
 from kedge.cli.options import EXIT_FAILED, Output, OutputOption, note
-from kedge.cli.parse_amounts import parse_rate
 from kedge.cli.run_options import (
     IntervalOption,
     RunOption,
+    RunsAccess,
     StateOption,
     open_runs,
     reading_runs,
 )
-from kedge.cli.steering_options import parse_throttle
+from kedge.model.parse_amounts import parse_rate
 
 if TYPE_CHECKING:
     from kedge.execution import Request
@@ -37,9 +36,9 @@ class RequestOptions:
     output: OutputOption = Output.TABLE
 
     @property
-    def place(self) -> tuple[str, Path | None, str | None]:
+    def place(self) -> RunsAccess:
         """The cluster, and where its runs are kept."""
-        return self.bootstrap_server, self.command_config, self.state
+        return RunsAccess(self.bootstrap_server, self.command_config, self.state)
 
 
 def register(app: typer.Typer) -> None:
@@ -70,7 +69,7 @@ def status_command(
     from kedge.cli.watch import watch_run
     from kedge.report.runs import status_lines, status_row
 
-    with reading_runs(bootstrap_server, command_config, state) as (cluster, runs):
+    with reading_runs(RunsAccess(bootstrap_server, command_config, state)) as (cluster, runs):
         chosen = runs.chosen(run)
         if watch:
             watched = (runs.rollback_of(chosen) if run is None else None) or chosen
@@ -96,7 +95,7 @@ def runs_command(
     from kedge.apply.run_status import moved_partitions
     from kedge.report.runs import run_lines, run_row
 
-    with reading_runs(bootstrap_server, command_config, state) as (cluster, runs):
+    with reading_runs(RunsAccess(bootstrap_server, command_config, state)) as (cluster, runs):
         rows = [
             run_row(
                 each.name,
@@ -141,7 +140,7 @@ def throttle_command(
     from kedge.apply import Waiting, is_under_way, release
     from kedge.report.runs import lease_rows
 
-    with reading_runs(*options.place) as (cluster, runs):
+    with reading_runs(options.place) as (cluster, runs):
         chosen = runs.all() if options.run is None else [runs.chosen(options.run)]
         before = [row for each in chosen for row in lease_rows(each.name, each.record().lease)]
         if clear and before:
@@ -192,6 +191,7 @@ def _rate_request(rate: str, log_dir_rate: str, *, clear: bool) -> Request:
     from kedge.apply import new_request
     from kedge.errors import InvalidRequest
     from kedge.execution import RequestKind
+    from kedge.execution.adaptive_throttle import parse_throttle
 
     if clear:
         raise InvalidRequest(
@@ -207,7 +207,7 @@ def _requested(request: Request, options: RequestOptions) -> int:
     from kedge.apply import Waiting, send
     from kedge.report.steering import requested_lines, requested_row
 
-    with open_runs(*options.place) as (cluster, runs):
+    with open_runs(options.place) as (cluster, runs):
         done = send(cluster, runs, options.run, request, Waiting())
     if options.output is Output.JSON:
         echo_json(requested_row(done))

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kedge.cli.parse_amounts import duration_s, parse_rate
 from kedge.errors import InvalidRequest
+from kedge.model.parse_amounts import duration_s, parse_rate
 
 if TYPE_CHECKING:
     from kedge.execution import RateRange, Steering
@@ -90,30 +90,6 @@ def _windows(texts: list[str]) -> tuple[Window, ...]:
     from kedge.execution.windows import parse_window
 
     return tuple(parse_window(each) for each in texts)
-
-
-def parse_throttle(text: str, option: str) -> tuple[int, RateRange | None]:
-    """The rate of a throttle, and the range that it adapts in if it is `auto` or `auto:LOW-HIGH`.
-
-    A throttle that adapts begins with the lowest rate.
-    """
-    from kedge.execution import RateRange
-    from kedge.execution.adaptive_throttle import DEFAULT_RANGE
-
-    mode, colon, amounts = text.strip().partition(":")
-    if mode.lower() != "auto":
-        return parse_rate(text, option), None
-    if not colon:
-        return DEFAULT_RANGE.low, DEFAULT_RANGE
-    low, dash, high = amounts.partition("-")
-    if not dash:
-        raise InvalidRequest(f"{option}: {text!r} has no range", hint="write auto:10MB-100MB")
-    found = RateRange(parse_rate(low, option), parse_rate(high, option))
-    if found.low > found.high:
-        raise InvalidRequest(
-            f"{option}: {text!r} ends below its start", hint=f"write auto:{high}-{low}"
-        )
-    return found.low, found
 
 
 def parse_until(text: str, now: float) -> float:

@@ -134,6 +134,9 @@ class KafkaLog:
                 producer.purge()
         self._consumer = self._writer = self._sender = None
 
+    def clock(self) -> None:
+        return None
+
     # ---- reading --------------------------------------------------------------------------------
 
     def read(self, after: int) -> list[LogRecord]:

@@ -14,7 +14,7 @@ from typing import Any
 from kedge.cluster.access import Access
 from kedge.cluster.admin_session import Session, parse_bootstrap
 from kedge.cluster.error_mapping import refusal
-from kedge.cluster.log_port import LogEntry, LogRecord
+from kedge.cluster.log_port import ClusterClock, LogEntry, LogRecord
 from kedge.errors import InvalidRequest, WriterFenced
 from kedge.protocol import FRAME_BYTES_MAX
 from kedge.protocol.runs_log import (
@@ -69,6 +69,10 @@ class LabLog:
 
     def append_unfenced(self, entry: LogEntry) -> int:
         return self._appended(RunsLogOp.APPEND_UNFENCED, [entry])
+
+    def clock(self) -> ClusterClock:
+        found = self._answer(RunsLogRequest(RunsLogOp.CLOCK))
+        return ClusterClock(found.lab_ms / 1000, found.speed / 1000)
 
     def close(self) -> None:
         self._session.close()

@@ -34,6 +34,13 @@ class LogRecord(NamedTuple):
     value: bytes | None
 
 
+class ClusterClock(NamedTuple):
+    """The time of a cluster whose clock is not ours, in seconds, and how fast it passes."""
+
+    seconds: float
+    speed: float
+
+
 class FencedLog(Protocol):
     """One log. Every call ends within a deadline; calls may come from several threads in turn."""
 
@@ -83,6 +90,10 @@ class FencedLog(Protocol):
 
         A reader may see it a moment later, when the transactions before it have ended.
         """
+        ...
+
+    def clock(self) -> ClusterClock | None:
+        """The clock of the cluster, where its time does not pass as ours does: a lab."""
         ...
 
     def close(self) -> None:

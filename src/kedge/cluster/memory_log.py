@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from threading import Lock
 
-from kedge.cluster.log_port import LogEntry, LogRecord
+from kedge.cluster.log_port import ClusterClock, LogEntry, LogRecord
 from kedge.errors import ClusterUnavailable, JournalDamaged, WriterFenced
 
 
@@ -22,6 +22,7 @@ class MemoryTopic:
         self.epoch = 0
         self.down = False
         self.now = now
+        self.clock: ClusterClock | None = None
         self.lock = Lock()
         self._next = 0
 
@@ -83,6 +84,9 @@ class MemoryLog:
         self._must_be_up()
         with self._topic.lock:
             return self._topic.add(*entry)
+
+    def clock(self) -> ClusterClock | None:
+        return self._topic.clock
 
     def close(self) -> None:
         return None

@@ -135,6 +135,10 @@ class MetadataCaches:
             self._caches[broker.id] = EMPTY
         return _RecordedLink(self, link)
 
+    def forget(self, broker: BrokerId) -> None:
+        """Begin a broker's cache anew: it has restarted."""
+        self._caches[broker] = EMPTY
+
     def accepted(self, request: UpdateMetadata) -> None:
         """Record that a broker has accepted an update."""
         with self._lock:

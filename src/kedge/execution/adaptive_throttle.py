@@ -20,9 +20,11 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import NamedTuple
 
+from kedge.errors import InvalidRequest
 from kedge.execution.preconditions import counted, named
 from kedge.execution.steering import RateRange
 from kedge.model import BrokerId, TopicPartition
+from kedge.model.parse_amounts import parse_rate
 
 DEFAULT_RANGE = RateRange(10_000_000, 200_000_000)
 RISE = 1.5
@@ -39,7 +41,8 @@ class Signals:
     `at` is when the oldest signal was read, None where one is missing; `latencies` are seconds by
     broker; `late_read_s` are the seconds by which reading the cluster took longer than usual;
     `used` is the rate of the busiest broker since the last change; `needed` is the smallest rate at
-    which the moves under way end.
+    which the moves under way end. `slow` is a time out of its bounds, as a metrics system reports
+    it, and `unread` why it reports none.
     """
 
     at: float | None
@@ -50,6 +53,8 @@ class Signals:
     late_read_s: float = 0.0
     used: float = 0.0
     needed: int = 0
+    slow: str = ""
+    unread: str = ""
 
     @property
     def trouble(self) -> str:
@@ -67,7 +72,7 @@ class Signals:
             return f"broker {slow[0]} responds in {slow[1]:.1f} s"
         if self.late_read_s > LATENCY_MAX_S:
             return f"reading the cluster took {self.late_read_s:.1f} s longer than before"
-        return ""
+        return self.slow
 
 
 class Decision(NamedTuple):
@@ -106,3 +111,24 @@ def next_rate(
 
 def _stay(rate: int) -> Decision:
     return Decision(rate)
+
+
+def parse_throttle(text: str, option: str) -> tuple[int, RateRange | None]:
+    """The rate of a throttle, and the range that it adapts in if it is `auto` or `auto:LOW-HIGH`.
+
+    A throttle that adapts begins with the lowest rate.
+    """
+    mode, colon, amounts = text.strip().partition(":")
+    if mode.lower() != "auto":
+        return parse_rate(text, option), None
+    if not colon:
+        return DEFAULT_RANGE.low, DEFAULT_RANGE
+    low, dash, high = amounts.partition("-")
+    if not dash:
+        raise InvalidRequest(f"{option}: {text!r} has no range", hint="write auto:10MB-100MB")
+    found = RateRange(parse_rate(low, option), parse_rate(high, option))
+    if found.low > found.high:
+        raise InvalidRequest(
+            f"{option}: {text!r} ends below its start", hint=f"write auto:{high}-{low}"
+        )
+    return found.low, found

@@ -13,6 +13,7 @@ from kedge.execution.journal import Lease, Setting, Settings
 from kedge.execution.move_status import (
     ANYWHERE,
     SETTLED,
+    MoveStatus,
     Observation,
     Statuses,
     Target,
@@ -44,7 +45,8 @@ def lease_for(
 
     Copies between log directories have the same rate, unless they are given one of their own.
     """
-    open_changes = [change for change in changes if statuses[change.tp] not in SETTLED]
+    unthrottled = SETTLED | {MoveStatus.HIDDEN}
+    open_changes = [change for change in changes if statuses[change.tp] not in unthrottled]
     wanted = {change.tp: change.after for change in open_changes}
     own = {tp: move for tp, move in seen.moving.items() if tp in wanted}
     throttles = throttles_of(move_map(own, wanted, seen.replicas))

@@ -13,6 +13,7 @@ directories say where each partition is, so continuing is the same as starting.
     [1,2,3,9]      [9,2,3]          foreign    another reassignment is in progress
     [7,8,9]        –                drifted    neither where it was nor where it should be
     none           –                gone       the topic was deleted
+    unknown        –                hidden     this user may not see the topic (any more)
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ class MoveStatus(StrEnum):
     FOREIGN_MOVE = "moved by another reassignment"
     DRIFTED = "drifted"
     GONE = "gone"
+    HIDDEN = "hidden"
 
 
 Statuses = Mapping[TopicPartition, MoveStatus]
@@ -49,7 +51,9 @@ DIVERGED = frozenset({MoveStatus.FOREIGN_MOVE, MoveStatus.DRIFTED})
 class Observation:
     """What a cluster shows of the partitions of a plan.
 
-    `directories` has the replicas whose broker answered, where the plan names log directories.
+    `directories` has the replicas whose broker answered, where the plan names log directories;
+    `hidden` the topics that this user may not see, with the missing permission. Reassignments in
+    progress are seen of all topics.
     """
 
     alive: frozenset[BrokerId]
@@ -61,6 +65,7 @@ class Observation:
     directories: Mapping[PartitionReplica, Directories] = field(
         default_factory=dict[PartitionReplica, Directories]
     )
+    hidden: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,16 +92,24 @@ ANYWHERE = Target()
 
 def status_of(change: Change, seen: Observation, target: Target = ANYWHERE) -> MoveStatus:
     """How far one partition is."""
-    present = seen.replicas.get(change.tp)
+    present, move = seen.replicas.get(change.tp), seen.moving.get(change.tp)
     if present is None:
-        return MoveStatus.GONE
-    move = seen.moving.get(change.tp)
+        return _status_of_unseen(change, move, seen)
     if move is not None:
         return _status_of_move(change, move, target)
     if present == change.after:
         return _status_of_directories(change, seen, target)
     known = (frozenset(change.before), frozenset(change.after))
     return MoveStatus.WAITING if frozenset(present) in known else MoveStatus.DRIFTED
+
+
+def _status_of_unseen(
+    change: Change, move: ReplicaAssignment | None, seen: Observation
+) -> MoveStatus:
+    if change.tp.topic not in seen.hidden:
+        return MoveStatus.GONE
+    under_way = move is not None and move.target == change.after
+    return MoveStatus.MOVING if under_way else MoveStatus.HIDDEN
 
 
 def _status_of_move(change: Change, move: ReplicaAssignment, target: Target) -> MoveStatus:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 MINUTES = 120
 TOLERANCE = "0.1"
+THROTTLE = 100_000_000
 NETWORK = "1GB"  # bytes per second of a broker's link
 RATES = """currency = "EUR"
 [per_gb]
@@ -71,7 +72,15 @@ def planned_and_applied(demo: Demo, history: Path, page: Path) -> None:
     demo.section("The plan is carried out by the lab's controller")
     state = str(demo.directory / "runs")
     demo.kedge(
-        "apply", str(plan), "--throttle", "100MB", "--interval", "0.2", "--state", state, "--yes"
+        "apply",
+        str(plan),
+        "--throttle",
+        str(THROTTLE),
+        "--interval",
+        "0.2",
+        "--state",
+        state,
+        "--yes",
     )
     demo.until("rest", demo.at_rest)
     _reported(demo, snapshot, plan, history, page)
@@ -79,33 +88,35 @@ def planned_and_applied(demo: Demo, history: Path, page: Path) -> None:
 
 def _reported(demo: Demo, snapshot: Path, plan: Path, history: Path, page: Path) -> None:
     """Before and after on the terminal, and all of it on one page."""
+    from kedge.apply.predict_run import predicted
     from kedge.balance import goals_from_json, solve
     from kedge.cli.findings import finding_groups
+    from kedge.execution import Limits
     from kedge.files import read_bytes, read_snapshot, write_atomically
     from kedge.pipeline.table_reader import Tables
     from kedge.plan import parse_plan
     from kedge.report.curve import curve_rows
-    from kedge.report.demo_page import demo_page_html
+    from kedge.report.finding_sections import findings_sections
     from kedge.report.heat import heat_lines, heat_rows
-    from kedge.report.plans import summary_row
+    from kedge.report.page import html_of
+    from kedge.report.plan_report import PlanReport
 
     before, made = read_snapshot(snapshot), parse_plan(read_bytes(plan))
     heat = heat_rows(made, before)
     for line in heat_lines(heat):
         demo.screen.print(line)
     reached = heat_rows(made, _as_it_is(demo, before))
-    html = demo_page_html(
-        f"Lab {demo.lab.cluster_id}",
-        findings=[
-            {"kind": one.kind, "subject": one.topic or one.cluster, "value": one.value}
-            | {"why": one.why}
-            for one in finding_groups(Tables(history))[0]
-        ],
-        summary=summary_row(made),
-        curve=curve_rows(solve(before, goals_from_json(made.goals or {}))),
-        heat=heat,
-        reached=[{**row, "after": row["before"]} for row in reached],
+    groups = finding_groups(Tables(history))[0]
+    report = PlanReport(
+        made,
+        "balance plan",
+        before,
+        predicted(made, before, Limits(THROTTLE), state=demo.directory / "runs"),
+        curve_rows(solve(before, goals_from_json(made.goals or {}))),
+        [{**row, "after": row["before"]} for row in reached],
+        findings_sections(groups),
     )
+    html = html_of(report.document())
     write_atomically(page, html.encode())
     demo.explain(f"Before, planned and reached, the curve and the findings are in {page}.")
 

@@ -6,10 +6,10 @@ reached while no throttle held it back (`kedge.execution.rate_meter`):
     {"at":1763362800.0,"network":412000000.0,"disk":187000000.0}
 
 From `ENOUGH` records on, the medians replace the assumed rates and draws come from the records.
-With fewer, links and disks are taken to deliver between half and a little more than the assumed
-rate, most likely all of it (a triangle). Throttles and the delays of brokers are drawn from
-triangles too, whatever was measured. What came over a link was written to a disk: where disks
-were not measured themselves, they carry at least what links do.
+With fewer, links and disks are taken to deliver between half and twice the assumed rate, most
+likely that rate (a triangle). Throttles and the delays of brokers are drawn from triangles too,
+whatever was measured. What came over a link was written to a disk: where disks were not measured
+themselves, they carry at least what links do.
 """
 
 from __future__ import annotations
@@ -27,20 +27,24 @@ from kedge.execution.prediction.environment import Rates
 from kedge.execution.prediction.predict import RateFactors
 
 ENOUGH = 5
-HARDWARE = (0.5, 1.0, 1.1)  # of the assumed rate: least, most likely, most
-THROTTLE = (0.75, 1.0, 1.08)  # of what throttles usually deliver; busy brokers deliver less
+HARDWARE = (0.5, 1.0, 2.0)  # of the assumed rate: least, most likely, most
+# Of what throttles usually deliver. Busy brokers deliver less. Kafka counts over ten seconds: one
+# that had nothing to copy for a while makes up for it, but none exceeds its throttle over a run.
+THROTTLE = (0.75, 1.0, 1.2)
+MOVES = (0.3, 1.0, 3.0)  # of the delays at the beginning and the end of a move
 DELAYS = (0.5, 1.0, 4.0)  # of those assumed; a busy broker takes seconds to confirm a throttle
 
 Triangle = tuple[float, float, float]
 
 
 class Draw(NamedTuple):
-    """Numbers between 0 and 1: for links, disks, throttles and delays."""
+    """Numbers between 0 and 1: for links, disks, throttles, delays of runs and of moves."""
 
     network: float = 0.5
     disk: float = 0.5
     throttle: float = 0.5
     delays: float = 0.5
+    moves: float = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +107,7 @@ def drawn_factors(draws: Sequence[Draw], records: Sequence[RateRecord] = ()) -> 
             _factor(draw.network, network) if alike else _factor(draw.disk, disk),
             _in_triangle(draw.throttle, THROTTLE),
             _in_triangle(draw.delays, DELAYS),
+            _in_triangle(draw.moves, MOVES),
         )
         for draw in draws
     ]

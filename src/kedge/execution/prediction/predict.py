@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from math import ceil, inf, isfinite
 from typing import NamedTuple, Protocol
@@ -22,6 +23,7 @@ from kedge.execution.prediction.problems import problems_of
 from kedge.execution.prediction.replay import replayer
 from kedge.execution.prediction.result import BrokerPeak, DiskPeak, MoveTimes, Prediction
 from kedge.execution.progress import Limits
+from kedge.model import BrokerId
 from kedge.model.columns import Floats
 from kedge.model.snapshot import Snapshot
 from kedge.plan import Change
@@ -43,14 +45,15 @@ NOT_FULL = 1 - 1e-6  # of a link or disk: up to that share it holds no copy up
 class RateFactors(NamedTuple):
     """One draw of what is uncertain.
 
-    What links, disks and throttles deliver of their rates, and how long brokers take to set and to
-    remove throttles and to elect leaders, relative to what is assumed.
+    What links, disks and throttles deliver of their rates, how long brokers take to set and to
+    remove throttles and to elect leaders, and to begin and end a move, relative to what is assumed.
     """
 
     network: float = 1.0
     disk: float = 1.0
     throttle: float = 1.0
     delays: float = 1.0
+    moves: float = 1.0
 
 
 AS_ASSUMED = RateFactors()
@@ -83,16 +86,20 @@ def predict(
     model, names = build_model(changes, sizes, leaders, limits, environment, target)
     replay = replayer(model, times=1 + len(samples))
     found = replay(model)
-    seconds = whole_seconds(found, environment, limits)
+    least = _least_seconds(model)
+    at_throttle = float(_of_throttles(least, names).max(initial=0.0))
+    between = _between_moves(changes, leaders, limits, environment)
+    seconds = whole_seconds(found, environment, limits, at_least=at_throttle)
     same = _without_effect(model, names, found)
 
     def seconds_of(factors: RateFactors) -> float:
         drawn = found if same(factors) else replay(with_factors(model, names, factors))
-        return whole_seconds(drawn, environment, limits, factors)
+        longer = between * (factors.moves - 1)
+        return longer + whole_seconds(drawn, environment, limits, factors, at_least=at_throttle)
 
     drawn = list(in_parallel(seconds_of, samples)) if isfinite(seconds) else []
     low, high = _quantiles(drawn or [seconds])
-    bound, bound_by = bound_of(model, names)
+    bound, bound_by = _bound(least, names)
     sent = np.add.reduceat(np.append(model.size, 0.0), model.move_copies[:-1])
     sent = np.where(np.diff(model.move_copies) > 0, sent, 0.0)
     return Prediction(
@@ -140,20 +147,39 @@ def _before_moves(environment: Environment, limits: Limits) -> float:
     return 0.0 if limits.rate is None else environment.timing.throttle_s
 
 
+def _between_moves(
+    changes: Sequence[Change], leaders: Leaders, limits: Limits, environment: Environment
+) -> float:
+    """The seconds in which the broker with the most copies waits for them to begin and to end."""
+    copies = Counter[tuple[str, BrokerId | None]]()
+    for change in changes:
+        copies.update(("in", broker) for broker in change.added)
+        copies["out", leaders.get(change.tp)] += len(change.added)
+    rounds = ceil(max(copies.values(), default=0) / limits.each_way)
+    return rounds * (environment.timing.start_s + environment.timing.in_sync_s)
+
+
 def whole_seconds(
-    found: Replayed, environment: Environment, limits: Limits, factors: RateFactors = AS_ASSUMED
+    found: Replayed,
+    environment: Environment,
+    limits: Limits,
+    factors: RateFactors = AS_ASSUMED,
+    *,
+    at_least: float = 0.0,
 ) -> float:
     """From the start of a run to its end, with throttles, the last observation and elections.
 
     Copies do not get all of a throttle: Kafka counts over ten seconds, and who is held back at one
-    end asks again up to a second later. The moves take longer by as much.
+    end asks again up to a second later. The moves take longer by as much; whatever is drawn, they
+    take the seconds that the busiest broker needs `at_least`.
     """
     moving = float(found.end.max(initial=0.0))
     if not isfinite(moving):
         return inf
     timing, released = environment.timing, 0.0
     if limits.rate is not None:
-        moving, released = moving / (THROTTLE_SHARE * factors.throttle), timing.release_s
+        drawn = moving / (THROTTLE_SHARE * factors.throttle)
+        moving, released = max(drawn, at_least), timing.release_s
     seen = ceil(moving / timing.poll_s - 1e-9) * timing.poll_s if timing.poll_s else moving
     around = _before_moves(environment, limits) + timing.election_s + released
     return seen + around * factors.delays
@@ -193,7 +219,17 @@ def _quantiles(seconds: list[float]) -> tuple[float, float]:
 
 
 def bound_of(model: FlowModel, names: Names) -> tuple[float, str]:
-    """No run is faster: the bytes through each resource at the most it can ever give.
+    """No run is faster: the seconds of the slowest resource, and which that is."""
+    return _bound(_least_seconds(model), names)
+
+
+def _of_throttles(seconds: Floats, names: Names) -> Floats:
+    count = len(names.brokers)
+    return seconds[2 * count : ResourceKind.DISK * count]
+
+
+def _least_seconds(model: FlowModel) -> Floats:
+    """The bytes through each resource, at the most that it can ever give.
 
     Traffic that moves take away from a resource may leave it more than it has at first.
     """
@@ -204,7 +240,10 @@ def bound_of(model: FlowModel, names: Names) -> tuple[float, str]:
     row, column = np.nonzero(model.uses >= 0)
     through = np.bincount(model.uses[row, column], model.size[row], len(model.limit))
     with np.errstate(divide="ignore", invalid="ignore"):
-        seconds = np.where(through > 0, through / most, 0.0)
+        return np.where(through > 0, through / most, 0.0)
+
+
+def _bound(seconds: Floats, names: Names) -> tuple[float, str]:
     if not seconds.size or seconds.max() <= 0:
         return 0.0, ""
     slowest = int(seconds.argmax())

@@ -1,0 +1,90 @@
+"""Keeps processes on other machines out while runs are kept in a directory.
+
+The lease is the one that runs in the cluster have (`ownership`), in the same log, so that a run of
+either kind keeps out all others. What differs is what happens when the log cannot be used: a run in
+a directory goes on without the lease, and says so. A process that was replaced stops in any case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import cast
+
+from kedge.apply.guarded_cluster import GuardedCluster
+from kedge.apply.ownership import Ownership, Timing
+from kedge.cluster.log_port import ClusterClock, FencedLog
+from kedge.cluster.port import Cluster
+from kedge.errors import KedgeError, Unauthorised, Unavailable, UnsupportedByCluster
+
+_NO_LEASE = (Unauthorised, UnsupportedByCluster, Unavailable)
+
+
+class DirectoryLease:
+    """The lease of a process whose runs are in a directory.
+
+    A log that does not exist is created only where `create` says so.
+    """
+
+    def __init__(
+        self,
+        log: FencedLog,
+        *,
+        create: bool,
+        take_over: bool = False,
+        on_note: Callable[[str], None],
+        timing: Timing | None = None,
+    ) -> None:
+        self._log, self._create, self._take_over = log, create, take_over
+        self._on_note = on_note
+        self._ownership = Ownership(log, on_note, timing)
+        self._given_up = False
+
+    @contextmanager
+    def held(self, *, patient: bool) -> Generator[None]:
+        """No process of another machine acts on the cluster within the block, where possible."""
+        self._given_up = False
+        try:
+            if self._create or self._log.exists():
+                self._ownership.acquire(take_over=self._take_over, patient=patient)
+        except _NO_LEASE as fault:
+            self._give_up(fault)
+        try:
+            yield
+        finally:
+            if self._ownership.is_held:
+                self._ownership.release()
+
+    def guarded(self, cluster: Cluster) -> Cluster:
+        """The cluster, with a check of the lease before every change."""
+        return cast("Cluster", GuardedCluster(cluster, self))
+
+    @property
+    def is_held(self) -> bool:
+        """Whether there is a lease to confirm."""
+        return self._ownership.is_held and not self._given_up
+
+    def must_not_be_lost(self) -> None:
+        """Raise RunTakenOver if this process is known to have been replaced."""
+        self._ownership.must_not_be_lost()
+
+    def confirm(self) -> None:
+        """Raise RunTakenOver if this process was replaced; without the log, go on without it."""
+        try:
+            self._ownership.confirm()
+        except _NO_LEASE as fault:
+            self._give_up(fault)
+
+    def clock(self) -> ClusterClock | None:
+        """The clock of the cluster, where its time does not pass as ours does."""
+        return self._ownership.clock()
+
+    def close(self) -> None:
+        """Close the connections to the log."""
+        self._ownership.close()
+
+    def _give_up(self, fault: KedgeError) -> None:
+        self._given_up = True
+        self._on_note(
+            f"no lease in the cluster ({fault}): do not start runs on other machines meanwhile"
+        )

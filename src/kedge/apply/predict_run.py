@@ -1,0 +1,76 @@
+"""Predicts the run of a plan on the cluster of a snapshot, with drawn and learned rates."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from random import Random
+
+from kedge.apply.preview import target_of
+from kedge.apply.rate_file import measured_rates
+from kedge.cluster.log_port import ClusterClock
+from kedge.execution import Limits, RunKind, in_order
+from kedge.execution.prediction import (
+    Prediction,
+    Rates,
+    Timing,
+    environment_of,
+    predict_on_snapshot,
+    present_changes,
+)
+from kedge.execution.prediction.environment import at_speed
+from kedge.execution.prediction.learned_rates import Draw, drawn_factors, learned_rates
+from kedge.model import Snapshot
+from kedge.plan import Plan
+
+SEED = 1  # the same plan has the same prediction, whenever it is made
+SAMPLES, SAMPLES_OF_LARGE = 20, 10
+LARGE = 20_000  # moves
+FAST_MAX = 1e6  # a lab that runs as fast as it can
+
+
+def speed_of(clock: ClusterClock | None) -> float:
+    """How fast the time of a cluster passes, beside ours."""
+    return 1.0 if clock is None or not keeps_time(clock) else clock.speed
+
+
+def keeps_time(clock: ClusterClock | None) -> bool:
+    """False of a lab that runs as fast as it can: how much time passes there between two polls of a
+    run depends on this machine, and so does what the run takes."""
+    return clock is None or clock.speed < FAST_MAX
+
+
+def predicted(
+    plan: Plan,
+    cluster: Snapshot,
+    limits: Limits,
+    *,
+    state: Path,
+    rates: Rates | None = None,
+    samples: int | None = None,
+    poll_s: float = 1.0,
+    speed: float = 1.0,
+) -> Prediction:
+    """The prediction of a plan; `state` is where the rates that runs have measured are.
+
+    `speed` is how fast time passes in the cluster: what takes a second here takes longer there.
+    """
+    records = [] if rates else measured_rates(state, cluster.cluster_id)
+    target = target_of(plan, RunKind.APPLY)
+    changes = present_changes(in_order(plan), cluster, target)
+    chosen = rates or learned_rates(records, Rates())
+    timing = at_speed(Timing(poll_s=poll_s), speed)
+    around = environment_of(cluster, [change.tp for change in changes], chosen, timing)
+    if samples is None:
+        samples = SAMPLES if len(changes) <= LARGE else SAMPLES_OF_LARGE
+    rng = Random(SEED)
+    draws = [Draw(*(rng.random() for _ in Draw._fields)) for _ in range(samples)]
+    factors = drawn_factors(draws, records)
+    with ThreadPoolExecutor(os.cpu_count() or 1) as threads:  # replays are compiled code
+        return predict_on_snapshot(
+            *(changes, cluster, limits, around),
+            target=target,
+            samples=factors,
+            in_parallel=threads.map,
+        )

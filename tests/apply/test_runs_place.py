@@ -1,0 +1,194 @@
+"""Where runs are kept when no place is named, and the lease of runs in a directory."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kedge.apply import Runs, RunStore, new_record
+from kedge.apply.cluster_runs import ClusterRuns
+from kedge.apply.directory_lease import DirectoryLease
+from kedge.apply.ownership import Timing
+from kedge.apply.runs_place import chosen_place
+from kedge.cluster.memory import MemoryCluster
+from kedge.cluster.memory_log import MemoryLog, MemoryTopic
+from kedge.cluster.port import ConfigChange, broker_resource
+from kedge.errors import ReassignmentInProgress, RunTakenOver, Unauthorised
+from kedge.execution import RunState
+from kedge.model import BrokerId, TopicPartition
+from kedge.plan import Plan, Reassignment
+
+B1, B2 = BrokerId(1), BrokerId(2)
+T0 = TopicPartition("t", 0)
+PLAN = Plan((Reassignment.anywhere(T0, (B2,)),), {T0: (B1,)}, cluster_id="c")
+CHANGE = {broker_resource(B1): [ConfigChange("leader.replication.throttled.rate", value="1000")]}
+QUICK = Timing(lease_s=0.3, renew_s=0.05, poll_s=0.01)
+
+
+class ForbiddenLog(MemoryLog):
+    """A log that this client may neither see nor create."""
+
+    def exists(self) -> bool:
+        raise Unauthorised("Missing permission: Describe on Topic runs")
+
+    def create(self) -> list[str]:
+        raise Unauthorised("Missing permission: Create on Topic runs")
+
+
+class Machines:
+    """Processes with directories of their own on one cluster."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.topic = MemoryTopic()
+        self.notes: list[str] = []
+
+    def runs(
+        self,
+        name: str,
+        *,
+        create: bool = True,
+        take_over: bool = False,
+        log: type[MemoryLog] = MemoryLog,
+    ) -> Runs:
+        lease = DirectoryLease(
+            log(self.topic),
+            create=create,
+            take_over=take_over,
+            on_note=self.notes.append,
+            timing=QUICK,
+        )
+        return Runs(self.directory / name, "c", lease)
+
+    def in_cluster(self) -> ClusterRuns:
+        return ClusterRuns(MemoryLog(self.topic), "c", timing=QUICK)
+
+
+@pytest.fixture
+def machines(tmp_path: Path) -> Generator[Machines]:
+    machines = Machines(tmp_path)
+    yield machines
+    machines.topic.down = False
+
+
+def must_be_refused(store: RunStore) -> None:
+    refused = pytest.raises(ReassignmentInProgress, match="is working on a run of this cluster")
+    with refused, store.held():
+        raise AssertionError("two act at once")
+
+
+# ---- the lease of a directory -------------------------------------------------------------------
+
+
+def test_two_directories_exclude_each_other_and_runs_in_the_cluster(machines: Machines) -> None:
+    with machines.runs("a").held():
+        must_be_refused(machines.runs("b"))
+        must_be_refused(machines.in_cluster())
+    with machines.in_cluster().held():
+        must_be_refused(machines.runs("b"))
+    with machines.runs("b").held():
+        pass
+    assert machines.notes == []
+
+
+def test_a_lease_creates_no_log_unless_that_is_wanted(machines: Machines) -> None:
+    with machines.runs("a", create=False).held():
+        assert not machines.topic.created
+
+
+def test_a_process_that_was_replaced_changes_nothing_further(machines: Machines) -> None:
+    cluster, first = MemoryCluster(2), machines.runs("a")
+    guarded = first.guarded(cluster)
+    with first.held():
+        guarded.alter_configs(CHANGE)
+        with machines.runs("b", take_over=True).held():
+            before = cluster.describe_configs(list(CHANGE))
+            with pytest.raises(RunTakenOver):
+                guarded.alter_configs({broker_resource(B2): CHANGE[broker_resource(B1)]})
+            assert cluster.describe_configs(list(CHANGE)) == before
+
+
+@pytest.mark.parametrize("down_from", ["the start", "the middle"])
+def test_without_the_log_a_run_in_a_directory_goes_on_and_says_so(
+    machines: Machines, down_from: str
+) -> None:
+    cluster, store = MemoryCluster(2), machines.runs("a")
+    machines.topic.down = down_from == "the start"
+    with store.held():
+        machines.topic.down = True
+        answers = store.guarded(cluster).alter_configs(CHANGE)
+        store.guarded(cluster).alter_configs(CHANGE)
+        machines.topic.down = False
+    assert answers == {broker_resource(B1): None}
+    (note,) = machines.notes
+    assert note.startswith("no lease in the cluster (the log in memory does not answer)")
+
+
+def test_without_the_right_a_run_in_a_directory_goes_on_and_says_so(machines: Machines) -> None:
+    with machines.runs("a", log=ForbiddenLog).held():
+        pass
+    (note,) = machines.notes
+    assert note.startswith("no lease in the cluster (Missing permission: Create on Topic runs)")
+
+
+# ---- the place ----------------------------------------------------------------------------------
+
+
+def begin(store: RunStore, at: float, state: RunState | None = None) -> None:
+    with store.held():
+        record = replace(new_record("c", rate=1, each_way=1), begun_at=at)
+        run = store.begin(PLAN, record)
+        if state is not None:
+            run.enter(state)
+
+
+def place(machines: Machines, *, begins: bool, log: type[MemoryLog] = MemoryLog) -> str:
+    directory, in_cluster = machines.runs("home", create=False), machines.in_cluster()
+    found = chosen_place(
+        directory,
+        in_cluster,
+        log(machines.topic),
+        begins=begins,
+        on_note=machines.notes.append,
+    )
+    return "directory" if found is directory else "cluster"
+
+
+def test_a_new_run_is_kept_in_the_cluster(machines: Machines) -> None:
+    assert place(machines, begins=True) == "cluster"
+    assert not machines.topic.created
+
+
+def test_without_any_run_nothing_is_looked_for_in_the_cluster(machines: Machines) -> None:
+    assert place(machines, begins=False) == "directory"
+    assert not machines.topic.created
+
+
+def test_commands_about_runs_go_where_the_latest_is(machines: Machines) -> None:
+    begin(machines.runs("home", create=False), 1e9, RunState.DONE)
+    assert place(machines, begins=False) == "directory"
+    begin(machines.in_cluster(), 1.1e9, RunState.DONE)
+    assert place(machines, begins=False) == "cluster"
+    begin(machines.runs("home"), 1.2e9, RunState.DONE)
+    assert place(machines, begins=False) == "directory"
+    assert place(machines, begins=True) == "cluster"
+    assert machines.notes == []
+
+
+def test_a_run_of_the_directory_that_has_not_ended_keeps_runs_there(machines: Machines) -> None:
+    begin(machines.runs("home", create=False), 1e9, RunState.MOVING)
+    begin(machines.in_cluster(), 1.1e9, RunState.DONE)
+    assert place(machines, begins=True) == "directory"
+    assert place(machines, begins=False) == "directory"
+    assert all("has not ended: runs are kept there" in note for note in machines.notes)
+
+
+def test_without_the_rights_runs_are_kept_in_the_directory_and_it_says_so(
+    machines: Machines,
+) -> None:
+    assert place(machines, begins=True, log=ForbiddenLog) == "directory"
+    (note,) = machines.notes
+    assert "other machines do not see them: Missing permission: Describe on Topic runs" in note
