@@ -21,11 +21,14 @@ WATCHERS, WATCHED_S = 50, 30.0
 
 def run() -> BenchSection:
     """Open the page, use it, then let many clients watch a run."""
-    with tempfile.TemporaryDirectory() as scratch, large_lab(Path(scratch)) as bootstrap:
-        with served(bootstrap, Path(scratch)) as server:
-            times = page_times(server.url, server.token)
-            share = cpu_share_of_watchers(server, WATCHERS, WATCHED_S)
-            memory_mb = server.peak_memory_mb()
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        large_lab(Path(scratch)) as bootstrap,
+        served(bootstrap, Path(scratch)) as server,
+    ):
+        times = page_times(server.url, server.token)
+        share = cpu_share_of_watchers(server, WATCHERS, WATCHED_S)
+        memory_mb = server.peak_memory_mb()
     rows = (
         *_page_rows(times),
         _row("memory of the server, at its peak", [memory_mb], MEMORY_MB, "MB"),

@@ -20,7 +20,9 @@ WATCH_INPUTS = """() => {
   }).observe({ type: "event", durationThreshold: 16, buffered: true });
 }"""
 # Chromium reports no event that took less than 16 ms.
-SLOWEST_INPUT = "() => { const all = window.inputs; window.inputs = []; return Math.max(16, ...all) }"
+SLOWEST_INPUT = (
+    "() => { const all = window.inputs; window.inputs = []; return Math.max(16, ...all) }"
+)
 SHOWN_AT = "() => performance.getEntriesByName('page-shown').at(-1)?.startTime ?? null"
 
 

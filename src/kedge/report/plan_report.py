@@ -223,7 +223,8 @@ def _cost_facts(summary: Summary) -> list[Fact]:
     peak = max(summary.peak_disk.items(), key=lambda item: item[1], default=None)
     if peak is not None:
         tone = Tone.BAD if peak[1] > 0.95 else Tone.WARN if peak[1] > 0.85 else Tone.PLAIN
-        found.append(Fact("Fullest disk on the way", share_text(peak[1]), f"broker {peak[0]}", tone))
+        broker, share = peak
+        found.append(Fact("Fullest disk on the way", share_text(share), f"broker {broker}", tone))
     return found
 
 
