@@ -10,7 +10,6 @@ import * as plan from "./views/plan.js";
 import * as prediction from "./views/prediction.js";
 import * as runs from "./views/runs.js";
 import * as run from "./views/run.js";
-import * as proposals from "./views/proposals.js";
 import * as audit from "./views/audit.js";
 
 const ROUTES = [
@@ -24,11 +23,9 @@ const ROUTES = [
   [/^clusters\/([\w.-]+)\/predictions\/([0-9a-f]+)$/, prediction.page, "balance"],
   [/^clusters\/([\w.-]+)\/runs$/, runs.page, "runs"],
   [/^clusters\/([\w.-]+)\/runs\/([\w.:-]+)$/, run.page, "runs"],
-  [/^clusters\/([\w.-]+)\/proposals$/, proposals.page, "proposals"],
-  [/^clusters\/([\w.-]+)\/proposals\/([\w.:-]+)$/, proposals.proposalPage, "proposals"],
   [/^audit$/, audit.page, "audit"],
 ];
-const TABS = [["cluster", "Cluster", ""], ["topics", "Topics", "/topics"], ["balance", "Balance", "/balance"], ["runs", "Runs", "/runs"], ["proposals", "Proposals", "/proposals"]];
+const TABS = [["cluster", "Cluster", ""], ["topics", "Topics", "/topics"], ["balance", "Balance", "/balance"], ["runs", "Runs", "/runs"]];
 const main = /** @type {HTMLElement} */ (document.getElementById("main"));
 const top = /** @type {HTMLElement} */ (document.getElementById("top"));
 /** @type {any} */
