@@ -15,18 +15,18 @@ from pathlib import Path
 
 from kedge.cluster.kafka_admin import KafkaAdmin
 from kedge.cluster.port import TopicCreation
+from kedge.model import BrokerId
 
 BROKERS, RACKS = 200, 5
 TOPICS, PER_TOPIC = 400, 100
 PARTITIONS = TOPICS * PER_TOPIC
 CREATED_AT_ONCE = 20
-FILLED = "topic-000"
-START_S = 120.0
+FILLED, FILLED_BROKERS = "topic-hot", 10
 
 
 @contextmanager
 def large_lab(scratch: Path) -> Generator[str]:
-    """A lab of the measured size; one topic has data to move."""
+    """A lab of the measured size; the data of one topic are on few brokers."""
     place = scratch / "lab"
     options = ("--brokers", BROKERS, "--racks", RACKS, "--detach", "--output", "json")
     about = json.loads(_lab("up", "--dir", place, *options))
@@ -41,10 +41,13 @@ def large_lab(scratch: Path) -> Generator[str]:
 
 def _create_topics(bootstrap: str) -> None:
     admin = KafkaAdmin(bootstrap)
+    names = [f"topic-{number:03}" for number in range(TOPICS - 1)]
+    hot = {p: [BrokerId((p + k) % FILLED_BROKERS) for k in range(3)] for p in range(PER_TOPIC)}
     try:
         for first in range(0, TOPICS, CREATED_AT_ONCE):
-            names = [f"topic-{number:03}" for number in range(first, first + CREATED_AT_ONCE)]
-            admin.create_topics([TopicCreation(name, PER_TOPIC, 3) for name in names])
+            some = names[first : first + CREATED_AT_ONCE]
+            admin.create_topics([TopicCreation(name, PER_TOPIC, 3) for name in some])
+        admin.create_topics([TopicCreation(FILLED, assignment=hot)])
     finally:
         admin.close()
 

@@ -30,13 +30,14 @@ def cpu_share_of_watchers(server: ServerProcess, clients: int, seconds: float) -
 
 def _begun(client: httpx.Client) -> str:
     """A run that takes longer than it is watched: a slow throttle on data that must move."""
-    goals = {"topics": FILLED, "remove_brokers": [0, 1, 2], "tolerance": 0.5}
+    goals = {"topics": FILLED, "tolerance": 0.2}
     job = _changed(client, f"{BASE}/plans", {"goals": goals, "time_limit_s": 20})
     deadline = time.monotonic() + START_S
     while job["state"] not in ("done", "failed"):
         assert time.monotonic() < deadline, "no plan was made in time"
         time.sleep(0.5)
         job = client.get(f"{BASE}/jobs/{job['id']}").raise_for_status().json()
+    assert job["state"] == "done", job["problem"]
     body = {"plan_id": job["result"]["plan_id"], "throttle": "1MB"}
     return str(_changed(client, f"{BASE}/runs", body)["run"])
 
