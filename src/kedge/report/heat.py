@@ -58,7 +58,7 @@ def _shares(loads: Any, capacity: Any, stays: Any) -> Any:
 
 
 def heat_lines(rows: Sequence[Row]) -> list[str]:
-    """One line per broker: a cell for each load, before → after, with the figures beside; rich's markup."""
+    """One line per broker, in rich's markup: each load before → after, a cell beside its figure."""
     if not rows:
         return []
     names = list(rows[0]["before"])
