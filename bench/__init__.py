@@ -12,6 +12,7 @@ SECTIONS = {
     "controller": "bench.controller",
     "balance": "bench.balance",
     "pipeline": "bench.pipeline.ingest",
+    "pipeline_days": "bench.pipeline.days",
     "rollup": "bench.pipeline.rollup",
     "metrics": "bench.metrics",
     "real_controller": "bench.real_controller",

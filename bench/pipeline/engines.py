@@ -76,6 +76,7 @@ def check_sums(table: Path, expected: Mapping[str, Any], what: str) -> None:
     wanted = [expected["clean_unique"], expected["clean_bytes_in"], expected["clean_bytes_out"]]
     with duckdb.connect() as database:
         sums = "sum(rows), sum(bytes_in), sum(bytes_out)"
-        found = database.execute(f"select {sums} from '{table}/**/*.parquet'").fetchall()
+        files = table if table.is_file() else f"{table}/**/*.parquet"
+        found = database.execute(f"select {sums} from '{files}'").fetchall()
     if [int(value) for value in found[0]] != wanted:
         raise WrongAnswer(f"{what}: {found[0]}, not {wanted}")

@@ -5,6 +5,8 @@ Spark's start-up, validation of every row, bronze, silver, quarantine, late, all
 findings and snapshots. Its peers, each in a fresh process and from start to exit too:
 
 - a bare Spark script, which starts, counts, copies and aggregates the same rows once;
+- for the second ingest, the same script: the tables have all rows but a few thousand already, and
+  the command adds a small file with these;
 - the roll-up of `bench.pipeline.rollup` on DuckDB and on Polars: validation, deduplication, roll-up
   and a model of each replica, written as two tables. That is a part of what `ingest` does.
 
@@ -32,10 +34,14 @@ from bench.pipeline.engines import (
 )
 from bench.pipeline.processes import CommandCost, run_measured
 from bench.report import BenchRow, BenchSection, Timing
+from kedge.files import parquet
 from kedge.pipeline.generator import generate
+from kedge.pipeline.table_reader import Tables
 
 ROUNDS = {"S": 2}  # of each size; M takes minutes per round: `python -m bench.pipeline --ingest M`
 HEAP = "2g"
+SMALL_FILE_ROWS = 5_000
+SECOND = "second ingest of a small file"
 
 Check = Callable[[str, Path, Mapping[str, Any]], None]
 
@@ -59,6 +65,8 @@ def run(rounds: Mapping[str, int] = ROUNDS) -> BenchSection:
             expected = generate(directory, size=size)
             costs = _measure(directory, expected, count)
             rows += _rows(size, costs)
+            costs[SECOND] = _second_ingest(directory, expected, count)
+            rows.append(_second_row(size, costs))
             notes += [_note(size, title, found) for title, found in costs.items()]
             notes.append(_by_cpu(size, costs))
             shutil.rmtree(directory)
@@ -70,6 +78,7 @@ def run(rounds: Mapping[str, int] = ROUNDS) -> BenchSection:
         "The whole command in a fresh process, from start to exit: Spark's start-up, validation, "
         "bronze, silver, quarantine, late, gold, findings and snapshots. S is 146 thousand rows of "
         "metrics, so that fixed costs dominate: start-up, planning and compilation of queries. The "
+        f"second ingest adds a file of {SMALL_FILE_ROWS:,} rows to tables with all the others. The "
         "peers are fresh processes too. The bare Spark script starts, counts the rows, copies them "
         "and aggregates them once: the least that any Spark job on these rows takes. DuckDB and "
         "Polars run the roll-up of the next section, a part of what `ingest` does. Two threads "
@@ -151,6 +160,50 @@ CONTENDERS = (
 )
 
 
+# ---- the second ingest ---------------------------------------------------------------------------
+
+
+def _second_ingest(directory: Path, expected: Mapping[str, Any], rounds: int) -> list[CommandCost]:
+    """Ingest all rows but a small file, and then measure the ingest of that file."""
+    first, both = directory / "first", directory / "both"
+    split_off(directory / "raw_parquet", first / "raw_parquet", both / "raw_parquet")
+    for name in ("brokers.parquet", "assignment.parquet"):
+        for place in (first, both):
+            shutil.copy(directory / name, place / name)
+    tables, output = directory / "tables", directory / "out"
+    run_measured(_kedge(first, tables), timeout_s=TIMEOUT_S)
+    costs: list[CommandCost] = []
+    for _ in range(rounds):
+        shutil.rmtree(output, ignore_errors=True)
+        shutil.copytree(tables, output)
+        printed, cost = run_measured(_kedge(both, output), timeout_s=TIMEOUT_S)
+        _check_last_tables(printed, output, expected)
+        costs.append(cost)
+        print(_note(str(expected["size"]), SECOND, [cost]), file=sys.stderr, flush=True)
+    return costs
+
+
+def split_off(source: Path, first: Path, both: Path) -> None:
+    """Copy files to both directories; the last rows go to a file of the second one alone."""
+    files = sorted(source.rglob("*.parquet"))
+    for place in (first, both):
+        place.mkdir(parents=True)
+        for file in files[:-1]:
+            shutil.copy(file, place / file.name)
+    last = parquet().read_table(files[-1])
+    cut = len(last) - SMALL_FILE_ROWS
+    for place in (first, both):
+        parquet().write_table(last.slice(0, cut), place / files[-1].name)
+    parquet().write_table(last.slice(cut), both / "small.parquet")
+
+
+def _check_last_tables(printed: str, output: Path, expected: Mapping[str, Any]) -> None:
+    files = Tables(output).open("gold/broker_load").file_uris()
+    if len(files) != 1:
+        raise WrongAnswer(f"kedge, broker_load: {len(files)} files")
+    check_sums(Path(files[0].removeprefix("file://")), expected, "kedge, second ingest")
+
+
 # ---- what the page says -------------------------------------------------------------------------
 
 
@@ -161,6 +214,11 @@ def _rows(size: str, costs: Mapping[str, list[CommandCost]]) -> list[BenchRow]:
         BenchRow(f"{size}, whole command", ours, title, _timing(found))
         for title, found in peers.items()
     ]
+
+
+def _second_row(size: str, costs: Mapping[str, list[CommandCost]]) -> BenchRow:
+    bare = CONTENDERS[1].title
+    return BenchRow(f"{size}, {SECOND}", _timing(costs[SECOND]), bare, _timing(costs[bare]))
 
 
 def _timing(costs: Sequence[CommandCost]) -> Timing:
@@ -179,6 +237,8 @@ def _by_cpu(size: str, costs: Mapping[str, list[CommandCost]]) -> str:
     """Other work on the machine stretches times; CPU seconds it stretches less."""
     least = {title: min(cost.cpu for cost in found) for title, found in costs.items()}
     ratios = ", ".join(
-        f"{title} {cpu / least[KEDGE]:.2f}" for title, cpu in least.items() if title != KEDGE
+        f"{title} {cpu / least[KEDGE]:.2f}"
+        for title, cpu in least.items()
+        if title not in (KEDGE, SECOND)
     )
     return f"{size}, ratios by CPU seconds in place of time: {ratios}."

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from bench.pipeline.processes import print_rounds
@@ -28,7 +28,8 @@ from kedge.pipeline.transforms import (
     with_known_broker,
     with_replica_hash,
 )
-from kedge.pipeline.transforms.series import DAY_S, percentile_of_sorted
+
+DAY_S = 86_400
 
 
 def samples(session: SparkSession, directory: Path, reference: Path) -> DataFrame:
@@ -65,6 +66,12 @@ def replica_load(rollup: DataFrame, *, by: Sequence[str]) -> DataFrame:
         percentile_of_sorted(F.col("ordered"), share).alias(name) for name, share in ranks.items()
     ]
     return sums.join(lists.select(*by, *at_ranks), [*by])
+
+
+def percentile_of_sorted(ordered: Column, share: float) -> Column:
+    """The nearest-rank percentile of an ascending array."""
+    rank = F.greatest(F.ceil(F.lit(share) * F.size(ordered)).cast("int"), F.lit(1))
+    return F.get(ordered, rank - 1)
 
 
 def main(directory: Path, output: Path, rounds: int, heap: str) -> None:

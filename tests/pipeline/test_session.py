@@ -31,6 +31,8 @@ def test_a_small_job_uses_the_fast_compiler_unless_java_options_are_given() -> N
     few, many = (_configuration(SessionSettings().for_rows(n)) for n in (1000, 10_000_000))
     assert "-XX:TieredStopAtLevel=1" in few[options]
     assert "TieredStopAtLevel" not in many[options]
+    assert few["spark.sql.adaptive.enabled"] == "false"
+    assert "spark.sql.adaptive.enabled" not in many
     given = SessionSettings(java_options=("-Xint",)).for_rows(1000)
     assert given.java_options == ("-Xint",)
 

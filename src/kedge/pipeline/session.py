@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kedge.errors import InvalidRequest, SparkUnavailable
+from kedge.pipeline.class_archive import class_archive
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,6 +29,7 @@ SMALL_JOB_ROWS = 500_000
 ROWS_PER_PARTITION = 1_000_000  # of a shuffle: the time series of a task's groups are in memory
 PARTITIONS_MAX = 400
 LARGE_JOB = {"spark.sql.adaptive.advisoryPartitionSizeInBytes": "8m"}  # they are not joined again
+SMALL_JOB = {"spark.sql.adaptive.enabled": "false"}
 CHECKOUT_JARS = Path(__file__).parents[3] / ".cache" / "jars" / "spark-4.2.0"
 
 
@@ -51,15 +53,17 @@ class SessionSettings:
     def for_rows(self, rows: int) -> SessionSettings:
         """The settings of a job that processes about this many rows.
 
-        For few rows the optimising compiler of the JVM (C2) takes more CPU time than it saves. For
-        many, more tasks keep the memory of each as it is.
+        For few rows the optimising compiler of the JVM (C2) takes more CPU time than it saves, as
+        do threads of the garbage collector, and adaptive execution: two shuffle partitions
+        suffice. For many, more tasks keep the memory of each as it is.
         """
         needed = min(rows // ROWS_PER_PARTITION, PARTITIONS_MAX)
         if needed > self.partitions:
             return replace(self, partitions=needed, more={**LARGE_JOB, **self.more})
         if rows > SMALL_JOB_ROWS or self.java_options is not None:
             return self
-        return replace(self, java_options=(*_gc_options(), "-XX:TieredStopAtLevel=1"))
+        options = (*_gc_options("-XX:+UseSerialGC"), "-XX:TieredStopAtLevel=1", *_archive(self))
+        return replace(self, partitions=2, java_options=options, more={**SMALL_JOB, **self.more})
 
 
 @contextmanager
@@ -133,7 +137,9 @@ def _failure_reason(log: str, error: Exception) -> str:
 def _configuration(settings: SessionSettings) -> dict[str, str]:
     if settings.master.startswith("sc://"):
         return {"spark.sql.session.timeZone": "UTC", **settings.more}
-    chosen = _gc_options() if settings.java_options is None else settings.java_options
+    chosen = settings.java_options
+    if chosen is None:
+        chosen = (*_gc_options(), *_archive(settings))
     options = (f"-Dlog4j2.configurationFile={LOG_SETTINGS.as_uri()}", *chosen)
     configured = {
         "spark.ui.enabled": "false",
@@ -176,12 +182,18 @@ def _configuration(settings: SessionSettings) -> dict[str, str]:
     return {**configured, **settings.more}
 
 
-def _gc_options() -> tuple[str, ...]:
+def _archive(settings: SessionSettings) -> tuple[str, ...]:
+    """Executors have another class path: the archive is for jobs in one JVM, without more jars."""
+    alone = settings.master.startswith("local") and not settings.jars and not settings.kafka
+    return class_archive() if alone else ()
+
+
+def _gc_options(collector: str = "-XX:+UseParallelGC") -> tuple[str, ...]:
     """No option if the environment sets a collector: Java does not start with two."""
     is_set = any(
         "GC" in os.environ.get(name, "") for name in ("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS")
     )
-    return () if is_set else ("-XX:+UseParallelGC",)
+    return () if is_set else (collector,)
 
 
 def kafka_connector_jars() -> tuple[Path, ...]:

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import orjson
+
 from kedge.errors import MalformedInput, SparkUnavailable
 from kedge.files import parquet
 from kedge.model.arrow import arrow, compute
@@ -37,10 +39,10 @@ def write(frame: DataFrame, path: str, *, by: Sequence[str] = (), files: int = 0
         (writer.partitionBy(*by) if by else writer).parquet(path)
 
 
-def replace_table(staged: StagedRun, table: str, frame: DataFrame) -> None:
-    """Replace a table by the rows of a frame, in one file."""
+def replace_table(staged: StagedRun, table: str, frame: DataFrame, *, files: int = 1) -> None:
+    """Replace a table by the rows of a frame, in at most so many files (0: one per task)."""
     directory = staged.new_directory()
-    write(frame, staged.target(table, directory), files=1)
+    write(frame, staged.target(table, directory), files=files)
     staged.replace(table, staged.written(table, directory), frame.schema.json())
 
 
@@ -71,6 +73,14 @@ def read(
     if not paths:
         return session.createDataFrame([], schema)
     return session.read.schema(schema).parquet(*paths)
+
+
+def stored_schema(staged: StagedRun, table: str) -> StructType:
+    """The columns of a staged table that its files have."""
+    from pyspark.sql.types import StructType
+
+    found = StructType.fromJson(orjson.loads(staged.schema(table)))
+    return StructType([one for one in found.fields if one.name not in partition_columns(table)])
 
 
 @contextmanager

@@ -8,6 +8,7 @@ are parsed once: bronze stores the columns, and later stages read bronze.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,20 +46,31 @@ class BronzeRows:
 WriteBronze = Callable[[StagedRun], BronzeRows]
 
 
-def copy_parquet_files(session: SparkSession, files: Sequence[SampleFile]) -> WriteBronze:
-    """Copy Parquet files; the row count is that of their footers."""
+class ParquetCopy:
+    """Copies Parquet files in the background: Spark takes seconds to start, and needs no bronze."""
 
-    def write(staged: StagedRun) -> BronzeRows:
-        directory = staged.new_directory()
-        for file in files:
-            _copy(file, staged, f"{TABLE}/{directory}/{file.sha256[:32]}.parquet")
-        written = _append(staged, directory)
-        frames = (
-            read_raw_rows(session, files, Format.PARQUET, provenance=p) for p in (True, False)
-        )
-        return BronzeRows(sum(file.rows for file in files), written, *frames)
+    def __init__(self, files: Sequence[SampleFile], staged: StagedRun, pool: Executor) -> None:
+        self._files = files
+        self._directory = staged.new_directory()
+        self._done = pool.submit(self._copy_all, staged)
 
-    return write
+    def _copy_all(self, staged: StagedRun) -> None:
+        for file in self._files:
+            _copy(file, staged, f"{TABLE}/{self._directory}/{file.sha256[:32]}.parquet")
+
+    def writer(self, session: SparkSession) -> WriteBronze:
+        """Wait for the copies; the row count is that of the footers of the files."""
+
+        def write(staged: StagedRun) -> BronzeRows:
+            self._done.result()
+            written = _append(staged, self._directory)
+            frames = (
+                read_raw_rows(session, self._files, Format.PARQUET, provenance=p)
+                for p in (True, False)
+            )
+            return BronzeRows(sum(file.rows for file in self._files), written, *frames)
+
+        return write
 
 
 def _copy(file: SampleFile, staged: StagedRun, target: str) -> None:

@@ -1,31 +1,32 @@
-"""Writes gold from silver: roll-up and time series of the changed days, and models of all days."""
+"""Writes gold: roll-up and time series of the changed days, and the models of all days.
+
+Spark rolls up. What follows is computed by `kedge.pipeline.models`, of small tables in this process
+and of large ones by Spark's workers (`partition_models`). Models are made of the history of the
+closed days, which a table keeps, and of the open days: the last two. If a closed day has changed,
+or a percentile cannot be told from the history, all days are read and the history is made anew.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
-import orjson
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructType
+from pyspark.sql import SparkSession
 
+from kedge.model.arrow import arrow
 from kedge.pipeline import schemas, sinks
 from kedge.pipeline.finding_history import record_findings
+from kedge.pipeline.jobs.closed_days import BROKER_HISTORY, PARTITION_HISTORY, DaysToRead, plan_days
 from kedge.pipeline.jobs.context import NoProgress, Progress
+from kedge.pipeline.jobs.model_runner import ModelRunner
 from kedge.pipeline.manifest import Manifest
+from kedge.pipeline.models import courses
+from kedge.pipeline.models.detect_findings import Thresholds, all_findings
+from kedge.pipeline.models.disk_use import broker_disk_use
+from kedge.pipeline.models.key_index import on_days
 from kedge.pipeline.reference import ASSIGNMENT, BROKERS, REPLICAS
 from kedge.pipeline.tables.staged_run import StagedRun
 from kedge.pipeline.transforms import day_of, roll_up
-from kedge.pipeline.transforms.findings import Thresholds, all_findings
-from kedge.pipeline.transforms.load_models import (
-    ModelSettings,
-    broker_course,
-    broker_disk_use,
-    broker_load,
-    partition_course,
-    partition_load,
-    sample_statistics,
-    window_load,
-)
 
 
 def refresh_gold(
@@ -38,87 +39,80 @@ def refresh_gold(
     progress: Progress | None = None,
 ) -> None:
     """Write all tables of gold; silver is staged, and `changed` are the days that differ."""
-    reporter, rows = progress or NoProgress(), manifest.accounts.kept
-    gold = _Gold(session, staged)
-    _write_days(gold, manifest, changed, reporter)
-    if not manifest.days:
-        return
-    reporter.stage("partition_load", rows)
-    statistics, settings = sample_statistics(gold.silver()), ModelSettings()
-    course = gold.table("partition_course")
-    gold.write("partition_load", partition_load(course, statistics=statistics, settings=settings))
-    reporter.stage("broker_load", rows)
-    course = gold.table("broker_course")
-    gold.write("window_load", window_load(course))
-    disk_use = broker_disk_use(
-        gold.table("partition_load"),
-        replicas=gold.reference(REPLICAS, schemas.REPLICAS),
-        brokers=gold.reference(BROKERS, schemas.BROKERS),
+    gold = _Gold(
+        session,
+        staged,
+        manifest,
+        [day for day in manifest.days if day in changed],
+        progress or NoProgress(),
     )
-    gold.write("broker_load", broker_load(course, disk_use=disk_use, settings=settings))
-    reporter.stage("findings", rows)
-    findings = all_findings(
-        partitions=gold.table("partition_load"),
-        brokers=gold.table("broker_load"),
-        assignment=gold.reference(ASSIGNMENT, schemas.ASSIGNMENT),
-        thresholds=thresholds or Thresholds(),
-    )
-    gold.write("findings", findings)
-    record_findings(staged)
+    gold.write_days()
+    if any(day.rows for day in manifest.days.values()):
+        gold.write_models(thresholds or Thresholds())
+        record_findings(staged)
 
 
-def _write_days(
-    gold: _Gold, manifest: Manifest, changed: Collection[str], reporter: Progress
-) -> None:
-    """Recompute the changed days of the tables that are kept by day."""
-    days = [day for day in manifest.days if day in changed]
-    if not days:
-        return
-    reporter.stage("rollup", sum(manifest.days[day].rows for day in days))
-    gold.write_days("rollup", roll_up(gold.silver(days), window_s=manifest.settings.window_s), days)
-    gold.write_days("partition_course", partition_course(gold.table("rollup", days)), days)
-    gold.write_days("broker_course", broker_course(gold.table("rollup", days)), days)
-
-
+@dataclass(frozen=True, slots=True)
 class _Gold:
-    """Reads and writes the staged tables of gold.
+    session: SparkSession
+    staged: StagedRun
+    manifest: Manifest
+    changed: Sequence[str]
+    progress: Progress
 
-    It keeps the schema of each table that it writes: to infer it from the files is a Spark job.
-    """
+    def write_days(self) -> None:
+        """Recompute the changed days of the tables that are kept by day."""
+        if not self.changed:
+            return
+        rows = sum(self.manifest.days[day].rows for day in self.changed)
+        self.progress.stage("rollup", rows)
+        self.staged.rows_read += rows
+        silver = sinks.read(self.session, self.staged, "silver", schemas.SILVER, days=self.changed)
+        rolled = roll_up(silver, window_s=self.manifest.settings.window_s)
+        dated = rolled.withColumn("dt", day_of("window_start"))
+        sinks.replace_days(self.staged, "gold/rollup", dated, self.changed)
+        self.progress.stage("time series", rows)
+        self._runner.write_courses(self.changed)
 
-    def __init__(self, session: SparkSession, staged: StagedRun) -> None:
-        self.session = session
-        self.staged = staged
-        self._schemas: dict[str, StructType] = {}
+    def write_models(self, thresholds: Thresholds) -> None:
+        """Write the models of all days and the findings."""
+        rows = self.manifest.accounts.kept
+        self.progress.stage("partition_load", rows)
+        self._runner.write_partition_load(self._plan(PARTITION_HISTORY))
+        self.progress.stage("broker_load", rows)
+        self._write_window_load()
+        disk_use = broker_disk_use(
+            self.staged.read("gold/partition_load"),
+            replicas=self.staged.read(REPLICAS),
+            brokers=self.staged.read(BROKERS),
+        )
+        self._runner.write_broker_load(self._plan(BROKER_HISTORY), disk_use)
+        self.progress.stage("findings", rows)
+        findings = all_findings(
+            partitions=self.staged.read("gold/partition_load"),
+            brokers=self.staged.read("gold/broker_load"),
+            assignment=self.staged.read(ASSIGNMENT),
+            thresholds=thresholds,
+        )
+        self.staged.write_arrow("gold/findings", findings)
 
-    def silver(self, days: Collection[str] | None = None) -> DataFrame:
-        return self._read("silver", schemas.SILVER, days)
+    @property
+    def _runner(self) -> ModelRunner:
+        return ModelRunner(self.session, self.staged, self.manifest)
 
-    def table(self, name: str, days: Collection[str] | None = None) -> DataFrame:
-        table = f"gold/{name}"
-        schema = self._schemas.get(name) or self._stored_schema(table)
-        return self._read(table, schema, days)
+    def _plan(self, history: str) -> DaysToRead:
+        return plan_days(self.staged, history, self.manifest, self.changed)
 
-    def reference(self, name: str, schema: StructType) -> DataFrame:
-        return self._read(name, schema)
-
-    def write(self, name: str, frame: DataFrame) -> None:
-        self._schemas[name] = frame.schema
-        sinks.replace_table(self.staged, f"gold/{name}", frame)
-
-    def write_days(self, name: str, frame: DataFrame, days: Collection[str]) -> None:
-        """Replace days of a table; they are those of `window_start`."""
-        self._schemas[name] = frame.schema
-        dated = frame.withColumn("dt", day_of("window_start"))
-        sinks.replace_days(self.staged, f"gold/{name}", dated, days)
-
-    def _read(
-        self, table: str, schema: StructType, days: Collection[str] | None = None
-    ) -> DataFrame:
-        if table not in self.staged.changes or days is None:
-            self.staged.rows_read += sum(one.rows for one in self.staged.files(table, days))
-        return sinks.read(self.session, self.staged, table, schema, days=days)
-
-    def _stored_schema(self, table: str) -> StructType:
-        found = StructType.fromJson(orjson.loads(self.staged.schema(table)))
-        return StructType([field for field in found.fields if field.name != "dt"])
+    def _write_window_load(self) -> None:
+        """Recompute the windows of changed days; those of other days stay."""
+        name, days = "gold/window_load", self.manifest.days
+        stale = [*days] if not self.staged.has(name) else self.changed
+        course = self.staged.read_rows("gold/broker_course", days=stale)
+        parts = [courses.window_load(course)] if len(course) else []
+        if self.staged.has(name):
+            kept = self.staged.read(name)
+            others = days.keys() - set(stale)
+            parts.append(kept.filter(on_days(kept.column("window_start"), others)))
+        order = [("cluster", "ascending"), ("window_start", "ascending")]
+        rows = arrow().concat_tables(parts, promote_options="permissive")
+        self.staged.write_arrow(name, rows.sort_by(order))

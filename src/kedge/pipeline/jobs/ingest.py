@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kedge.pipeline.derived_files import write_derived_files
-from kedge.pipeline.jobs.context import NoProgress, Progress, SizedSessionFactory
+from kedge.pipeline.jobs.context import NoProgress, Progress, SessionFactory, SizedSessionFactory
 from kedge.pipeline.manifest import Accounts, Manifest, Settings
 from kedge.pipeline.reference import Reference, read_reference, stored_reference, write_reference
 from kedge.pipeline.sources.sample_files import Format, SampleFile, find_files, new_files
@@ -20,7 +21,8 @@ from kedge.pipeline.warehouse import Place, Warehouse, check_warehouse, open_war
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from kedge.pipeline.transforms.findings import Thresholds
+    from kedge.pipeline.jobs.bronze import ParquetCopy
+    from kedge.pipeline.models.detect_findings import Thresholds
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +79,8 @@ def ingest(
         if files or not _same_reference(warehouse, reference):
             reporter = progress or NoProgress()
             rows = before.accounts.kept + sum(file.rows for file in files)
-            with session(rows) as spark:
-                reporter.attach(spark)
-                run = _Run(request, warehouse, reference, reporter, thresholds)
-                after, days, staged = run.execute(spark, before, files)
+            run = _Run(request, warehouse, reference, reporter, thresholds)
+            after, days, staged = run.execute(lambda: session(rows), before, files)
         write_derived_files(warehouse)
     return IngestResult(
         run_id=warehouse.run_id,
@@ -112,36 +112,57 @@ class _Run:
     thresholds: Thresholds | None
 
     def execute(
-        self, spark: SparkSession, before: Manifest, files: list[SampleFile]
+        self, session: SessionFactory, before: Manifest, files: list[SampleFile]
     ) -> tuple[Manifest, list[str], StagedRun]:
         """Stage and publish a run; without new files only the reference tables changed."""
-        from kedge.pipeline.jobs.gold import refresh_gold
-
-        with self.warehouse.stage() as staged:
+        with self.warehouse.stage() as staged, ThreadPoolExecutor(1) as pool:
+            copy = self._start_copy(staged, files, pool)
             write_reference(self.reference, staged)
-            after, days = before, list[str]()
-            if files:
-                after, days = self._merge(spark, staged, before, files)
-            refresh_gold(
-                spark,
-                staged,
-                manifest=after,
-                changed=days,
-                thresholds=self.thresholds,
-                progress=self.progress,
-            )
-            self.warehouse.publish(staged, after)
+            with session() as spark:
+                self.progress.attach(spark)
+                after, days = before, list[str]()
+                if files:
+                    after, days = self._merge(spark, staged, before, files, copy)
+                self._refresh_gold(spark, staged, after, days)
+                self.warehouse.publish(staged, after)
         return after, days, staged
 
+    def _start_copy(
+        self, staged: StagedRun, files: list[SampleFile], pool: Executor
+    ) -> ParquetCopy | None:
+        from kedge.pipeline.jobs.bronze import ParquetCopy
+
+        wanted = files and self.request.format is Format.PARQUET
+        return ParquetCopy(files, staged, pool) if wanted else None
+
+    def _refresh_gold(
+        self, spark: SparkSession, staged: StagedRun, manifest: Manifest, changed: list[str]
+    ) -> None:
+        from kedge.pipeline.jobs.gold import refresh_gold
+
+        refresh_gold(
+            spark,
+            staged,
+            manifest=manifest,
+            changed=changed,
+            thresholds=self.thresholds,
+            progress=self.progress,
+        )
+
     def _merge(
-        self, spark: SparkSession, staged: StagedRun, before: Manifest, files: list[SampleFile]
+        self,
+        spark: SparkSession,
+        staged: StagedRun,
+        before: Manifest,
+        files: list[SampleFile],
+        copy: ParquetCopy | None,
     ) -> tuple[Manifest, list[str]]:
-        from kedge.pipeline.jobs.bronze import copy_parquet_files, write_parsed_rows
+        from kedge.pipeline.jobs.bronze import write_parsed_rows
         from kedge.pipeline.jobs.merge import Batch, merge
         from kedge.pipeline.sources.file_reader import PROVENANCE, read_raw_rows
 
-        if self.request.format is Format.PARQUET:
-            write_bronze = copy_parquet_files(spark, files)
+        if copy is not None:
+            write_bronze = copy.writer(spark)
         else:
             rows = read_raw_rows(spark, files, self.request.format)
             write_bronze = write_parsed_rows(rows, PROVENANCE)

@@ -33,6 +33,7 @@ BY_DAY: Final = (
     *("measurements/topics", "measurements/brokers"),
 )
 SCRATCH: Final = "_scratch"
+NAMES: Final = ("cluster", "topic")  # texts that repeat in most rows
 
 
 def partition_columns(table: str) -> tuple[str, ...]:
@@ -91,6 +92,22 @@ class StagedRun:
     def read(self, table: str, columns: Sequence[str] | None = None) -> Table:
         """The rows of a table with Arrow."""
         return read_files(self.location, table, self.files(table), columns)
+
+    def read_rows(
+        self,
+        table: str,
+        columns: Sequence[str] | None = None,
+        days: Collection[str] | None = None,
+    ) -> Table:
+        """Rows of a table to compute with; names are dictionary-encoded, and the rows counted."""
+        files = self.files(table, days)
+        self.rows_read += sum(one.rows for one in files)
+        schema = arrow_schema_of(self.schema(table))
+        if files:
+            encoded = [name for name in NAMES if name in schema.names]
+            return read_files(self.location, table, files, columns, encoded=encoded)
+        names = [name for name in schema.names if name not in partition_columns(table)]
+        return schema.empty_table().select(names if columns is None else list(columns))
 
     # ---- writing --------------------------------------------------------------------------------
 
@@ -180,7 +197,12 @@ class StagedRun:
 
 
 def read_files(
-    location: Location, table: str, files: Sequence[DataFile], columns: Sequence[str] | None = None
+    location: Location,
+    table: str,
+    files: Sequence[DataFile],
+    columns: Sequence[str] | None = None,
+    *,
+    encoded: Sequence[str] = (),
 ) -> Table:
     """Rows of Parquet files of a table; those without a column have null there."""
     pa, found = arrow(), list[Table]()
@@ -190,7 +212,7 @@ def read_files(
             with location.errors(path):
                 read = (
                     parquet()
-                    .ParquetFile(path, filesystem=location.files)
+                    .ParquetFile(path, filesystem=location.files, read_dictionary=list(encoded))
                     .read(columns=None if columns is None else list(columns))
                 )
         except pa.ArrowException as error:
@@ -210,3 +232,10 @@ def delta_schema(schema: Any, table: str = "") -> str:
         if name not in schema.names:
             schema = schema.append(pa.field(name, pa.string()))
     return Schema.from_arrow(schema).to_json()
+
+
+def arrow_schema_of(schema: str) -> Any:
+    """The Arrow schema of columns as JSON for Delta."""
+    from deltalake import Schema
+
+    return arrow().schema(Schema.from_json(schema).to_arrow())

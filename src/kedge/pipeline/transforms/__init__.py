@@ -1,9 +1,7 @@
 """Pure functions from DataFrames to DataFrames: no reads, writes, actions or clock.
 
     raw rows ── with_replica_hash ── with_known_broker
-      ├─ valid_rows ── dedupe ──► samples ── roll_up ──► rollup ──► partition_course, broker_course
-      │                              └─ sample_statistics ── partition_load ── broker_load
-      │                                                             └─ all_findings ─┘
+      ├─ valid_rows ── dedupe ──► samples ── roll_up ──► rollup ──► `kedge.pipeline.models`
       └─ rejected_rows ──► late, quarantine
 
 Batch and stream call the same functions. They use Spark's built-in functions only: no row passes

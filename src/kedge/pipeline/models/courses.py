@@ -1,0 +1,105 @@
+"""Time series by window, from the roll-up: one row per partition, broker or cluster and window."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from kedge.model.arrow import Table, arrow
+from kedge.pipeline.models.key_index import (
+    BROKER_KEY,
+    CLUSTER_KEY,
+    PARTITION_KEY,
+    Numbers,
+    index_keys,
+    ints,
+    plain,
+    starts_of,
+)
+
+WINDOW: Final = "window_start"
+SUMMED: Final = ("rows", "bytes_in", "bytes_out", "leader_rows", "leader_bytes_in")
+PARTITION_INPUT: Final = (
+    *(*PARTITION_KEY, WINDOW, "leader_bytes_in", "leader_bytes_out", "leader_rows"),
+    *("last_ts", "last_size", "min_isr", "max_isr"),
+)
+BROKER_INPUT: Final = (*BROKER_KEY, WINDOW, *SUMMED, "last_size", "max_size_bytes")
+
+
+class _Groups:
+    """The rows of a table by key and window."""
+
+    def __init__(self, table: Table, key: Sequence[str], then: Sequence[Numbers] = ()) -> None:
+        index = index_keys(key, table)
+        window = ints(table.column(WINDOW))
+        self.order: Any = np.lexsort((*then, window, index.rows[0]))
+        rows, window = index.rows[0][self.order], window[self.order]
+        new = (np.diff(rows, prepend=-1) != 0) | (np.diff(window, prepend=np.int64(-1)) != 0)
+        self.starts = np.flatnonzero(new) if len(rows) else starts_of(rows)
+        self.table = table
+        pa = arrow()
+        first = pa.array(self.order[self.starts])
+        self.columns: dict[str, Any] = {
+            name: plain(table.column(name).take(first)) for name in (*key, WINDOW)
+        }
+
+    def _sorted(self, name: str) -> Numbers:
+        return ints(self.table.column(name))[self.order]
+
+    def sum(self, name: str) -> Numbers:
+        return _reduced(np.add, self._sorted(name), self.starts)
+
+    def max(self, name: str) -> Numbers:
+        return _reduced(np.maximum, self._sorted(name), self.starts)
+
+    def min(self, name: str) -> Numbers:
+        return _reduced(np.minimum, self._sorted(name), self.starts)
+
+    def last(self, name: str) -> Numbers:
+        ends = np.append(self.starts[1:], len(self.order)) - 1 if len(self.order) else self.starts
+        return self._sorted(name)[ends]
+
+
+def _reduced(function: Any, values: Numbers, starts: Numbers) -> Numbers:
+    return function.reduceat(values, starts) if len(starts) else values[:0]
+
+
+def partition_course(rollup: Table) -> Table:
+    """Time series of each partition: the traffic of its leader, and the size of its replicas."""
+    newest = [ints(rollup.column(name)) for name in ("last_size", "last_ts")]
+    groups = _Groups(rollup, PARTITION_KEY, newest)
+    pa = arrow()
+    return pa.table(
+        {
+            **groups.columns,
+            "bytes_in": groups.sum("leader_bytes_in"),
+            "bytes_out": groups.sum("leader_bytes_out"),
+            "samples": groups.sum("leader_rows"),
+            "size": groups.last("last_size"),
+            "min_isr": pa.array(groups.min("min_isr"), pa.int32()),
+            "max_isr": pa.array(groups.max("max_isr"), pa.int32()),
+        }
+    )
+
+
+def broker_course(rollup: Table) -> Table:
+    """Time series of each broker: traffic and size of all its replicas."""
+    groups = _Groups(rollup, BROKER_KEY)
+    return arrow().table(
+        {
+            **groups.columns,
+            **{name: groups.sum(name) for name in SUMMED},
+            "samples": groups.max("rows"),
+            "size": groups.sum("last_size"),
+            "max_size_bytes": groups.max("max_size_bytes"),
+        }
+    )
+
+
+def window_load(course: Table) -> Table:
+    """One row per cluster and window, from the time series of the brokers."""
+    groups = _Groups(course, CLUSTER_KEY)
+    totals = {name: groups.sum(name) for name in ("rows", "bytes_in", "bytes_out")}
+    return arrow().table({**groups.columns, **totals})
