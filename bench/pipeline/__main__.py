@@ -1,4 +1,8 @@
-"""`python -m bench.pipeline --sizes S,M`: print the roll-up, or with `--ingest S` the command."""
+"""`python -m bench.pipeline --sizes S,M`: print the roll-up, or with `--ingest S` the command.
+
+With `--former CHECKOUT`, `--ingest M` is measured beside the same command of another checkout of
+this repository, such as `git worktree add ../former COMMIT`, in turns and with these libraries.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench.pipeline import ingest
+from bench.pipeline import former, ingest
 from bench.pipeline.engines import ENGINES, measured
 from bench.pipeline.rollup import HEAP
 from bench.report import as_text
@@ -21,7 +25,12 @@ def main() -> int:
     options.add_argument("--engines", default=",".join(ENGINES))
     options.add_argument("--rounds", type=int, default=2)
     options.add_argument("--ingest", default="", help="measure `ingest` on these sizes instead")
+    options.add_argument("--former", default="", help="a checkout of another commit, as the peer")
     parsed = options.parse_args()
+    if parsed.former:
+        for size in parsed.ingest.split(","):
+            print(former.compared(Path(parsed.former), size, parsed.rounds))
+        return 0
     if parsed.ingest:
         rounds = {str(size): int(parsed.rounds) for size in parsed.ingest.split(",")}
         print(as_text(ingest.run(rounds)))

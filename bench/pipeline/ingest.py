@@ -109,7 +109,8 @@ def _measure(
 # ---- the contenders -----------------------------------------------------------------------------
 
 
-def _kedge(directory: Path, output: Path) -> list[str]:
+def kedge_options(directory: Path, output: Path) -> list[str]:
+    """The options of `kedge pipeline ingest` for generated metrics."""
     options = {
         "--input": directory / "raw_parquet",
         "--format": "parquet",
@@ -118,13 +119,12 @@ def _kedge(directory: Path, output: Path) -> list[str]:
         "--tables": output,
         "--driver-memory": HEAP,
     }
+    return [str(word) for pair in options.items() for word in pair]
+
+
+def _kedge(directory: Path, output: Path) -> list[str]:
     program = str(Path(sys.executable).with_name("kedge"))
-    return [
-        program,
-        "pipeline",
-        "ingest",
-        *(str(word) for pair in options.items() for word in pair),
-    ]
+    return [program, "pipeline", "ingest", *kedge_options(directory, output)]
 
 
 def _check_tables(printed: str, output: Path, expected: Mapping[str, Any]) -> None:
@@ -177,7 +177,7 @@ def _second_ingest(directory: Path, expected: Mapping[str, Any], rounds: int) ->
         shutil.rmtree(output, ignore_errors=True)
         shutil.copytree(tables, output)
         printed, cost = run_measured(_kedge(both, output), timeout_s=TIMEOUT_S)
-        _check_last_tables(printed, output, expected)
+        check_last_tables(printed, output, expected)
         costs.append(cost)
         print(_note(str(expected["size"]), SECOND, [cost]), file=sys.stderr, flush=True)
     return costs
@@ -197,7 +197,8 @@ def split_off(source: Path, first: Path, both: Path) -> None:
     parquet().write_table(last.slice(cut), both / "small.parquet")
 
 
-def _check_last_tables(printed: str, output: Path, expected: Mapping[str, Any]) -> None:
+def check_last_tables(printed: str, output: Path, expected: Mapping[str, Any]) -> None:
+    """WrongAnswer unless the sums of the last run's table are those expected."""
     files = Tables(output).open("gold/broker_load").file_uris()
     if len(files) != 1:
         raise WrongAnswer(f"kedge, broker_load: {len(files)} files")

@@ -85,7 +85,10 @@ class ModelRunner:
     def _replace_days(self, table: str, rows: Table, days: Sequence[str]) -> None:
         for day in days:
             of_day = rows.filter(on_days(rows.column("window_start"), [day]))
-            self.staged.write_arrow(table, of_day, day)
+            if len(of_day):
+                self.staged.write_arrow(table, of_day, day)
+            elif self.staged.has(table):
+                self.staged.remove(table, self.staged.files(table, [day]))
 
     # ---- models ---------------------------------------------------------------------------------
 
