@@ -192,20 +192,38 @@ def _bounds(default: int, low: int, high: int, kind: str, what: str) -> _Bounds:
 
 
 _SESSION, _HEARTBEAT = "session.timeout.ms", "heartbeat.interval.ms"
+
+
+def _timeouts(kind: str) -> dict[str, _Bounds]:
+    return {
+        f"{kind}.{_HEARTBEAT}": _bounds(5_000, 5_000, 15_000, kind, _HEARTBEAT),
+        f"{kind}.{_SESSION}": _bounds(45_000, 45_000, 60_000, kind, _SESSION),
+    }
+
+
 _GROUP_NUMBERS: Mapping[str, _Bounds] = {
-    f"{kind}.{what}": _bounds(default, low, high, kind, what)
-    for kind in ("consumer", "share", "streams")
-    for what, default, low, high in (
-        (_HEARTBEAT, 5_000, 5_000, 15_000),
-        (_SESSION, 45_000, 45_000, 60_000),
-    )
-} | {
+    **_timeouts("consumer"),
+    **_timeouts("share"),
     "share.record.lock.duration.ms": _bounds(
         30_000, 15_000, 60_000, "share", "record.lock.duration.ms"
     ),
+    **_timeouts("streams"),
     "streams.num.standby.replicas": _bounds(0, 0, 2, "streams", "standby.replicas"),
 }
 _LEAST = {"share.record.lock.duration.ms": 1_000, "streams.num.standby.replicas": 0}
+# in the sequence in which Kafka's definition has them: of several bad values the first is named
+_GROUP_CONFIGS = (
+    f"consumer.{_SESSION}",
+    f"consumer.{_HEARTBEAT}",
+    f"share.{_SESSION}",
+    f"share.{_HEARTBEAT}",
+    "share.record.lock.duration.ms",
+    "share.auto.offset.reset",
+    "share.isolation.level",
+    f"streams.{_SESSION}",
+    f"streams.{_HEARTBEAT}",
+    "streams.num.standby.replicas",
+)
 _BY_DURATION = "by_duration:"
 _DURATION = re.compile(
     r"([-+]?)P(?:([-+]?\d+)D)?(T(?=[-+\d])(?:([-+]?\d+)H)?(?:([-+]?\d+)M)?"
@@ -217,12 +235,13 @@ _ISOLATION = OneOf(("read_committed", "read_uncommitted"))
 
 def validate_group_configs(configs: Mapping[str, str]) -> None:
     """Refuse configs that a group cannot have."""
-    known = {*_GROUP_NUMBERS, "share.auto.offset.reset", "share.isolation.level"}
     for name in configs:
-        if name not in known:
+        if name not in _GROUP_CONFIGS:
             raise _invalid(f"Unknown group config name: {name}")
     numbers = {name: bounds.default for name, bounds in _GROUP_NUMBERS.items()}
-    for name, text in configs.items():
+    for name in _GROUP_CONFIGS:
+        if (text := configs.get(name)) is None:
+            continue
         if name in numbers:
             least = Range(_LEAST.get(name, 1))
             numbers[name] = int(_number(parsed(name, text, ConfigType.INT, least)))

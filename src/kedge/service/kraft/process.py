@@ -80,7 +80,9 @@ class KraftService:
             properties.directory, properties.voters, now_ms=self.now_ms
         )
         self._lock = _locked(properties)
-        self._listener = Listener(self._answer, lambda what, why: note(what, why=why))
+        self._listener = Listener(
+            self._answer, lambda what, why: note(what, why=why), properties.security
+        )
         self._events: deque[Event | Ask] = deque()
         self._is_feeding = False
         self._answers: dict[int, asyncio.Future[Any]] = {}
@@ -111,7 +113,9 @@ class KraftService:
         found = directory.open()
         features = read_bootstrap(properties.directory)
         config = properties.controller(self.meta, features, new_id())
-        self._channels = Channels(timeout_ms=config.quorum.request_timeout_ms)
+        self._channels = Channels(
+            timeout_ms=config.quorum.request_timeout_ms, security=properties.security
+        )
         ports = Ports(
             draw=random.SystemRandom().randrange,
             new_id=new_id,
@@ -328,7 +332,9 @@ class KraftService:
             controller_id=request.controller,
             incarnation=request.incarnation,
             listeners=tuple(
-                LISTENER(name=e.name, host=e.host, port=e.port, security_protocol=0)
+                LISTENER(
+                    name=e.name, host=e.host, port=e.port, security_protocol=e.security_protocol
+                )
                 for e in request.listeners
             ),
             features=tuple(
