@@ -9,6 +9,7 @@ from itertools import islice
 from math import ceil
 from typing import Any, TypeAlias
 
+from kedge.kraft.retention import needed_from
 from kedge.kraft.snapshot_schedule import SnapshotSchedule
 from kedge.kraft.timeline import Timeline
 from kedge.kraft.values import Ask, ControllerConfig, Found, Ports, Registration, Reply, Work
@@ -138,7 +139,7 @@ class Controller:
         else:
             self._step(event)
         if isinstance(event, SnapshotTaken):
-            self._drop_covered(event.snapshot.id)
+            self._drop_covered()
         return self._finished()
 
     def carry_on(self, ready: Ready) -> Work:
@@ -382,14 +383,12 @@ class Controller:
         else:
             self._work.registration = Registration(leader, request)
 
-    def _drop_covered(self, snapshot_id: EpochOffset) -> None:
-        """Drop what a snapshot covers, once that is larger than the retention."""
+    def _drop_covered(self) -> None:
+        """Drop what a snapshot covers, once that is larger or older than the retention."""
         self._snapshots.on_taken(self._now)
-        log = self.node.log
-        size = sum(batch.size for batch in log.batches if batch.last < snapshot_id.offset)
-        size += sum(known.size for known in log.snapshots if known.id < snapshot_id)
-        if size > self.config.retention_bytes:
-            self._step(DeleteBefore(snapshot_id))
+        first = needed_from(self.node.log, self.config, self._now)
+        if first is not None:
+            self._step(DeleteBefore(first))
 
 
 def _pieces(made: Decision[Any]) -> Iterator[tuple[Versioned, ...]]:

@@ -88,6 +88,11 @@ class Channel:
         self._busy = False
         return version, call.api.decode_response(version, payload)[1]
 
+    async def ask_versions(self) -> Versions:
+        """What the peer supports, within the time of a request; raises one of CALL_FAILED."""
+        async with asyncio.timeout(self._timeout_s):
+            return await self.versions()
+
     async def versions(self) -> Versions:
         """What the peer supports; asked once per connection."""
         if self._streams is None or self._versions is None:

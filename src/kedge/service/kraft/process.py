@@ -32,10 +32,12 @@ from kedge.protocol.controller_messages import (
 )
 from kedge.protocol.kraft_apis import CONTROLLER_REGISTRATION, QUORUM_APIS
 from kedge.quorum.messages import (
+    AddVoterRequest,
     ApiVersionsRequest,
     ApiVersionsResponse,
     DescribeQuorumRequest,
     FetchSnapshotResponse,
+    RemoveVoterRequest,
     RequestMessage,
     ResponseMessage,
 )
@@ -283,7 +285,7 @@ class KraftService:
             host, port = self._address(send)
             channel = self._channels.to(peer, host, port)
             if isinstance(message, ApiVersionsRequest):
-                versions = (await channel.versions()).features.get("kraft.version")
+                versions = (await channel.ask_versions()).features.get("kraft.version")
                 answer: Any = ApiVersionsResponse(kraft_versions=versions)
             else:
                 call = call_of(message)
@@ -378,7 +380,7 @@ class KraftService:
         return encode_raft_response(key, header, answer, self._directory)
 
     async def _ask(self, request: Any) -> Any:
-        if isinstance(request, DescribeQuorumRequest):
+        if isinstance(request, DescribeQuorumRequest | AddVoterRequest | RemoveVoterRequest):
             listener, message = self._properties.listener.listener, _as_message(request)
             return await self._wait(lambda token: Request(token, message, listener))
         return await self._wait(lambda token: Ask(token, request))
@@ -393,7 +395,9 @@ class KraftService:
         return await waiting
 
 
-def _as_message(request: DescribeQuorumRequest) -> RequestMessage:
+def _as_message(
+    request: DescribeQuorumRequest | AddVoterRequest | RemoveVoterRequest,
+) -> RequestMessage:
     return request
 
 

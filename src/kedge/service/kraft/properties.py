@@ -98,7 +98,12 @@ class ServerProperties:
             self.number("metadata.log.max.record.bytes.between.snapshots", 20 << 20),
             self.number("metadata.log.max.snapshot.interval.ms", 3_600_000) or None,
             self.number("metadata.max.retention.bytes", 100 << 20),
+            self._retention_ms(),
         )
+
+    def _retention_ms(self) -> int | None:
+        retention = self.number("metadata.max.retention.ms", 7 * 24 * 3_600_000)
+        return retention if retention >= 0 else None
 
     def _quorum(self, meta: MetaProperties) -> QuorumConfig:
         others = tuple(voter for voter in self.voters.ids if voter != self.node_id)
