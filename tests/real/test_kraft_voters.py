@@ -56,10 +56,12 @@ class Administrator:
 
     def voters(self) -> set[int]:
         """The voters as the leader sees them; empty while there is none."""
-        return set(self._view().ends) if self._view() else set()
+        view = self._view()
+        return set(view.ends) if view else set()
 
     def leader(self) -> int | None:
-        return self._view().leader if self._view() else None
+        view = self._view()
+        return view.leader if view else None
 
     def _view(self) -> QuorumView | None:
         seen = (describe(port) for port in self._quorum.ports.values())
