@@ -122,6 +122,8 @@ def _topic(draw: np.random.Generator, kind: str, ids: list[int], racks: dict[int
         kind, Cleanup.NONE
     )
     speed = float(draw.uniform(0.6, 1.6))
+    if kind == "plain":  # some partitions of a busy topic are idle
+        shares[draw.random(partitions) < 0.2] = 0.0
     rates = total * speed * shares
     if kind == "mixed":  # a handful of large records would be more noise than rate
         rates = np.maximum(rates, 0.5 * sizes)
