@@ -2,7 +2,7 @@
 import { del, get, patch, post } from "../api.js";
 import { ask, badge, field, figure, fill, h, problemBox, tell } from "../dom.js";
 import { bytes, count } from "../format.js";
-import { virtualList } from "../parts.js";
+import { virtualList } from "../parts/list.js";
 
 /** @param {any} context */
 export async function page({ params: [name], signal, may, go }) {
@@ -38,7 +38,7 @@ function create(cluster, go) {
       await post(`/clusters/${cluster}/topics`, { name: name.value, partitions: Number(partitions.value), replication_factor: Number(factor.value), configs: parseConfigs(configs.value) });
       box.close(); tell(`Topic ${name.value} was created`); go(`#/clusters/${cluster}/topics/${name.value}`);
     } catch (error) { fill(fault, problemBox(error)); }
-  } }, h("h2", { id: "create-title" }, "Create a topic"), field("Name", name), h("div", { class: "grid" }, field("Partitions", partitions), field("Replication factor", factor)), field("Configs", configs, "one key=value per line"), fault,
+  } }, h("h2", { id: "create-title" }, "Create a topic"), field("Name", name), h("div", { class: "grid tight" }, field("Partitions", partitions), field("Replication factor", factor)), field("Configs", configs, "one key=value per line"), fault,
     h("div", { class: "row end" }, h("button", { type: "button", onclick: () => box.close() }, "Do nothing"), h("button", { class: "primary", type: "submit" }, "Create")))));
   box.addEventListener("close", () => box.remove());
   document.body.append(box);
