@@ -10,6 +10,9 @@ import * as plan from "./views/plan.js";
 import * as prediction from "./views/prediction.js";
 import * as runs from "./views/runs.js";
 import * as run from "./views/run.js";
+import * as proposals from "./views/proposals.js";
+import * as history from "./views/history.js";
+import * as controller from "./views/controller.js";
 import * as audit from "./views/audit.js";
 
 const ROUTES = [
@@ -23,9 +26,14 @@ const ROUTES = [
   [/^clusters\/([\w.-]+)\/predictions\/([0-9a-f]+)$/, prediction.page, "balance"],
   [/^clusters\/([\w.-]+)\/runs$/, runs.page, "runs"],
   [/^clusters\/([\w.-]+)\/runs\/([\w.:-]+)$/, run.page, "runs"],
+  [/^clusters\/([\w.-]+)\/proposals$/, proposals.page, "proposals"],
+  [/^clusters\/([\w.-]+)\/proposals\/([\w.:-]+)$/, proposals.proposalPage, "proposals"],
+  [/^clusters\/([\w.-]+)\/history$/, history.page, "history"],
+  [/^clusters\/([\w.-]+)\/controller$/, controller.page, "controller"],
   [/^audit$/, audit.page, "audit"],
 ];
-const TABS = [["cluster", "Cluster", ""], ["topics", "Topics", "/topics"], ["balance", "Balance", "/balance"], ["runs", "Runs", "/runs"]];
+const TABS = [["cluster", "Cluster", ""], ["topics", "Topics", "/topics"], ["balance", "Balance", "/balance"], ["runs", "Runs", "/runs"],
+  ["proposals", "Proposals", "/proposals"], ["history", "History", "/history"], ["controller", "Controller", "/controller"]];
 const main = /** @type {HTMLElement} */ (document.getElementById("main"));
 const top = /** @type {HTMLElement} */ (document.getElementById("top"));
 /** @type {any} */
