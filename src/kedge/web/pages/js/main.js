@@ -50,6 +50,15 @@ function shell(active, name) {
     name && h("span", { class: "where" }, name),
     h("nav", { class: "tabs", "aria-label": "Pages" }, tabs, h("a", { href: "#/audit", "aria-current": active === "audit" ? "page" : null }, "Audit")),
     h("div", { class: "who" }, session.read_only && h("span", { class: "badge" }, "read-only"), h("span", { class: "name", title: session.name }, session.name), h("button", { onclick: signOut }, "Sign out"))));
+  top.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+  if (name) countProposals(name, leaving.signal).catch(() => {}); // the page itself says what is wrong
+}
+
+/** How many proposals wait for a decision, beside the name of their page. @param {string} name @param {AbortSignal} signal */
+async function countProposals(name, signal) {
+  const { open_proposals: open } = await get(`/clusters/${name}/loop`, signal);
+  const tab = top.querySelector(`a[href$="/proposals"]`);
+  if (open && tab) tab.append(h("span", { class: "count", title: `${open} open` }, open));
 }
 
 async function signOut() {

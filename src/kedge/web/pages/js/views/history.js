@@ -1,7 +1,7 @@
 /** History: load, growth, days until disks are full, and cost, over time. */
 import { get } from "../api.js";
 import { badge, figure, fill, h, problemBox, segments, table } from "../dom.js";
-import { bytes, count, percent } from "../format.js";
+import { bytes, count, duration, percent } from "../format.js";
 import { lineChart } from "../parts/charts.js";
 
 const RANGES = /** @type {[string, string][]} */ ([["3600", "Hour"], ["86400", "Day"], ["604800", "Week"], ["2592000", "30 days"]]);
@@ -31,13 +31,13 @@ function clusterCharts({ times, totals, has_rates }) {
   const grown = growthPerDay(totals.disk, times), full = totals.capacity[totals.capacity.length - 1];
   const caption = grown === null ? "All replicas together." : `All replicas together; ${bytes(Math.abs(grown))} a day ${grown < 0 ? "less" : "more"} over this time.`;
   const load = has_rates ? card("Traffic", lineChart({ times, label: "Bytes in and out per second", show: rate, series: [{ name: "in", values: totals.bytes_in }, { name: "out", values: totals.bytes_out }] }), "As brokers or metrics report it.")
-    : card("Replicas and leaders", lineChart({ times, label: "Replicas and leaders", show: count, series: [{ name: "replicas", values: totals.replicas }, { name: "leaders", values: totals.leaders, tone: "s1" }] }), "A cluster that is read by admin requests alone reports no traffic.");
+    : card("Replicas and leaders", lineChart({ times, label: "Replicas and leaders", show: count, whole: true, series: [{ name: "replicas", values: totals.replicas }, { name: "leaders", values: totals.leaders, tone: "s1" }] }), "A cluster that is read by admin requests alone reports no traffic.");
   return [card("On disk", lineChart({ times, label: "Bytes on disk", show: bytes, series: [{ name: "stored", values: totals.disk }] }), full ? `${caption} ${percent(totals.disk[totals.disk.length - 1] / full, 1)} of all disks.` : caption), load,
-    card("Health", lineChart({ times, label: "Partitions that are not as they should be", show: count, series: [{ name: "under-replicated", values: totals.under_replicated, tone: "s4" }, { name: "without leader", values: totals.leaderless, tone: "s5" }, { name: "moving", values: totals.moving, tone: "s1" }, { name: "brokers down", values: totals.brokers_down, tone: "c0" }] }), "Partitions, and brokers that were down.")];
+    card("Health", lineChart({ times, label: "Partitions that are not as they should be", show: count, whole: true, series: [{ name: "under-replicated", values: totals.under_replicated, tone: "s4" }, { name: "without leader", values: totals.leaderless, tone: "s5" }, { name: "moving", values: totals.moving, tone: "s1" }, { name: "brokers down", values: totals.brokers_down, tone: "c0" }] }), "Partitions, and brokers that were down.")];
 }
 
 /** @param {any} d days until */
-const days = (d) => (!d || d.expected === null ? "not in five years" : d.expected < 1 ? "today" : `${Math.round(d.expected)} days`);
+const days = (d) => (!d || d.expected === null ? "not in five years" : d.expected < 1 ? "today" : d.expected < 1.5 ? "1 day" : `${Math.round(d.expected)} days`);
 /** @param {any} d */
 const between = (d) => (!d || d.soonest === null ? "" : `${Math.round(d.soonest)} – ${d.latest === null ? "∞" : Math.round(d.latest)}`);
 
@@ -46,7 +46,7 @@ function capacityCard(c) {
   if (!c.known) return h("div", { class: "card" }, h("h2", {}, "Days until full"), h("p", { class: "empty" }, h("strong", {}, "No forecast yet"), c.why));
   const rows = [...c.brokers].sort((a, b) => (a.full?.expected ?? 1e9) - (b.full?.expected ?? 1e9)).slice(0, 20);
   const first = rows[0]?.full?.expected;
-  return h("div", { class: "card" }, h("div", { class: "cardhead" }, h("h2", {}, "Days until full"), first !== null && first !== undefined && first < SOON_DAYS && badge("degraded"), h("span", { class: "sub end" }, `by the trend of ${c.history_days?.toFixed(1)} days`)),
+  return h("div", { class: "card" }, h("div", { class: "cardhead" }, h("h2", {}, "Days until full"), first !== null && first !== undefined && first < SOON_DAYS && badge("degraded"), h("span", { class: "sub end" }, `by the trend of ${duration((c.history_days ?? 0) * 86400)}`)),
     table([["Broker"], ["Used", "num"], ["Of its disks", "num"], ["Growth a day", "num"], ["Full in", "num"], ["8 of 10", "num"]], rows.map((b) => [b.broker, bytes(b.used), b.disk_capacity ? percent(b.used / b.disk_capacity, 1) : "–", bytes(b.growth_per_day), days(b.full), between(b.full)])));
 }
 

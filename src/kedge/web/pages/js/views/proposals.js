@@ -1,6 +1,6 @@
 /** Proposals of the loop: what it found, what it would do and why; approved or rejected here, live. */
 import { get, listen, post } from "../api.js";
-import { ask, badge, field, figure, fill, h, problemBox, table, tell } from "../dom.js";
+import { ask, badge, field, figure, fill, fillChanged, h, problemBox, table, tell } from "../dom.js";
 import { ago, bytes, count, duration, percent, time } from "../format.js";
 import { virtualList } from "../parts/list.js";
 
@@ -70,6 +70,12 @@ const loopCard = (loop) => h("div", { class: "card" }, h("div", { class: "cardhe
 /** @param {any[]} findings */
 const findingTable = (findings) => table([["Finding"], ["Since"], ["What", "wide"], ["What is done about it", "wide"]], findings.map((f) => [h("strong", {}, f.kind), ago(f.since), f.why, f.answer || (f.remedy ? `a proposal: ${f.remedy}` : "a person has to look")]), "Nothing is wrong.");
 
+const nothingProposed = () => h("div", { class: "card empty" }, h("strong", {}, "Nothing is proposed"), "The loop samples the cluster; a finding that lasts becomes a proposal with its plan, cost and reasons.");
+
+/** @param {string} name @param {any[]} ended proposals */
+const endedTable = (name, ended) => table([["Changed"], ["Proposal"], ["State"], ["Bytes", "num"], ["By"], ["Why", "wide"]], ended.map((p) => [
+  h("a", { href: `#/clusters/${name}/proposals/${p.id}` }, time(p.changed_at)), p.kind, badge(p.state), bytes(p.bytes_copied ?? p.cost.bytes), p.by, p.why]), "None yet.");
+
 /** @param {any} context */
 export async function page(context) {
   const { params: [name], signal } = context, path = `/clusters/${name}`;
@@ -79,9 +85,9 @@ export async function page(context) {
     const [loop, { findings }, { proposals }] = await Promise.all([get(`${path}/loop`, signal), get(`${path}/findings`, signal), get(`${path}/proposals`, signal)]);
     const active = proposals.filter((p) => [...WAITING, "running"].includes(p.state)), ended = proposals.filter((p) => !active.includes(p));
     fill(state, loopCard(loop));
-    fill(found, findingTable(findings));
-    fill(waiting, active.length ? active.map((p) => card(context, p, policy, draw)) : h("div", { class: "card empty" }, h("strong", {}, "Nothing is proposed"), "The loop samples the cluster; a finding that lasts becomes a proposal with its plan, cost and reasons."));
-    fill(past, table([["Changed"], ["Proposal"], ["State"], ["Bytes", "num"], ["By"], ["Why", "wide"]], ended.map((p) => [h("a", { href: `#/clusters/${name}/proposals/${p.id}` }, time(p.changed_at)), p.kind, badge(p.state), bytes(p.bytes_copied ?? p.cost.bytes), p.by, p.why]), "None yet."));
+    fillChanged(found, findings, findingTable);
+    fillChanged(waiting, active, () => (active.length ? active.map((p) => card(context, p, policy, draw)) : nothingProposed()));
+    fillChanged(past, ended, () => endedTable(name, ended));
   };
   await draw();
   follow(context, draw);
@@ -104,12 +110,15 @@ export async function proposalPage(context) {
   const policy = await get(`/clusters/${name}/policy`, signal);
   const body = h("div", {}), fault = h("div", {}), state = h("span", {}), actions = h("div", { class: "actions" }), kind = h("h1", { tabindex: "-1" });
   const draw = async () => {
-    const p = await get(path, signal);
+    fillChanged(body, await get(path, signal), show);
+  };
+  /** @param {any} p */
+  const show = (p) => {
     fill(kind, KINDS[p.kind] ?? p.kind);
     fill(state, badge(p.state));
     fill(actions, verbs(context, p, policy, draw, fault), p.partitions > p.elections && h("a", { class: "button", href: `/api/v1${path}/file`, download: "" }, "Download the plan"));
     const story = [["made", time(p.made_at)], p.approval && ["approved", `${time(p.approval.at)} by ${p.approval.by}${p.approval.at_once ? ", at once" : ""}`], p.started_at && ["started", time(p.started_at)], p.ended_at && ["ended", `${time(p.ended_at)} by ${p.by}`], p.why && ["because", p.why], p.waits_for && ["waits", p.waits_for], p.bytes_copied !== null && ["copied", bytes(p.bytes_copied)]].filter(Boolean);
-    fill(body, h("div", { class: "card" }, costFigures(p.cost), p.cost.problems.map((text) => h("div", { class: "problem" }, text))),
+    return h("div", {}, h("div", { class: "card" }, costFigures(p.cost), p.cost.problems.map((text) => h("div", { class: "problem" }, text))),
       h("div", { class: "grid" }, h("div", { class: "card" }, h("h2", {}, "Why"), h("ul", {}, p.reasons.map((why) => h("li", {}, why))), !p.complete && h("p", { class: "hint" }, "This is what the budget allows; more is proposed after it.")),
         h("div", { class: "card" }, h("h2", {}, "So far"), h("dl", {}, story.map(([what, text]) => [h("dt", {}, what), h("dd", {}, text)])), p.run && h("p", {}, h("a", { href: `#/clusters/${name}/runs/${p.run}` }, "The run")))));
   };
