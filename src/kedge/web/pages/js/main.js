@@ -34,6 +34,7 @@ const ROUTES = [
 ];
 const TABS = [["cluster", "Cluster", ""], ["topics", "Topics", "/topics"], ["balance", "Balance", "/balance"], ["runs", "Runs", "/runs"],
   ["proposals", "Proposals", "/proposals"], ["history", "History", "/history"], ["controller", "Controller", "/controller"]];
+const RETRY_MS = 3000;
 const main = /** @type {HTMLElement} */ (document.getElementById("main"));
 const top = /** @type {HTMLElement} */ (document.getElementById("top"));
 /** @type {any} */
@@ -114,8 +115,10 @@ async function draw(page, tab, params) {
     requestAnimationFrame(() => setTimeout(() => performance.mark("page-shown"))); // after the frame that has it
   } catch (error) {
     if (signal.aborted) return;
-    fill(main, h("h1", { tabindex: "-1" }, "This cannot be shown"), error instanceof Problem ? problemBox(error) : h("p", {}, String(error)));
-    if (!(error instanceof Problem)) throw error;
+    const later = error instanceof Problem && error.status === 503; // the cluster was not read yet, or is away
+    fill(main, h("h1", { tabindex: "-1" }, "This cannot be shown"), error instanceof Problem ? problemBox(error) : h("p", {}, String(error)), later && h("p", { class: "sub" }, "It is tried again every few seconds."));
+    if (later) setTimeout(() => { if (!signal.aborted) draw(page, tab, params); }, RETRY_MS);
+    else if (!(error instanceof Problem)) throw error;
   }
   const title = main.querySelector("h1");
   document.title = `${title?.textContent ?? ""} · Kedge`;
