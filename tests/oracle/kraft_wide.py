@@ -311,6 +311,7 @@ class _Wide:
         rng = self.rng
         resources: dict[tuple[str, str], Case] = {}
         for _ in range(rng.randint(1, 4)):
+            ops: list[list[Any]]
             if rng.random() < 0.7:
                 kind, name = "topic", rng.choice((*sorted(self.topics), "w0", "zz"))
                 ops = [[k, rng.choice(("set", "set", "delete")), v]
