@@ -1,8 +1,8 @@
 """Merges one batch of raw rows into bronze, silver, quarantine and late; used by batch and stream.
 
     rows ──► bronze, as they arrived
-    rows ── rejected ──► quarantine, late
     rows ── valid  +  the days of silver that they overlap  ── dedupe ──► those days, rewritten
+    rows ── rejected, if there are any ──► quarantine, late
 
 The number of rows read comes from the source (the Parquet footers) or is counted while bronze is
 written; valid rows are counted on the way into silver, and all other counts come from the files
@@ -53,6 +53,7 @@ from kedge.pipeline.transforms import (
 ROWS_PER_PARTITION = (
     640_000  # per shuffle partition: few files, and sorts that fit into small heaps
 )
+REJECTED = {"late": LATE_TABLE, "quarantine": QUARANTINE}
 HASHED_COLUMNS = (*SAMPLE_COLUMNS, *ATTRIBUTION_COLUMNS, "replica")
 
 
@@ -91,18 +92,31 @@ def merge(
     reporter.stage("bronze", batch.estimated_rows)
     writer = _BatchMerge(session, staged, batch, manifest)
     stored = batch.write_bronze(staged)
-    reporter.stage("quarantine, late", stored.count)
-    late, by_reason = writer.write_rejected(stored)
     reporter.stage("silver", stored.count)
-    superseded, days = writer.write_silver(stored, _valid_span(stored.files, manifest.settings))
+    silver = writer.write_silver(stored, _valid_span(stored.files, manifest.settings))
+    reporter.stage("quarantine, late", stored.count - silver.valid)
+    late, by_reason = writer.write_rejected(stored, stored.count - silver.valid)
     after = manifest.with_batch(
-        rows_read=stored.count, superseded=superseded, late=late, by_reason=by_reason, days=days
+        rows_read=stored.count,
+        superseded=silver.superseded,
+        late=late,
+        by_reason=by_reason,
+        days=silver.days,
     )
     after.accounts.check()
-    return after, sorted(days)
+    return after, sorted(silver.days)
 
 
 Span = tuple[datetime, datetime] | None
+
+
+@dataclass(frozen=True, slots=True)
+class _SilverCounts:
+    """The valid rows of a batch, those that were superseded, and the rows of the changed days."""
+
+    valid: int
+    superseded: int
+    days: dict[str, Day]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +131,15 @@ class _BatchMerge:
         settings = self.before.settings
         return ValidationRules(settings.allowed_lateness_s, settings.future_tolerance_s)
 
-    def write_rejected(self, stored: BronzeRows) -> tuple[int, dict[str, int]]:
-        """Write late and quarantine; return the late rows and the quarantined rows by reason."""
+    def write_rejected(self, stored: BronzeRows, count: int) -> tuple[int, dict[str, int]]:
+        """Write late and quarantine; return the late rows and the quarantined rows by reason.
+
+        If all rows were valid, they are not read once more.
+        """
+        if not count:
+            for table, schema in REJECTED.items():
+                self.staged.append(table, [], sinks.table_schema(table, schema))
+            return 0, {}
         rows = rejected_rows(self._with_broker_check(stored.with_provenance), rules=self._rules)
         late_columns = (*SAMPLE_COLUMNS, *self.batch.provenance)
         quarantine_columns = ("reason", RAW_TEXT, *self.batch.provenance)
@@ -140,11 +161,11 @@ class _BatchMerge:
             self.staged.scratch(f"rejected/verdict={verdict}"),
             {name: kinds[name] for name in columns},
             partition=stored.partition,
-            schema={"late": LATE_TABLE, "quarantine": QUARANTINE}[table],
+            schema=REJECTED[table],
         )
 
-    def write_silver(self, stored: BronzeRows, span: Span) -> tuple[int, dict[str, Day]]:
-        """Rewrite the overlapping days; return the superseded rows and the counts of the days."""
+    def write_silver(self, stored: BronzeRows, span: Span) -> _SilverCounts:
+        """Rewrite the overlapping days."""
         overlapping = _overlapping_days(self.before, span)
         counted = Observation("valid")
         fresh = valid_rows(self._with_broker_check(stored.without_provenance), rules=self._rules)
@@ -159,8 +180,9 @@ class _BatchMerge:
         rows = fresh if existing is None else existing.unionByName(fresh)
         unique = dedupe(rows, partitions=shuffle_partitions(stored.count + copies))
         days = self._write_days(unique, overlapping)
-        merged = int(counted.get["rows"]) + copies
-        return merged - sum(day.copies for day in days.values()), days
+        valid = int(counted.get["rows"])
+        superseded = valid + copies - sum(day.copies for day in days.values())
+        return _SilverCounts(valid, superseded, days)
 
     def _write_days(self, unique: DataFrame, overlapping: Sequence[str]) -> dict[str, Day]:
         frame = unique.select(*SILVER_COLUMNS, day_of().alias("dt"))
