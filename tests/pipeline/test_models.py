@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kedge.pipeline.jobs.model_runner import closed_history, open_model
 from kedge.pipeline.models import courses
 from kedge.pipeline.models.disk_use import broker_disk_use
 from kedge.pipeline.models.history import (
@@ -276,3 +277,19 @@ def test_a_disk_of_unknown_size_has_no_day_on_which_it_is_full() -> None:
         400 / 60,
     ]
     assert (unknown["used_bytes"], unknown["days_to_full"]) == (600, None)
+
+
+def test_a_part_of_the_keys_gives_their_rows_and_none_gives_none() -> None:
+    closed, last = course(3, [0, 1, 2, 3]), course(3, [4, 5])
+    values = {"closed": samples_of(closed), "open": samples_of(last)}
+    nothing = {"closed": closed.slice(0, 0), "open": last.slice(0, 0)}
+    history = closed_history({**nothing, "closed": closed, "samples": values["closed"]})
+    of_history = open_model(
+        {**nothing, "open": last, "samples": values["open"], "history": history}
+    )
+    both = pa.concat_tables(values.values())
+    of_all_days = open_model({"closed": closed, "open": last, "samples": both})
+    assert of_history.equals(of_all_days)
+    empty = open_model({**nothing, "samples": both.slice(0, 0), "history": history.slice(0, 0)})
+    assert empty.schema == of_all_days.schema
+    assert not len(empty)

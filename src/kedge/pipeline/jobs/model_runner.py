@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from importlib import import_module
 from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
@@ -147,7 +148,7 @@ class ModelRunner:
         if days.to_close:
             self._write_history(days)
         read = days.open if days.valid else days.every
-        model = self._mapped(self._parts(days, read, history=days.valid), PARTITION_KEY, _model)
+        model = self._mapped(self._parts(days, read, history=days.valid), PARTITION_KEY, open_model)
         sinks.replace_table(self.staged, "gold/partition_load", model, files=0)
         columns = ["max", "p50", "p95", "out_p50", "out_p95"]
         if days.valid and not has_all_percentiles(self.staged.read("gold/partition_load", columns)):
@@ -155,7 +156,9 @@ class ModelRunner:
 
     def _write_history(self, days: DaysToRead) -> None:
         parts = self._parts(days, days.to_close, history=days.valid)
-        closing = self._mapped(parts, PARTITION_KEY, lambda parts: days.marked(_history(parts)))
+        closing = self._mapped(
+            parts, PARTITION_KEY, lambda parts: days.marked(closed_history(parts))
+        )
         sinks.replace_table(self.staged, PARTITION_HISTORY, closing, files=0)
 
     def _parts(
@@ -183,22 +186,25 @@ class ModelRunner:
 
     def _mapped(self, parts: dict[str, DataFrame], key: Sequence[str], kernel: Kernel) -> DataFrame:
         """The rows that a function makes of all rows of some keys, for all keys."""
-        from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
-
+        types: Any = import_module("pyspark.sql.pandas.types")
         tagged = [frame.withColumn(PART, F.lit(name)) for name, frame in parts.items()]
         rows = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), tagged)
-        schemas_ = {name: to_arrow_schema(frame.schema) for name, frame in parts.items()}
         count = max(2, self.manifest.accounts.kept // ROWS_PER_TASK)
-        empty = kernel({name: schema.empty_table() for name, schema in schemas_.items()})
+        empty = kernel(
+            {name: types.to_arrow_schema(one.schema).empty_table() for name, one in parts.items()}
+        )
         names = {name: frame.columns for name, frame in parts.items()}
         work: Any = _part_function(names, kernel)
         spread = rows.repartition(count, *key)
-        return spread.mapInArrow(work, from_arrow_schema(empty.schema))
+        return spread.mapInArrow(work, types.from_arrow_schema(empty.schema))
 
 
 def _part_function(names: dict[str, list[str]], kernel: Kernel) -> Callable[..., Any]:
     def work(batches: Iterable[Any]) -> Iterator[Any]:
-        every = arrow().Table.from_batches(list(batches))
+        found = list(batches)
+        if not found:  # a task without keys
+            return
+        every = arrow().Table.from_batches(found)
         part = every.column(PART)
         tables = {
             name: every.filter(compute().equal(part, name)).select(columns)
@@ -215,13 +221,15 @@ def _base(parts: dict[str, Table]) -> History:
     return no_history(PARTITIONS, parts["closed"])
 
 
-def _history(parts: dict[str, Table]) -> Table:
+def closed_history(parts: dict[str, Table]) -> Table:
+    """The history of some partitions, as it is kept."""
     course = arrow().concat_tables([parts["closed"], parts["open"]])
     grown = add_days(_base(parts), PARTITIONS, course, parts["samples"])
     return to_table(with_narrow_bands(with_hourly_sizes(grown)))
 
 
-def _model(parts: dict[str, Table]) -> Table:
+def open_model(parts: dict[str, Table]) -> Table:
+    """The load models of some partitions, with the open days."""
     none = parts["samples"].slice(0, 0)
     base = with_hourly_sizes(add_days(_base(parts), PARTITIONS, parts["closed"], none))
     return partition_load(add_days(base, PARTITIONS, parts["open"], parts["samples"]))

@@ -55,12 +55,17 @@ def _joined(columns: Sequence[Any]) -> Any:
     """Columns of several tables as one array; texts are dictionary-encoded."""
     pa, chunks = arrow(), list[Any]()
     for column in columns:
-        coded = column
-        if not pa.types.is_integer(column.type) and not pa.types.is_dictionary(column.type):
-            coded = column.dictionary_encode()
-        chunks += coded.chunks if isinstance(coded, pa.ChunkedArray) else [coded]
-    whole = pa.chunked_array(chunks, chunks[0].type if chunks else columns[0].type)
-    return whole.unify_dictionaries().combine_chunks()
+        parts = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+        chunks += [_encoded(part) for part in parts]
+    if not chunks:
+        return _encoded(pa.array([], columns[0].type))
+    return pa.chunked_array(chunks).unify_dictionaries().combine_chunks()
+
+
+def _encoded(column: Any) -> Any:
+    types = arrow().types
+    whole = types.is_integer(column.type) or types.is_dictionary(column.type)
+    return column if whole else column.dictionary_encode()
 
 
 def plain(column: Any) -> Any:

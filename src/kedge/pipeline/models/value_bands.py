@@ -77,7 +77,12 @@ class ValueBands:
             total=self.total + sums(keys, values, size),
             largest=largest,
             below=below,
-            **_combined(*(np.concatenate(each) for each in (owners, merged, counts)), size * BANDS),
+            **_combined(
+                np.concatenate(owners),
+                np.concatenate(merged),
+                np.concatenate(counts),
+                size * BANDS,
+            ),
         )
 
     def at(self, share: float) -> tuple[Numbers, Any]:
