@@ -27,7 +27,7 @@ from kedge.pipeline.tables.location import Location
 from kedge.pipeline.tables.runs import all_runs
 from kedge.pipeline.tables.staged_run import StagedRun, delta_schema
 from kedge.pipeline.tables.store_errors import error_line, without_secrets
-from kedge.pipeline.warehouse import Warehouse, open_warehouse
+from kedge.pipeline.warehouse import Place, Warehouse, open_warehouse
 from tests.pipeline.answer_tables import write_run
 
 DAYS = ("2026-01-05", "2026-01-06")
@@ -47,12 +47,12 @@ def stage(warehouse: Warehouse, value: int) -> StagedRun:
     return staged
 
 
-def publish(root: Path, value: int) -> None:
+def publish(root: Place, value: int) -> None:
     with open_warehouse(root, f"run-{value}") as warehouse:
         warehouse.publish(stage(warehouse, value), Manifest(run_id=f"run-{value}"))
 
 
-def contents(root: Path, run: str = "") -> dict[str, list[int]]:
+def contents(root: Place, run: str = "") -> dict[str, list[int]]:
     tables = Tables(root, run)
     return {name: sorted(tables.read(name).column("value").to_pylist()) for name in NAMES}
 

@@ -4,20 +4,36 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Generator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from kedge.pipeline.spark_cluster import spark_cluster
 from kedge.pipeline.table_reader import Tables
+from kedge.pipeline.tables.location import Location
 from tests.pipeline.conftest import Metrics
 from tests.pipeline.file_systems import PLACES, Place, fill
 from tests.pipeline.oracle import state
+from tests.pipeline.streaming import (
+    TOPIC,
+    StreamCommand,
+    StreamProcess,
+    check_rows_and_accounts,
+    kafka,
+    lines_of,
+    send_shuffled,
+)
 
 pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(3600)]
-RATES = (
-    'currency = "EUR"\n[per_gb]\nin = 0.01\nout = 0.02\nreplication = 0.005\nstored_month = 0.08\n'
-)
+RATES = """\
+currency = "EUR"
+[per_gb]
+in = 0.01
+out = 0.02
+replication = 0.005
+stored_month = 0.08
+"""
 
 
 @pytest.fixture(scope="module", params=sorted(PLACES))
@@ -60,6 +76,45 @@ def test_every_reader_reads_them(place: Place, tables: Path, tmp_path: Path) -> 
     assert (tmp_path / "here.json").read_bytes() == (tmp_path / "there.json").read_bytes()
     runs = json.loads(place.done("pipeline", "runs", "--tables", place.tables, "--output", "json"))
     assert [run["kind"] for run in runs] == ["ingest", "ingest"]
+
+
+@dataclass(frozen=True)
+class RemoteStream(StreamCommand):
+    """A stream whose tables and checkpoint are on the file system."""
+
+    place: Place | None = None
+
+    @property
+    def output(self) -> str:
+        """Where the tables are."""
+        assert self.place is not None
+        return f"{self.place.root}/streamed"
+
+    @property
+    def checkpoint(self) -> str:
+        """How far it has got."""
+        assert self.place is not None
+        return f"{self.place.root}/checkpoint"
+
+    def start(self) -> StreamProcess:
+        """Start it in its own process group."""
+        assert self.place is not None
+        return StreamProcess(self.arguments(), dict(self.place.environment))
+
+
+def test_a_stream_merges_each_row_once_also_if_it_is_killed(
+    place: Place, metrics: Callable[[str, int], Metrics], tmp_path: Path
+) -> None:
+    made = metrics("XS", 7)
+    with kafka(tmp_path / "kafka") as cluster:
+        send_shuffled(cluster.bootstrap, TOPIC, lines_of(made), seed=7)
+        command = RemoteStream(cluster.bootstrap, made, tmp_path, 6500, place)
+        running = command.start()
+        assert running.wait_for_batch()
+        running.kill()
+        command.start().finish()
+    check_rows_and_accounts(command, made)
+    assert Location.of(f"{command.checkpoint}/spark").names("commits")
 
 
 def test_compaction_merges_and_deletes_files(place: Place, tables: Path) -> None:
