@@ -7,7 +7,7 @@ new format of the directory, with a migration.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import orjson
 
@@ -36,8 +36,8 @@ def _kind(type_: Any) -> Any:
 
 def _without_nullability(described: Any) -> Any:
     if isinstance(described, list):
-        return [_without_nullability(one) for one in described]
+        return [_without_nullability(one) for one in cast(list[Any], described)]
     if not isinstance(described, dict):
         return described
-    kept = {name: value for name, value in described.items() if name not in NULLABILITY}
-    return {name: _without_nullability(value) for name, value in kept.items()}
+    parts = cast(dict[str, Any], described).items()
+    return {name: _without_nullability(one) for name, one in parts if name not in NULLABILITY}
