@@ -90,8 +90,12 @@ class Channel:
 
     async def ask_versions(self) -> Versions:
         """What the peer supports, within the time of a request; raises one of CALL_FAILED."""
-        async with asyncio.timeout(self._timeout_s):
-            return await self.versions()
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                return await self.versions()
+        except BaseException:
+            self.close()
+            raise
 
     async def versions(self) -> Versions:
         """What the peer supports; asked once per connection."""

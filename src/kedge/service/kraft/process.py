@@ -106,7 +106,8 @@ class KraftService:
         found = directory.open()
         features = read_bootstrap(properties.directory)
         config = properties.controller(self.meta, features, new_id())
-        self._peers = Peers(properties, timeout_ms=config.quorum.request_timeout_ms)
+        timeout_ms = config.quorum.request_timeout_ms
+        self._peers = Peers(properties, timeout_ms=timeout_ms, note=self.note)
         ports = Ports(
             draw=random.SystemRandom().randrange,
             new_id=new_id,
