@@ -48,6 +48,16 @@ export function fill(el, ...children) {
   return el;
 }
 
+/** Replace what an element contains only where its data differ from the last time: focus and selection stay. @param {Element} el @param {any} data @param {(data: any) => Child} draw */
+export function fillChanged(el, data, draw) {
+  const key = JSON.stringify(data);
+  if (drawn.get(el) === key) return;
+  drawn.set(el, key);
+  fill(el, draw(data));
+}
+/** @type {WeakMap<Element, string>} */
+const drawn = new WeakMap();
+
 /** A figure with its label. @param {string} label @param {Child} value @param {string} [tone] */
 export const figure = (label, value, tone = "") =>
   h("div", { class: `figure ${tone}` }, h("div", { class: "value" }, value), h("div", { class: "label" }, label));

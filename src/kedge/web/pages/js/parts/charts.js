@@ -77,34 +77,54 @@ function pathOf(series, x, y) {
 }
 
 const LINE_TONES = ["accent", "s1", "s4", "s5", "s3", "s2"];
+const L = 64, B = 28, R = 14, T = 12;
+const HEIGHT = 220;
 
-/** Lines over time, with the values under the pointer; the last values are in the legend.
- * @param {{times: number[], series: Series[], show: (n: number) => string, label: string, limit?: number}} how */
-export function lineChart(how) {
-  const W = 640, H = 220, L = 64, B = 28, R = 14, T = 12, { times, series } = how;
-  const values = series.flatMap((each) => each.values).filter((v) => v !== null);
-  const ys = ticks(Math.max(1e-9, how.limit ?? 0, ...values)), first = times[0] ?? 0, span = Math.max(1, (times[times.length - 1] ?? 1) - first);
-  const x = (i) => L + ((W - L - R) * (times[i] - first)) / span, y = (v) => T + (H - T - B) * (1 - v / ys[ys.length - 1]);
-  const svg = s("svg", { class: "chart", viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": `${how.label}, ${times.length} samples` });
-  for (const v of ys) add(svg, rule(y(v), L, W - R), s("text", { x: L - 8, y: y(v) + 4, "text-anchor": "end" }, how.show(v)));
-  const clock = new Intl.DateTimeFormat("en-GB", span > 2 * 86400 ? { day: "numeric", month: "short" } : { hour: "2-digit", minute: "2-digit" });
-  for (let i = 0; i <= 3; i += 1) add(svg, s("text", { x: L + ((W - L - R) * i) / 3, y: H - 6, "text-anchor": i === 0 ? "start" : i === 3 ? "end" : "middle" }, clock.format((first + (span * i) / 3) * 1000)));
-  if (how.limit) add(svg, s("line", { class: "bound", x1: L, x2: W - R, y1: y(how.limit), y2: y(how.limit) }));
-  const tone = (i) => series[i].tone ?? LINE_TONES[i % LINE_TONES.length];
-  series.forEach((each, i) => add(svg, s("path", { class: `line ${tone(i)}`, d: pathOf(each, x, y) })));
-  const mark = s("line", { class: "axis", y1: T, y2: H - B, visibility: "hidden" });
+/** @typedef {{times: number[], series: Series[], show: (n: number) => string, label: string, whole?: boolean}} Lines */
+
+/** The picture of lines at a width in pixels, and the sample that is nearest to a point of it. @param {Lines} how @param {number} width */
+function linesAt({ times, series, show, label, whole }, width) {
+  const first = times[0] ?? 0, span = Math.max(1, (times[times.length - 1] ?? 1) - first), wide = width - L - R;
+  const most = Math.max(whole ? 4 : 1e-9, ...series.flatMap((each) => each.values).filter((v) => v !== null)), ys = ticks(most);
+  const x = (i) => L + (wide * (times[i] - first)) / span, y = (v) => T + (HEIGHT - T - B) * (1 - v / ys[ys.length - 1]);
+  const svg = s("svg", { class: "chart", viewBox: `0 0 ${width} ${HEIGHT}`, role: "img", "aria-label": `${label}, ${times.length} samples` });
+  for (const v of ys) add(svg, rule(y(v), L, width - R), s("text", { x: L - 8, y: y(v) + 4, "text-anchor": "end" }, show(v)));
+  const clock = new Intl.DateTimeFormat("en-GB", span > 2 * 86400 ? { day: "numeric", month: "short" } : { hour: "2-digit", minute: "2-digit", ...(span < 600 ? { second: "2-digit" } : {}) });
+  for (let i = 0; i <= 3; i += 1) add(svg, s("text", { x: L + (wide * i) / 3, y: HEIGHT - 6, "text-anchor": i === 0 ? "start" : i === 3 ? "end" : "middle" }, clock.format((first + (span * i) / 3) * 1000)));
+  series.forEach((each, i) => add(svg, s("path", { class: `line ${toneOf(each, i)}`, d: pathOf(each, x, y) })));
+  const mark = s("line", { class: "axis", y1: T, y2: HEIGHT - B, visibility: "hidden" });
   add(svg, mark);
-  const legend = h("div", { class: "legend" });
-  /** @param {number} at @param {boolean} [marked] */
-  const say = (at, marked) => fill(legend, h("span", { class: "when" }, marked ? time(times[at]) : ""), series.map((each, i) => h("span", {}, h("i", { class: tone(i) }), `${each.name} `, h("b", {}, each.values[at] === null || each.values[at] === undefined ? "–" : how.show(/** @type {number} */ (each.values[at]))))));
-  svg.addEventListener("mousemove", (e) => {
-    const box = svg.getBoundingClientRect(), seconds = first + (span * ((((e.clientX - box.left) / box.width) * W) - L)) / (W - L - R);
+  /** @param {number} left pixels from the left edge */
+  const nearest = (left) => {
+    const seconds = first + (span * (left - L)) / wide;
     let at = 0;
     while (at < times.length - 1 && Math.abs(times[at + 1] - seconds) <= Math.abs(times[at] - seconds)) at += 1;
-    mark.setAttribute("x1", String(x(at))); mark.setAttribute("x2", String(x(at))); mark.setAttribute("visibility", "visible");
-    say(at, true);
-  });
-  svg.addEventListener("mouseleave", () => { mark.setAttribute("visibility", "hidden"); say(times.length - 1); });
-  say(times.length - 1);
-  return h("figure", { class: "lines" }, svg, legend);
+    return at;
+  };
+  /** @param {number|null} at */
+  const point = (at) => { mark.setAttribute("visibility", at === null ? "hidden" : "visible"); if (at !== null) { mark.setAttribute("x1", String(x(at))); mark.setAttribute("x2", String(x(at))); } };
+  return { svg, nearest, point };
+}
+
+/** @param {Series} series @param {number} i */
+const toneOf = (series, i) => series.tone ?? LINE_TONES[i % LINE_TONES.length];
+
+/** Lines over time, drawn for the width that they have; the legend has the values under the pointer, or the last ones. @param {Lines} how */
+export function lineChart(how) {
+  const { times, series, show } = how, box = h("div", {}), legend = h("div", { class: "legend" });
+  /** @param {number|null} at */
+  const say = (at) => {
+    const place = at ?? times.length - 1;
+    fill(legend, series.map((each, i) => { const value = each.values[place]; return h("span", {}, h("i", { class: toneOf(each, i) }), `${each.name} `, h("b", {}, value === null || value === undefined ? "–" : show(value))); }), at !== null && h("span", { class: "when" }, time(times[at])));
+  };
+  /** @type {ReturnType<typeof linesAt>} */
+  let drawn = linesAt(how, 640);
+  const draw = () => { if (!box.clientWidth) return; drawn = linesAt(how, box.clientWidth); fill(box, drawn.svg); };
+  const choose = (/** @type {number|null} */ at) => { drawn.point(at); say(at); };
+  box.addEventListener("mousemove", (e) => choose(drawn.nearest(e.clientX - box.getBoundingClientRect().left)));
+  box.addEventListener("mouseleave", () => choose(null));
+  new ResizeObserver(draw).observe(box);
+  fill(box, drawn.svg);
+  say(null);
+  return h("figure", { class: "lines" }, box, legend);
 }
