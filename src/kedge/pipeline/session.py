@@ -73,8 +73,6 @@ def spark_session(settings: SessionSettings | None = None) -> Generator[SparkSes
         what = "the process of Spark's driver has ended"
         hint = "is there enough memory? run the command again"
         raise SparkUnavailable(what, hint=hint) from error
-            what, hint="is there enough memory? run the command again"
-        ) from error
     finally:
         with suppress(ConnectionError):
             session.stop()
