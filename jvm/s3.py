@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Generator
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-
-from pyarrow.fs import S3FileSystem
+from typing import Any
 
 from jvm import free_port, java, resolve
 
@@ -45,7 +45,8 @@ class S3Server:
     def create_bucket(self, name: str) -> str:
         """A new bucket; returns its URI."""
         scheme, _, address = self.endpoint.partition("://")
-        files = S3FileSystem(
+        fs: Any = import_module("pyarrow.fs")
+        files = fs.S3FileSystem(
             access_key=self.key,
             secret_key=self.secret,
             endpoint_override=address,
