@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -16,8 +16,11 @@ def lab() -> Iterator[Lab]:
 
 
 @pytest.fixture(scope="session")
-def served(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A server over the lab."""
+def served(
+    lab: Lab, new_database: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Served]:
+    """A server over the lab, on each kind of database."""
     folder = tmp_path_factory.mktemp("serve")
-    with serving(settings_for(lab.bootstrap_servers, folder)) as served:
+    settings = settings_for(lab.bootstrap_servers, folder, database=new_database())
+    with serving(settings) as served:
         yield served
