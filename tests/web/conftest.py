@@ -9,8 +9,9 @@ from tests.web.served import Served, serving, settings_for
 
 
 @pytest.fixture(scope="session")
-def lab() -> Iterator[Lab]:
-    """A lab of six brokers that the tests of the server share."""
+def lab(new_database: Callable[[], str]) -> Iterator[Lab]:
+    """A lab of six brokers that the tests of the server share; another for each database."""
+    del new_database
     with Lab.running(LabSettings(brokers=6, racks=3, speed=60)) as lab:
         yield lab
 
