@@ -7,6 +7,8 @@ import { virtualList } from "../parts/list.js";
 import { rateSlider } from "../parts/rate_slider.js";
 import { search } from "./balance.js";
 
+const RATE = 50e6;
+
 /** @param {any} summary */
 function balanceTable(summary) {
   const ratio = (when, resource) => summary[`imbalance_${when}`]?.[resource]?.toFixed(3) ?? "–";
@@ -40,9 +42,9 @@ function beforeAndAfter(plan) {
 /** The throttle, a prediction for it, and the start of the run. @param {any} context @param {any} plan @param {any[]} predictions */
 function carryOut({ params: [name, id], signal, may, go }, plan, predictions) {
   const path = `/clusters/${name}/plans/${id}`;
-  const rate = rateSlider(50e6), slots = /** @type {HTMLInputElement} */ (h("input", { type: "number", min: 1, max: 50, value: 2 }));
-  const fault = h("div", {}), found = h("div", {});
   let latest = predictions[0];
+  const rate = rateSlider(Number(latest?.options.throttle ?? RATE)), slots = /** @type {HTMLInputElement} */ (h("input", { type: "number", min: 1, max: 50, value: latest?.options.moves_per_broker ?? 2 }));
+  const fault = h("div", {}), found = h("div", {});
   const how = () => ({ throttle: String(rate.value()), moves_per_broker: Number(slots.value) });
   /** What was predicted for these very options, or nothing. */
   const predicted = () => (latest && latest.options.throttle === how().throttle && latest.options.moves_per_broker === how().moves_per_broker ? latest.summary.seconds : null);

@@ -8,6 +8,7 @@ const BROKERS = 30;
 const MOVES = 40;
 const NOTES = 12;
 const POLL_MS = 4000;
+const LATE = 1.25;
 const ENDED = ["done", "cancelled", "rolled back"];
 
 /** @param {number} done @param {number} total */
@@ -22,11 +23,10 @@ const flow = (done, total) => h("div", { class: "two-part" }, bar(done, total), 
 /** The whole run in one bar and figures. @param {any} p progress @param {any} run @param {number|null} predicted */
 function totals(p, run, predicted) {
   const share = p.bytes_total ? p.bytes_done / p.bytes_total : p.partitions ? (p.done ?? 0) / p.partitions : 0;
-  const expected = p.elapsed_seconds !== undefined && p.seconds_left !== null && p.seconds_left !== undefined ? p.elapsed_seconds + p.seconds_left : null;
+  const left = p.seconds_left ?? null, expected = left === null || !run.elapsed_seconds ? null : run.elapsed_seconds + left;
   return [bar(share, 1), h("div", { class: "figures spaced" },
-    figure("done", `${(100 * share).toFixed(1)} %`), figure("partitions in place", h("span", {}, count(p.done), h("small", {}, ` / ${count(p.partitions)}`))), figure("moving", count(p.moving)),
-    figure("copied", h("span", {}, bytes(p.bytes_done), h("small", {}, ` / ${bytes(p.bytes_total)}`))), figure("rate", p.bytes_per_second ? `${bytes(p.bytes_per_second)}/s` : "–"),
-    figure("time left", duration(p.seconds_left)), figure("predicted in all", predicted ? duration(predicted) : "–"), expected && figure("expected in all", duration(expected)), figure("throttle", run.rate ? `${bytes(run.rate)}/s` : "none"))];
+    figure("done", `${(100 * share).toFixed(1)} %`), figure(`of ${count(p.partitions)} partitions in place`, count(p.done)), figure("moving", count(p.moving)), figure(`copied of ${bytes(p.bytes_total)}`, bytes(p.bytes_done)),
+    figure("a second", p.bytes_per_second ? bytes(p.bytes_per_second) : "–"), figure("time left", duration(left)), figure(predicted ? `in all; predicted ${duration(predicted)}` : "in all; not predicted", duration(expected), predicted && expected > LATE * predicted ? "warn" : ""), figure("throttle", run.rate ? `${bytes(run.rate)}/s` : "none"))];
 }
 
 /** @param {any} p progress */
