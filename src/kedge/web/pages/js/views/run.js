@@ -51,7 +51,7 @@ function totals(p, run, predicted) {
       figure(`of ${count(p.partitions)} partitions in place`, count(p.done)),
       figure("moving", count(p.moving)),
       figure(`copied of ${bytes(p.bytes_total)}`, bytes(p.bytes_done)),
-      figure("a second", p.bytes_per_second ? bytes(p.bytes_per_second) : "–"),
+      figure("rate", p.bytes_per_second ? `${bytes(p.bytes_per_second)}/s` : "–"),
       figure("time left", duration(left)),
       figure(
         predicted ? `in all; predicted ${duration(predicted)}` : "in all; not predicted",
