@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,7 @@ from confluent_kafka import Producer
 from jvm.clusters import RealCluster, kraft_cluster
 from kedge.cluster.port import Cluster, TopicCreation
 from kedge.errors import KedgeError
+from kedge.pipeline.warehouse import Place
 from kedge.wiring import open_cluster
 from tests.pipeline.conftest import SMALL, Metrics
 from tests.pipeline.oracle import accounts, expected_accounts, rows
@@ -86,12 +87,12 @@ class StreamCommand:
     max_offsets: int = 5000
 
     @property
-    def output(self) -> Path:
+    def output(self) -> Place:
         """Where the tables are."""
         return self.directory / "history"
 
     @property
-    def checkpoint(self) -> Path:
+    def checkpoint(self) -> Place:
         """How far it has got."""
         return self.directory / "checkpoint"
 
@@ -119,11 +120,12 @@ class StreamCommand:
         return StreamProcess(self.arguments(), quick_spark(self.directory))
 
 
-def quick_spark(directory: Path) -> dict[str, str]:
-    """An environment in which Spark starts soon and compiles little."""
+def quick_spark(directory: Path, more: Mapping[str, str] | None = None) -> dict[str, str]:
+    """An environment in which Spark starts soon and compiles little, with more settings."""
     settings = directory / "spark-conf"
     settings.mkdir(parents=True, exist_ok=True)
-    text = "".join(f"{name} {value}\n" for name, value in SMALL.items())
+    chosen = {**SMALL, **(more or {})}
+    text = "".join(f"{name} {value}\n" for name, value in chosen.items())
     (settings / "spark-defaults.conf").write_text(text)
     flags = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
     return {**os.environ, "SPARK_CONF_DIR": str(settings), "JAVA_TOOL_OPTIONS": flags}

@@ -3,8 +3,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
+from playwright.sync_api import Browser
 
 from kedge.lab import Lab, LabSettings
+from tests.web.browser import launched
 from tests.web.served import Served, serving, settings_for
 
 
@@ -25,3 +27,10 @@ def served(
     settings = settings_for(lab.bootstrap_servers, folder, database=new_database())
     with serving(settings) as served:
         yield served
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """The system's Chromium."""
+    with launched() as browser:
+        yield browser

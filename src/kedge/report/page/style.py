@@ -43,7 +43,7 @@ table { border-collapse: collapse; width: 100%; font-size: .88rem;
 th { text-align: left; color: var(--soft); font-weight: 600; font-size: .78rem;
   border-bottom: 1.5px solid var(--line); padding: .35rem .7rem .35rem 0; white-space: nowrap }
 td { border-bottom: 1px solid var(--grid); padding: .36rem .7rem .36rem 0; vertical-align: top }
-td.r, th.r { text-align: right }
+td.r, th.r { text-align: right } details td:not(:last-child) { white-space: nowrap }
 details { border: 1px solid var(--line); border-radius: 10px; background: var(--card);
   padding: .3rem 1rem; margin: .8rem 0 }
 summary { cursor: pointer; padding: .45rem 0; font-weight: 600 }
@@ -70,5 +70,6 @@ svg .line { fill: none !important } svg .s5text { fill: var(--bad) }
     --grid: #e6e6e6 }
   body { font-size: 10.5pt } main { max-width: none; padding: 0 } h2 { break-after: avoid }
   tr, .fact { break-inside: avoid } details::details-content { content-visibility: visible }
+  .beside { grid-template-columns: repeat(2, 1fr) }
   figure, .fact, details { border-radius: 0 } @page { margin: 16mm 14mm } }
 """

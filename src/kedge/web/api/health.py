@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import nan
 from typing import Any
 
 from fastapi import APIRouter, Response
@@ -93,8 +94,7 @@ def _collect_loops(registry: CollectorRegistry, services: Services) -> None:
         at, findings = records.findings_at()
         leads.labels(name).set(services.loops.leads(name))
         found.labels(name).set(len(findings))
-        if at is not None:
-            age.labels(name).set(max(now - at, 0.0))
+        age.labels(name).set(nan if at is None else max(now - at, 0.0))
         states = [each.state for each in records.latest_proposals(PROPOSALS_MAX, OPEN)]
         for state in OPEN:
             proposals.labels(name, state.value).set(states.count(state))
