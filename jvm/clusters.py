@@ -41,6 +41,8 @@ BOTH = {
     "controlled.shutdown.retry.backoff.ms": "200",
     "replica.fetch.max.bytes": "131072",  # small steps, so that a throttle bites before the end
 }
+# Of clusters with three brokers or more: transactions go on when one of them is killed.
+THREE = {"transaction.state.log.replication.factor": "3"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +156,7 @@ def _kraft(
     also = more.pop("listeners", "")
     return {
         **BOTH,
+        **THREE,
         "process.roles": "broker,controller" if leads else "broker",
         "node.id": str(broker),
         "broker.rack": f"r{broker}",
@@ -176,6 +179,7 @@ def _kraft(
 def _zookeeper(directory: Path, broker: int, port: int, zookeeper: int) -> dict[str, str]:
     return {
         **BOTH,
+        **THREE,
         "broker.id": str(broker),
         "broker.rack": f"r{broker}",
         "listeners": f"PLAINTEXT://127.0.0.1:{port}",

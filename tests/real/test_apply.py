@@ -24,8 +24,9 @@ pytestmark = pytest.mark.real
 
 TOPIC = "applied"
 T0, T1 = TopicPartition(TOPIC, 0), TopicPartition(TOPIC, 1)
-# A throttled follower still fetches 1 MiB of a partition each time that Kafka's quota window of 11 s has
-# passed, however low the rate: a copy of this size takes minutes, one of 2 MB ends in the second window.
+# A throttled follower still fetches 1 MiB of a partition each time that Kafka's quota window of
+# 11 s has passed, however low the rate: a copy of this size takes minutes, one of 2 MB ends in the
+# second window.
 BYTES = 20_000_000
 SLOW = ("--throttle", "2kB", "--interval", "0.1")
 FAST = ("--throttle", "50MB", "--interval", "0.1")
@@ -285,7 +286,8 @@ def test_new_moves_are_refused_while_another_broker_is_down(
 def test_new_moves_wait_while_another_broker_is_down(story: Story, four: FourBrokers) -> None:
     story.operator.create("elsewhere", {0: (1, KILLABLE)})
     try:
-        pace = ("--throttle", "150kB", "--moves-per-broker", "1", "--interval", "0.1")
+        # so that the first move goes on while the broker's session expires
+        pace = ("--throttle", "1500kB", "--moves-per-broker", "1", "--interval", "0.1")
         process = story.operator.start("apply", story.plan, *pace)
         until(lambda: bool(story.operator.admin.reassignments()), 30.0)
         four.kill()

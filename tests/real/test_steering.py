@@ -87,7 +87,7 @@ def test_a_run_is_paused_continued_and_rolled_back(operator: Operator) -> None:
     operator.create(TOPIC, {0: (1, 2), 1: (1, 2)})
     process = None
     try:
-        operator.fill(TOPIC, [0, 1], 4_000_000)
+        operator.fill(TOPIC, [0, 1], 12_000_000)  # a first move of 14 s: time to pause in
         plan = str(operator.plan_file({tp: Entry(ids) for tp, ids in after.items()}))
         pace = ("--throttle", "800kB", "--moves-per-broker", "1", "--interval", "0.2")
         process = operator.start("apply", plan, *pace)
