@@ -20,4 +20,5 @@ SECTIONS = {
     "prediction": "bench.prediction",
     "forecast": "bench.forecast",
     "endpoint_attacks": "bench.endpoint_attacks",
+    "serve": "bench.serve",
 }

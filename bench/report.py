@@ -35,7 +35,7 @@ class BenchRow:
     peer: str  # the name of the peer: Kafka's method, a plain copy, …
     theirs: Timing
     note: str = ""
-    unit: str = "s"  # or %: the figures are errors and not times
+    unit: str = "s"  # or % of an error, or the name of a unit that figures are shown in
 
     @property
     def ratio(self) -> float:
@@ -107,7 +107,9 @@ def _markdown_row(row: BenchRow) -> str:
 
 
 def _figure(row: BenchRow, timing: Timing) -> str:
-    return readable(timing.best) if row.unit == "s" else f"{100 * timing.best:.3g} %"
+    if row.unit == "s":
+        return readable(timing.best)
+    return f"{100 * timing.best:.3g} %" if row.unit == "%" else f"{timing.best:.3g} {row.unit}"
 
 
 def _ratio(ratio: float) -> str:

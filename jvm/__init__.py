@@ -151,3 +151,12 @@ def java(
         yield process
     finally:
         process.stop()
+
+
+def resolve(release: str) -> Path:
+    """The jars of a release that only slow tests need; they are fetched the first time."""
+    script = ROOT / "scripts" / "install-jars"
+    done = subprocess.run([str(script), release], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise FileNotFoundError(f"{release} could not be resolved: {done.stderr[-500:]}")
+    return ROOT / ".cache" / "jars" / release

@@ -8,11 +8,11 @@ their own adapters; no other package imports one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kedge.cluster.port import Cluster
 from kedge.errors import InvalidRequest
@@ -193,3 +193,22 @@ def _opened(cluster_id: str, state: str | None, log: FencedLog | None, how: _How
     if state or log is None:
         return directory
     return chosen_place(directory, in_cluster(), log, begins=how.begins, on_note=on_note)
+
+
+def controller_state_tables() -> dict[str, dict[str, list[str]]]:
+    """The tables of states that a controller goes by, for pages that draw them.
+
+    By the name of the machine: each state with those that may follow it, in Kafka's names.
+    """
+    from kedge.controller.states import PARTITION_MAY_COME_FROM, REPLICA_MAY_COME_FROM
+
+    def turned(may_come_from: Mapping[Any, Collection[Any]]) -> dict[str, list[str]]:
+        return {
+            state.value: [after.value for after in may_come_from if state in may_come_from[after]]
+            for state in may_come_from
+        }
+
+    return {
+        "partition": turned(PARTITION_MAY_COME_FROM),
+        "replica": turned(REPLICA_MAY_COME_FROM),
+    }

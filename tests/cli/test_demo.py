@@ -38,6 +38,7 @@ def test_the_demo_tells_its_story_to_the_end(tmp_path: Path) -> None:
     assert "Reassignment of partition views-0 is completed." in demo.stdout
     assert "partitions checked, 0 errors" in demo.stderr
     assert "Done after" in demo.stdout
+    assert "[/]" not in demo.stdout, "markup is rendered, not printed"
     text = page.read_text()
     assert "What stood out" in text
     assert "https://" not in re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from kedge.database import open_database
 from kedge.web.app import create_app
-from kedge.web.database import open_database
 from kedge.web.services import services_of
 from kedge.web.settings import ServerSettings
 

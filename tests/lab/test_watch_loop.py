@@ -13,6 +13,7 @@ from kedge.apply import RunStore
 from kedge.apply.run_store import Runs
 from kedge.cluster.kafka_admin import KafkaAdmin
 from kedge.cluster.port import Cluster, ConfigSource, broker_resource
+from kedge.database import open_database
 from kedge.errors import WriterFenced
 from kedge.execution.windows import parse_window
 from kedge.lab import Lab
@@ -20,7 +21,7 @@ from kedge.model import BrokerId
 from kedge.watch.findings import FindingKind
 from kedge.watch.policy import DAY_S, Budget, Detection, Kind, Mode, Policy
 from kedge.watch.proposals import Proposal, ProposalState, approve
-from kedge.watch_runtime import LoopRunner, WatchedCluster, WatchStore, open_engine
+from kedge.watch_runtime import LoopRunner, WatchedCluster, WatchStore
 from tests.lab.labs import MB, create, running, until
 
 ONE_AM = 1_774_659_600.0  # 2026-03-28 01:00 UTC
@@ -43,7 +44,7 @@ class Watched:
 
     def __init__(self, lab: Lab, place: Path) -> None:
         self.lab, self._place, self.now = lab, place, ONE_AM
-        self.engine = open_engine(f"sqlite:///{place}/watch.db")
+        self.database = open_database(f"sqlite:///{place}/watch.db")
 
     @contextmanager
     def _cluster(self) -> Generator[Cluster]:
@@ -56,7 +57,7 @@ class Watched:
 
     def server(self, name: str) -> LoopRunner:
         watched = WatchedCluster("lab", self._cluster, self._runs)
-        store = WatchStore(self.engine, "lab", name)
+        store = WatchStore(self.database, "lab", name)
         return LoopRunner(watched, store, now=lambda: self.now, run_interval_s=0.05)
 
     def look(self, server: LoopRunner, times: int = 1) -> None:
@@ -94,7 +95,7 @@ def watched(tmp_path: Path) -> Generator[Watched]:
         lab.fill("t", 40 * MB)
         found = Watched(lab, tmp_path)
         yield found
-        found.engine.dispose()
+        found.database.close()
 
 
 def only(server: LoopRunner) -> Proposal:

@@ -10,6 +10,8 @@ from typing import Any
 import duckdb
 
 from kedge.pipeline.table_reader import Tables
+from kedge.pipeline.tables.location import Location
+from kedge.pipeline.warehouse import Place
 from tests.pipeline.conftest import Metrics
 
 GOLD_COLUMNS = {
@@ -34,12 +36,17 @@ TABLES = {  # and the columns that do not depend on files and runs
 }
 
 
-def rows(output: Path, table: str, columns: str = "*") -> list[tuple[Any, ...]]:
+def rows(output: Place, table: str, columns: str = "*") -> list[tuple[Any, ...]]:
     """The rows of a table of the last run, as DuckDB reads them, in order."""
-    return query(f"select {columns} from {scan(output, table)} order by all")
+    if Location.of(output).is_local:
+        return query(f"select {columns} from {scan(output, table)} order by all")
+    with duckdb.connect() as connection:
+        connection.sql("set timezone='UTC'")
+        connection.register("found", Tables(output).read(table))
+        return connection.sql(f"select {columns} from found order by all").fetchall()
 
 
-def scan(output: Path, table: str) -> str:
+def scan(output: Place, table: str) -> str:
     """A table of the last run as DuckDB names it: the files of its version."""
     files = ", ".join(f"'{file}'" for file in Tables(output).open(table).file_uris())
     return f"read_parquet([{files}], hive_partitioning=false, union_by_name=true)"
@@ -52,9 +59,9 @@ def query(text: str) -> list[tuple[Any, ...]]:
         return connection.sql(text).fetchall()
 
 
-def accounts(output: Path) -> dict[str, Any]:
+def accounts(output: Place) -> dict[str, Any]:
     """The accounts beside the tables."""
-    return json.loads((output / "accounts.json").read_text())
+    return json.loads(Location.of(output).read("accounts.json") or b"")
 
 
 def expected_accounts(expected: dict[str, Any], form: str) -> dict[str, Any]:
@@ -108,7 +115,7 @@ def as_set(named: Iterable[Iterable[Any]]) -> set[Any]:
     return {tuple(one) for one in named}
 
 
-def state(output: Path) -> dict[str, Any]:
+def state(output: Place) -> dict[str, Any]:
     """The content of all tables, without what depends on files and runs."""
     content = {table: rows(output, table, columns) for table, columns in TABLES.items()}
     return {"accounts": accounts(output), **content}

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -119,11 +119,12 @@ class StreamCommand:
         return StreamProcess(self.arguments(), quick_spark(self.directory))
 
 
-def quick_spark(directory: Path) -> dict[str, str]:
-    """An environment in which Spark starts soon and compiles little."""
+def quick_spark(directory: Path, more: Mapping[str, str] | None = None) -> dict[str, str]:
+    """An environment in which Spark starts soon and compiles little, with more settings."""
     settings = directory / "spark-conf"
     settings.mkdir(parents=True, exist_ok=True)
-    text = "".join(f"{name} {value}\n" for name, value in SMALL.items())
+    chosen = {**SMALL, **(more or {})}
+    text = "".join(f"{name} {value}\n" for name, value in chosen.items())
     (settings / "spark-defaults.conf").write_text(text)
     flags = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
     return {**os.environ, "SPARK_CONF_DIR": str(settings), "JAVA_TOOL_OPTIONS": flags}

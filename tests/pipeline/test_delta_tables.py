@@ -22,9 +22,10 @@ from kedge.pipeline.manifest import Day, Manifest
 from kedge.pipeline.migration import migrate
 from kedge.pipeline.table_reader import Tables
 from kedge.pipeline.tables.delta_log import commit
-from kedge.pipeline.tables.location import Location, error_line, without_secrets
+from kedge.pipeline.tables.location import Location
 from kedge.pipeline.tables.runs import all_runs
 from kedge.pipeline.tables.staged_run import StagedRun
+from kedge.pipeline.tables.store_errors import error_line, without_secrets
 from kedge.pipeline.warehouse import Warehouse, open_warehouse
 from tests.pipeline.answer_tables import write_run
 

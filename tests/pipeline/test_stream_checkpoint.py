@@ -84,7 +84,7 @@ def test_a_directory_with_other_content_is_refused_and_unchanged(
 
 def test_tables_that_lack_batches_of_the_checkpoint_are_refused(tmp_path: Path) -> None:
     checkpoint = open_checkpoint(tmp_path / "a", SOURCE, tmp_path / "out")
-    commits = checkpoint.spark / "commits"
+    commits = checkpoint.spark.path / "commits"
     commits.mkdir(parents=True)
     for batch in ("0", "1", "2", ".2.crc"):
         (commits / batch).touch()
@@ -105,7 +105,7 @@ def test_rows_are_not_read_again_through_a_second_checkpoint(tmp_path: Path) -> 
 
 def test_the_rows_of_a_batch_are_those_between_its_offsets(tmp_path: Path) -> None:
     checkpoint = open_checkpoint(tmp_path / "a", SOURCE, tmp_path / "out")
-    offsets = checkpoint.spark / "offsets"
+    offsets = checkpoint.spark.path / "offsets"
     offsets.mkdir(parents=True)
     (offsets / "0").write_text('v1\n{}\n{"metrics":{"0":10,"1":5}}')
     (offsets / "1").write_text('v1\n{}\n{"metrics":{"0":12,"1":5,"2":1}}')

@@ -24,9 +24,11 @@ from kedge.pipeline.transforms import (
 )
 from kedge.pipeline.transforms.parse import parse_json
 from kedge.pipeline.transforms.series import (
+    daily_means,
     ewma,
     median_of_sorted,
     percentile_of_sorted,
+    seasonal_profile,
     slopes_per_day,
 )
 
@@ -201,6 +203,30 @@ def test_slopes_and_moving_averages_equal_those_of_plain_python(spark: SparkSess
         mean = value + (mean - value) * 0.5
     assert row.slope == pytest.approx(2 * 24)  # the one wild point does not show
     assert row.ewma == pytest.approx(mean)
+
+
+def test_daily_means_and_seasonal_profiles_equal_those_of_plain_python(spark: SparkSession) -> None:
+    hours = [h for h in range(60) if not 30 <= h < 34]  # one night is missing
+    points = [(h * 3600, h // 24, h % 24, 7 * h % 11, 3 * h, h % 3) for h in hours]
+    fields = "t:bigint,day:bigint,hour:int,bytes_in:bigint,bytes_out:bigint,samples:bigint"
+    frame = spark.createDataFrame([(points,)], f"s array<struct<{fields}>>")
+    row = frame.select(
+        daily_means(F.col("s")).alias("days"),
+        seasonal_profile(F.col("s"), "hour", 24).alias("pattern"),
+    ).collect()[0]
+
+    def mean(chosen: list[tuple[int, ...]], field: int) -> float | None:
+        samples = sum(point[5] for point in chosen)
+        return sum(point[field] for point in chosen) / samples if samples else None
+
+    by_day = [[p for p in points if p[1] == day] for day in range(3)]
+    means = [(86_400 * day, mean(of, 3), mean(of, 4)) for day, of in enumerate(by_day)]
+    assert [tuple(day) for day in row.days] == means
+    of_hours = [mean([p for p in points if p[2] == hour], 3) for hour in range(24)]
+    overall = mean(points, 3)
+    assert overall
+    assert row.pattern == [None if one is None else one / overall for one in of_hours]
+    assert None in row.pattern  # hours whose only samples were in the night that is missing
 
 
 def test_of_different_rows_with_one_seq_the_same_one_is_kept_for_any_columns(

@@ -24,9 +24,8 @@ pytestmark = pytest.mark.real
 
 TOPIC = "applied"
 T0, T1 = TopicPartition(TOPIC, 0), TopicPartition(TOPIC, 1)
-# A throttled follower still fetches 1 MiB of a partition each time that Kafka's quota window of
-# 11 s has passed, however low the rate: a copy of this size takes minutes, one of 2 MB ends in the
-# second window.
+# However low the rate, a throttled follower fetches 1 MiB of a partition each time that the quota
+# window of 11 s has passed: a copy of this size takes minutes, one of 2 MB ends in the second.
 BYTES = 20_000_000
 SLOW = ("--throttle", "2kB", "--interval", "0.1")
 FAST = ("--throttle", "50MB", "--interval", "0.1")

@@ -7,13 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Engine
 
+from kedge.database import Database, open_database
 from kedge.errors import WriterFenced
 from kedge.watch.findings import Finding, FindingKind
 from kedge.watch.policy import Mode, Policy, Webhook, WebhookForm
 from kedge.watch.proposals import ProposalState, approve, reject
-from kedge.watch_runtime import WatchStore, open_engine
+from kedge.watch_runtime import WatchStore
 from tests.watch.clusters import NOON, proposal
 from tests.watch.histories import sample
 
@@ -21,15 +21,15 @@ DOWN = Finding(FindingKind.BROKER_DOWN, NOON, "Broker 4 is down", (4,))
 
 
 @pytest.fixture
-def engine(tmp_path: Path) -> Generator[Engine]:
-    found = open_engine(f"sqlite:///{tmp_path}/watch.db")
+def database(tmp_path: Path) -> Generator[Database]:
+    found = open_database(f"sqlite:///{tmp_path}/watch.db")
     yield found
-    found.dispose()
+    found.close()
 
 
 @pytest.fixture
-def store(engine: Engine) -> WatchStore:
-    found = WatchStore(engine, "orders", "a")
+def store(database: Database) -> WatchStore:
+    found = WatchStore(database, "orders", "a")
     assert found.acquire(NOON, 30.0)
     return found
 
@@ -62,9 +62,9 @@ def test_ended_proposals_are_read_for_a_while(store: WatchStore) -> None:
 
 
 def test_one_server_leads_and_a_replaced_one_writes_nothing(
-    engine: Engine, store: WatchStore
+    database: Database, store: WatchStore
 ) -> None:
-    other = WatchStore(engine, "orders", "b")
+    other = WatchStore(database, "orders", "b")
     assert not other.acquire(NOON + 29, 30.0)
     assert store.acquire(NOON + 29, 30.0)
     assert not other.acquire(NOON + 58, 30.0)
@@ -78,7 +78,7 @@ def test_one_server_leads_and_a_replaced_one_writes_nothing(
         with pytest.raises(WriterFenced):
             write()
     assert other.replace(proposal())
-    assert WatchStore(engine, "logs", "a").acquire(NOON, 30.0)
+    assert WatchStore(database, "logs", "a").acquire(NOON, 30.0)
 
 
 def test_a_lease_that_ran_out_gets_a_new_epoch(store: WatchStore) -> None:

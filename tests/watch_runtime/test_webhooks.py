@@ -11,8 +11,9 @@ from threading import Thread
 
 import pytest
 
+from kedge.database import open_database
 from kedge.watch.policy import Policy, Webhook, WebhookForm
-from kedge.watch_runtime import WatchStore, open_engine
+from kedge.watch_runtime import WatchStore
 from kedge.watch_runtime.webhooks import ATTEMPTS, WebhookSender
 from tests.watch.clusters import NOON, proposal
 
@@ -48,12 +49,12 @@ def receiver(*answers: int) -> Generator[tuple[str, list[dict[str, object]]]]:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Generator[WatchStore]:
-    engine = open_engine(f"sqlite:///{tmp_path}/watch.db")
-    found = WatchStore(engine, "orders", "a")
+    database = open_database(f"sqlite:///{tmp_path}/watch.db")
+    found = WatchStore(database, "orders", "a")
     assert found.acquire(NOON, 30.0)
     assert found.replace(proposal())
     yield found
-    engine.dispose()
+    database.close()
 
 
 def sender(store: WatchStore, *webhooks: Webhook) -> tuple[WebhookSender, list[float], list[str]]:

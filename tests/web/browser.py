@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 from axe_playwright_python.sync_playwright import Axe
@@ -15,6 +17,7 @@ FLAGS = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 )
+Scheme = Literal["light", "dark"]
 SIZES = {"desktop": (1360, 900), "phone": (390, 844)}
 WAIT_MS = 60_000
 SERIOUS = ("serious", "critical")
@@ -69,11 +72,22 @@ class Visitor:
         ]
         assert serious == []
 
+    def check_width(self) -> None:
+        """The page fits the screen: only boxes that say so scroll sideways."""
+        wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        assert self.page.evaluate(wide) <= 0, f"{self.page.url} is wider than the screen"
+
+
+def picture(visitor: Visitor, name: str) -> None:
+    """Write what the window shows to the folder of KEDGE_SCREENSHOTS, where that is set."""
+    folder = os.environ.get("KEDGE_SCREENSHOTS")
+    if folder:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        visitor.page.screenshot(path=f"{folder}/{name}.png")
+
 
 @contextmanager
-def visiting(
-    browser: Browser, size: str, scheme: Literal["light", "dark"] = "light"
-) -> Generator[Visitor]:
+def visiting(browser: Browser, size: str, scheme: Scheme = "light") -> Generator[Visitor]:
     """A new window of a size."""
     width, height = SIZES[size]
     context = browser.new_context(

@@ -3,8 +3,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from playwright.sync_api import Browser
 
 from kedge.lab import Lab, LabSettings
+from tests.web.browser import launched
 from tests.web.served import Served, serving, settings_for
 
 
@@ -21,3 +23,10 @@ def served(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve
     folder = tmp_path_factory.mktemp("serve")
     with serving(settings_for(lab.bootstrap_servers, folder)) as served:
         yield served
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """The system's Chromium."""
+    with launched() as browser:
+        yield browser

@@ -7,17 +7,42 @@ from pathlib import Path
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
+from sqlalchemy import MetaData, create_engine, insert
 
+from kedge.database import open_database, shown_url
 from kedge.errors import InvalidRequest, StoreUnavailable
-from kedge.web.database import open_database, shown_url
-from kedge.web.database.tables import Table
+from kedge.watch.policy import Mode
+from kedge.watch_runtime import WatchRecords
+from kedge.watch_runtime.tables import METADATA, POLICIES
+from kedge.web.tables import Table
+
+
+def _all_tables() -> MetaData:
+    """The tables of the server and those of the loop."""
+    every = MetaData()
+    for part in (Table.metadata, METADATA):
+        for table in part.sorted_tables:
+            table.to_metadata(every)
+    return every
+
+
+def test_tables_of_the_loop_that_were_made_before_migrations_are_kept(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'watch.db'}"
+    engine = create_engine(url)
+    METADATA.create_all(engine)
+    with engine.begin() as connection:
+        connection.execute(insert(POLICIES).values(cluster="orders", text="mode = 'auto'"))
+    engine.dispose()
+    database = open_database(url)
+    assert WatchRecords(database, "orders").policy().mode is Mode.AUTO
+    database.close()
 
 
 def test_migrations_make_the_tables_that_the_classes_describe(tmp_path: Path) -> None:
     database = open_database(f"sqlite:///{tmp_path / 'a.db'}")
     with database.engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
-        assert compare_metadata(context, Table.metadata) == []
+        assert compare_metadata(context, _all_tables()) == []
     database.close()
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from kedge.errors import InvalidRequest
+from kedge.watch.policy import Policy
 from kedge.web.access.roles import Principal, Role, merged
 from kedge.web.settings import read_settings
 
@@ -38,7 +39,7 @@ def test_a_whole_file_is_read(tmp_path: Path) -> None:
     assert (settings.port, settings.read_only, settings.limits.body_bytes) == (9000, True, 5000)
     orders = settings.clusters["orders"]
     assert orders.command_config == tmp_path / "orders.properties"
-    assert (orders.sample_s, orders.state, orders.policy) == (2.5, "cluster", {"mode": "propose"})
+    assert (orders.sample_s, orders.state, orders.policy) == (2.5, "cluster", Policy())
     assert settings.oidc is not None
     assert settings.oidc.client_secret == "s3cret"
     assert settings.oidc.roles == {"operators": {"*": Role.APPLY}}

@@ -19,6 +19,14 @@ def _nothing(*_: object) -> None:
     return None
 
 
+class LeftAtOnce(BaseException):
+    """The work is left as it is, as by kill -9: another process goes on from its journal.
+
+    A `sleep` raises it. Not an `Exception`: nothing between the executor's wait and the code that
+    leaves may handle it.
+    """
+
+
 @dataclass(frozen=True, slots=True)
 class Pacing:
     """How a run waits and reports."""

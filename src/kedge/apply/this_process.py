@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 from pathlib import Path
@@ -33,6 +34,26 @@ def is_known_dead(owner: Owner) -> bool:
         return False
     stat = _stat(owner.pid)
     return stat is None or stat[_STATE] in _ENDED or stat[_STARTED] != owner.started
+
+
+def owner_text(owner: Owner) -> str:
+    """An owner as the text that a database keeps."""
+    fields = (owner.host, owner.pid, owner.nonce, owner.machine, owner.started)
+    return json.dumps(fields)
+
+
+def owner_from_text(text: str) -> Owner:
+    """The owner of a text that `owner_text` wrote."""
+    host, pid, nonce, machine, started = json.loads(text)
+    return Owner(host=host, pid=pid, nonce=nonce, machine=machine, started=started)
+
+
+def has_ended(text: str) -> bool:
+    """Whether the owner of a text is known to have ended; False for texts of other forms."""
+    try:
+        return is_known_dead(owner_from_text(text))
+    except ValueError:
+        return False
 
 
 def _machine() -> str:

@@ -1,4 +1,4 @@
-"""Brokers that only write down what they are told, and answer as they are told to.
+"""Brokers that record every request and give prepared answers.
 
 For tests of a controller alone: no data, no followers, no delay. By default every request is
 answered with success, at once.

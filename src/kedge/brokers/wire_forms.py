@@ -96,7 +96,7 @@ class Translator:
     # ---- LeaderAndIsr -------------------------------------------------------------------------
 
     def _led_topics(self, request: LeaderAndIsr) -> tuple[m.LeaderAndIsrTopic, ...]:
-        """The topics; a partition's entry is written once for all brokers that are told of it."""
+        """The topics; a partition's entry is encoded once for all brokers that get it."""
         version, before = request.version, self._entries
         after: dict[tuple[int, int, int], tuple[LeaderAndIsrEntry, bytes]] = {}
         topics: list[m.LeaderAndIsrTopic] = []
@@ -123,7 +123,7 @@ class Translator:
     # ---- UpdateMetadata -----------------------------------------------------------------------
 
     def _shared_content(self, request: UpdateMetadata) -> bytes:
-        """Brokers that are told the same are told the same bytes."""
+        """Brokers that get the same content share its bytes."""
         if self._content is not None and _same_content(self._content[0], request):
             return self._content[1]
         topics = tuple(

@@ -74,7 +74,10 @@ class IngestOptions:
 
     tables: TablesOption
     source: Annotated[
-        Path | None, typer.Option("--input", help="Directory of files of the source")
+        str | None,
+        typer.Option(
+            "--input", help="Directory of files of the source; rows: also hdfs://…, s3a://…"
+        ),
     ] = None
     kind: Annotated[SourceName, typer.Option("--source", help="Where the metrics come from")] = (
         SourceName.ROWS
@@ -121,11 +124,11 @@ class IngestOptions:
         FormatName.PARQUET
     )
     brokers: Annotated[
-        Path | None,
+        str | None,
         typer.Option("--brokers", help="For rows: table of brokers (Parquet, CSV, JSON lines)"),
     ] = None
     assignment: Annotated[
-        Path | None,
+        str | None,
         typer.Option("--assignment", help="For rows: table of partitions and their replicas"),
     ] = None
     allowed_lateness: Annotated[
@@ -221,7 +224,7 @@ def _ingest_topic(options: IngestOptions) -> IngestResult | None:
         )
 
 
-def _ingest_rows(options: IngestOptions, source: Path) -> IngestResult:
+def _ingest_rows(options: IngestOptions, source: str) -> IngestResult:
     from kedge.cli.pipeline_progress import shown
     from kedge.pipeline.jobs.ingest import IngestRequest, ingest
     from kedge.pipeline.sources.sample_files import Format
@@ -249,7 +252,7 @@ def _ingest_metrics(options: IngestOptions, server: PrometheusOptions) -> Ingest
     metadata, leaders = options.described()
     names = series_names(options.mapping)
     with ExitStack() as stack:
-        source = options.source
+        source = _local_input(options)
         if source is None:
             downloaded = server.downloaded(names, start=options.start, end=options.end)
             source = stack.enter_context(downloaded)[0].parent
@@ -263,9 +266,17 @@ def _ingest_metrics(options: IngestOptions, server: PrometheusOptions) -> Ingest
         return ingest_metrics(request, options.session(), progress=progress)
 
 
+def _local_input(options: IngestOptions) -> Path | None:
+    """The directory of input; refused if it is not of this machine."""
+    if options.source is not None and "://" in options.source:
+        hint = "only --source rows reads hdfs://… and s3a://…"
+        raise InvalidRequest(f"{options.source}: not a directory of this machine", hint=hint)
+    return None if options.source is None else Path(options.source)
+
+
 def _groups_beside(options: IngestOptions) -> Path | None:
     """The admin snapshots of the recording that the input is a part of."""
-    source = options.source
+    source = _local_input(options)
     if source is None or options.kind not in WITHOUT_GROUPS or source.resolve().name == "admin":
         return None
     beside = source.resolve().parent / "admin"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -25,10 +24,10 @@ MasterOption = Annotated[
 MemoryOption = Annotated[str, typer.Option(help="Heap of Spark's driver, as 2g")]
 JarsOption = Annotated[str, typer.Option(help="More jars for Spark, separated by commas")]
 BrokersTableOption = Annotated[
-    Path, typer.Option("--brokers", help="Table of brokers: Parquet, CSV or JSON lines")
+    str, typer.Option("--brokers", help="Table of brokers: Parquet, CSV or JSON lines")
 ]
 AssignmentTableOption = Annotated[
-    Path, typer.Option("--assignment", help="Table of partitions and their replicas")
+    str, typer.Option("--assignment", help="Table of partitions and their replicas")
 ]
 LimitOption = Annotated[int, typer.Option(help="Rows to show at most", min=1)]
 

@@ -53,7 +53,7 @@ def register(app: typer.Typer) -> None:
 def stream_command(
     brokers: BrokersTableOption,
     assignment: AssignmentTableOption,
-    checkpoint: Annotated[Path, typer.Option(help="Directory that keeps how far it has got")],
+    checkpoint: Annotated[str, typer.Option(help="Directory that keeps how far it has got")],
     tables: TablesOption,
     topic: TopicOption = TOPIC,
     once: Annotated[bool, typer.Option("--once", help="Read what is there now, then end")] = False,

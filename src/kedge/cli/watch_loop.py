@@ -116,8 +116,9 @@ def _runner(
 ) -> Generator[LoopRunner]:
     """The loop of a cluster, with its database beside the runs."""
     from kedge import wiring
-    from kedge.apply.this_process import this_process
-    from kedge.watch_runtime import LoopRunner, WatchedCluster, WatchStore, open_engine
+    from kedge.apply.this_process import has_ended, owner_text, this_process
+    from kedge.database import open_database
+    from kedge.watch_runtime import LoopRunner, WatchedCluster, WatchStore
 
     with connected(bootstrap_server, command_config) as cluster:
         name = cluster.describe().cluster_id
@@ -130,10 +131,9 @@ def _runner(
 
     directory = state_directory(state)
     directory.mkdir(parents=True, exist_ok=True)
-    engine = open_engine(f"sqlite:///{directory}/watch.db")
+    database = open_database(f"sqlite:///{directory}/watch.db")
     watched = WatchedCluster(name, lambda: connected(bootstrap_server, command_config), runs)
-    me = this_process()
-    store = WatchStore(engine, name, f"{me.host}:{me.pid}:{me.nonce}")
+    store = WatchStore(database, name, owner_text(this_process()), has_ended)
     if policy is not None:
         store.set_policy(policy)
     lease_s = LEASE_SAMPLES * store.policy().sample_every_s  # it is renewed at each sample
@@ -142,4 +142,4 @@ def _runner(
         yield runner
     finally:
         runner.stop()
-        engine.dispose()
+        database.close()

@@ -50,7 +50,7 @@ def _path(path: str | os.PathLike[str]) -> Path:
 
 
 @contextmanager
-def with_path_context(path: Path) -> Generator[None]:
+def with_path_context(path: Path | str) -> Generator[None]:
     """Put the path in front of faults within the block; errors of the system become refusals."""
     try:
         yield

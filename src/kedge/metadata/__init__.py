@@ -35,8 +35,8 @@ Worked example. Brokers 1, 2, 3; partition t-0 on 1, 2 is to move to 3, 2:
     AlterPartition isr 1,2,3     isr 2,3 · replicas 3,2 · adding ∅ · removing ∅   3   2,3
                                  · leader 3: the first of the replicas in sync
 
-The second request comes from leader 1, which is not in the target: it is told NEW_LEADER_ELECTED,
-though its change is written.
+The second request comes from leader 1, which is not in the target: its answer is
+NEW_LEADER_ELECTED, though its change is written.
 """
 
 from kedge.metadata.decide import HANDLERS, decide

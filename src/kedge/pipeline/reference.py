@@ -21,8 +21,8 @@ from kedge.files import (
     read_parquet,
     with_path_context,
 )
-from kedge.files.opening import read_at_most
 from kedge.model.arrow import Table, TableReader, arrow, compute
+from kedge.pipeline.sources.input_files import read_input
 from kedge.pipeline.tables.staged_run import StagedRun
 
 BROKERS = "reference/brokers"
@@ -48,11 +48,11 @@ class Reference:
         return sorted(names)
 
 
-def read_reference(brokers: Path, assignment: Path) -> Reference:
+def read_reference(brokers: str | Path, assignment: str | Path) -> Reference:
     """Read both files; every replica must be on a broker of the brokers table."""
-    with with_path_context(brokers):
+    with with_path_context(str(brokers)):
         broker_table = _checked_brokers(TableReader(_read(brokers), "brokers"))
-    with with_path_context(assignment):
+    with with_path_context(str(assignment)):
         placed = _checked_assignment(TableReader(_read(assignment), "assignment"))
         replicas = _replicas(placed)
         _check_known(replicas, broker_table)
@@ -104,9 +104,9 @@ def stored_reference(read: Callable[[str], Table]) -> Reference:
     return Reference(*(read(name) for name in (BROKERS, ASSIGNMENT, REPLICAS)))
 
 
-def _read(path: Path) -> Table:
-    data = read_at_most(path, LIMIT_BYTES)
-    suffix = path.suffix.lower()
+def _read(path: str | Path) -> Table:
+    data = read_input(path, LIMIT_BYTES)
+    suffix = Path(path).suffix.lower()
     if suffix == ".csv":
         return _parse_table("CSV", lambda: _module("pyarrow.csv").read_csv(arrow().py_buffer(data)))
     if suffix in (".json", ".jsonl", ".ndjson"):

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kedge.errors import InvalidRequest, SparkUnavailable
+from kedge.pipeline.tables.store_options import spark_file_systems
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -173,7 +174,7 @@ def _configuration(settings: SessionSettings) -> dict[str, str]:
     jars = [*settings.jars, *(kafka_connector_jars() if settings.kafka else ())]
     if jars:
         configured["spark.jars"] = ",".join(str(jar) for jar in jars)
-    return {**configured, **settings.more}
+    return {**configured, **spark_file_systems(), **settings.more}
 
 
 def _gc_options() -> tuple[str, ...]:

@@ -12,8 +12,9 @@ from kedge.files import parquet
 from kedge.model.arrow import arrow, compute
 from kedge.pipeline.manifest import Day
 from kedge.pipeline.tables.data_files import DataFile
-from kedge.pipeline.tables.location import Location, without_secrets
+from kedge.pipeline.tables.location import Location
 from kedge.pipeline.tables.staged_run import DAY, StagedRun, partition_columns
+from kedge.pipeline.tables.store_errors import store_error, without_secrets
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -33,7 +34,7 @@ def write(frame: DataFrame, path: str, *, by: Sequence[str] = (), files: int = 0
     placed = frame.coalesce(files) if files else frame
     encoding = {f"parquet.enable.dictionary#{name}": "false" for name in HIGH_CARDINALITY}
     writer = placed.write.mode("overwrite").options(**encoding)
-    with translate_spark_errors():
+    with translate_spark_errors(path):
         (writer.partitionBy(*by) if by else writer).parquet(path)
 
 
@@ -74,8 +75,8 @@ def read(
 
 
 @contextmanager
-def translate_spark_errors() -> Generator[None]:
-    """Raise Spark's exceptions as Kedge errors of one sentence."""
+def translate_spark_errors(place: str = "") -> Generator[None]:
+    """Raise Spark's exceptions as Kedge errors of one sentence; `place` is what it writes to."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
@@ -83,6 +84,9 @@ def translate_spark_errors() -> Generator[None]:
         yield
     except (PySparkException, Py4JError) as error:
         line = _error_line(str(error))
+        found = store_error(place, str(error)) if place else None
+        if found is not None:
+            raise found from error
         if "FAILED_READ_FILE" in line or "CANNOT_READ_FILE" in line:
             hint = "the file is damaged: remove it and run again"
             raise MalformedInput(line, hint=hint) from error

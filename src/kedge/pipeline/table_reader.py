@@ -20,8 +20,9 @@ from kedge.model.columns import Floats
 from kedge.pipeline.manifest import Settings
 from kedge.pipeline.reference import Reference, stored_reference
 from kedge.pipeline.tables.delta_log import open_version
-from kedge.pipeline.tables.location import Location, error_line
+from kedge.pipeline.tables.location import Location
 from kedge.pipeline.tables.staged_run import ARRIVAL, DAY
+from kedge.pipeline.tables.store_errors import error_line
 from kedge.pipeline.warehouse import Place, published_run
 
 Condition = tuple[str, str, Any]  # as ("cluster", "=", "c00")

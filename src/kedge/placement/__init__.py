@@ -27,7 +27,7 @@ a leader are not the same ones again. Five brokers, start 0, shift 0, three repl
     striped       the placer of clusters without ZooKeeper (KRaft, KIP-500)
     brokers       which brokers take part, and whether their racks count
 
-Luck is never drawn here: a `Start` arrives with its two numbers, or a `draw` from outside.
+Nothing random is drawn here: a `Start` arrives with its two numbers, or a `draw` from outside.
 Results are columns (`Placement`): a million partitions are one matrix, not a million lists.
 """
 

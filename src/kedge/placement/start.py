@@ -28,12 +28,12 @@ class Start:
 
 
 def fixed(start: int) -> Start:
-    """A start without luck: one number serves as both, as in Kafka's own fixed start."""
+    """A fixed start: one number serves as both, as in Kafka's own."""
     return Start(start, start)
 
 
 def drawn(draw: Draw, brokers: int) -> Start:
-    """A start by luck: two independent draws, the start and then the shift.
+    """A random start: two independent draws, the start and then the shift.
 
     With no broker nothing is drawn: the placement itself then says what is wrong.
     """

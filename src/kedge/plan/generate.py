@@ -1,7 +1,7 @@
 """`--generate`: a new assignment of some topics over some brokers.
 
 It is not a minimal move. Every topic is placed anew as if it were created now, whatever its
-replicas are; what it has stays only by luck. The rules (those of Kafka's tool):
+replicas are; what it has stays only by chance. The rules (those of Kafka's tool):
 
 - of the brokers asked for, those alive are used and the others are silently left out;
 - rack awareness is all or nothing: some brokers with a rack and some without are refused, unless
@@ -9,8 +9,8 @@ replicas are; what it has stays only by luck. The rules (those of Kafka's tool):
 - the number of replicas is that of the topic's lowest partition;
 - partitions are numbered from 0, also for a topic whose numbers have gaps.
 
-Where replicas go is not known here: the placement, and with it the luck that it starts from,
-arrives as a function that is called once per topic, in the order of their names.
+Where replicas go is not known here: the placement, with its random start, arrives as a
+function that is called once per topic, in the order of their names.
 
     topic t, partitions 0 and 1 on [1,2] and [2,1], brokers asked for 2,3,9, alive 1,2,3
     place((2, 3), partitions=2, replication_factor=2)  →  t-0 [2,3]   t-1 [3,2]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from kedge.model import Snapshot
-from kedge.report.amounts import bytes_text
+from kedge.report.amounts import bytes_text, share_text
 from kedge.report.page.charts import Bar, bars
 from kedge.report.page.document import Document, Fact, Listing, Picture, Section, Tone, listing
 from kedge.watch.samples import (
@@ -82,7 +82,7 @@ def _facts(snapshot: Snapshot, sample: Sample) -> list[Fact]:
     if shares:
         broker, share = max(shares.items(), key=lambda item: item[1])
         tone = Tone.BAD if share > FULL else Tone.WARN if share > NEARLY else Tone.GOOD
-        found.append(Fact("Fullest disk", f"{share:.0%}", f"broker {broker}", tone))
+        found.append(Fact("Fullest disk", share_text(share), f"broker {broker}", tone))
     away = sample.leaders_away
     found.append(
         Fact("Led elsewhere", f"{away:,}", "not by the preferred replica", _tone(away, Tone.WARN))
@@ -151,7 +151,7 @@ def _disks(sample: Sample) -> list[Section]:
 
 
 def _disk_words(used: float, capacity: float | None) -> str:
-    return f"{bytes_text(used)}, {used / capacity:.0%}" if capacity else bytes_text(used)
+    return f"{bytes_text(used)}, {share_text(used / capacity)}" if capacity else bytes_text(used)
 
 
 def _disk_colour(share: float | None) -> str:

@@ -15,8 +15,14 @@ from kedge.model.snapshot import Snapshot
 from kedge.plan import Plan, rows_in
 
 Row = dict[str, Any]
-STEPS = ((0.8, "blue"), (0.95, "cyan"), (1.05, "green"), (1.25, "yellow"), (float("inf"), "red"))
-CELL = "██"
+# Cells differ in density as well as in colour: without a terminal there is no colour.
+STEPS = (
+    (0.8, "[blue]··[/]", "far under"),
+    (0.95, "[cyan]░░[/]", "under"),
+    (1.05, "[green]▒▒[/]", "its share"),
+    (1.25, "[yellow]▓▓[/]", "over"),
+    (float("inf"), "[red]██[/]", "far over"),
+)
 
 
 def heat_rows(plan: Plan, snapshot: Snapshot) -> list[Row]:
@@ -52,27 +58,22 @@ def _shares(loads: Any, capacity: Any, stays: Any) -> Any:
 
 
 def heat_lines(rows: Sequence[Row]) -> list[str]:
-    """One line per broker: a cell for each load, before → after, with the figures beside."""
+    """One line per broker, in rich's markup: each load before → after, a cell beside its figure."""
     if not rows:
         return []
     names = list(rows[0]["before"])
-    legend = "  ".join(f"[{colour}]{CELL}[/] {word}" for colour, word in _legend())
+    legend = "  ".join(f"{cell} {word}" for _, cell, word in STEPS)
     width = max(len(str(row["broker"])) for row in rows)
     lines = [f"{'':{width + 9}}{'  '.join(f'{name:^13}' for name in names)}"]
     for row in rows:
-        cells = (_cell(row["before"][name], row["after"][name]) for name in names)
+        cells = (_change(row["before"][name], row["after"][name]) for name in names)
         lines.append(f"broker {row['broker']:>{width}}  {'  '.join(cells)}")
     return [*lines, legend]
 
 
-def _cell(before: float, after: float) -> str:
-    return f"[{_colour(before)}]{CELL}[/]{before:4.2f}→[{_colour(after)}]{CELL}[/]{after:4.2f}"
+def _change(before: float, after: float) -> str:
+    return f"{_cell(before)}{before:4.2f}→{_cell(after)}{after:4.2f}"
 
 
-def _colour(share: float) -> str:
-    return next(colour for limit, colour in STEPS if share < limit)
-
-
-def _legend() -> list[tuple[str, str]]:
-    words = ("far under", "under", "its share", "over", "far over")
-    return [(colour, word) for (_, colour), word in zip(STEPS, words, strict=True)]
+def _cell(share: float) -> str:
+    return next(cell for limit, cell, _ in STEPS if share < limit)

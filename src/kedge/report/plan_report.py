@@ -10,7 +10,7 @@ from typing import Any
 from kedge.execution.prediction import Prediction
 from kedge.model import Snapshot
 from kedge.plan import Change, Plan, Summary
-from kedge.report.amounts import bytes_text, duration_text
+from kedge.report.amounts import bytes_text, duration_text, share_text
 from kedge.report.curve import knee
 from kedge.report.heat import heat_rows
 from kedge.report.page.charts import Dumbbell, Span, curve, dumbbells, gantt, nice_ticks
@@ -108,14 +108,14 @@ class PlanReport:
         rows = [
             (
                 str(peak.broker) + (f" {peak.log_dir}" if peak.log_dir else ""),
-                f"{peak.before / peak.capacity:.0%}" if peak.capacity else "",
-                f"{peak.share:.0%}" if peak.share is not None else "",
+                share_text(peak.before / peak.capacity) if peak.capacity else "",
+                share_text(peak.share) if peak.share is not None else "",
                 duration_text(peak.at),
             )
             for peak in peaks[:12]
         ]
         if rows:
-            header = ("broker", "before", "fullest", "after")
+            header = ("broker", "before", "fullest", "reached after")
             parts.append(listing("Fullest disks on the way", header, rows, right=(1, 2, 3)))
         return [Section("How the run will be", [*problem_texts(found), *found.assumptions], parts)]
 
@@ -223,7 +223,8 @@ def _cost_facts(summary: Summary) -> list[Fact]:
     peak = max(summary.peak_disk.items(), key=lambda item: item[1], default=None)
     if peak is not None:
         tone = Tone.BAD if peak[1] > 0.95 else Tone.WARN if peak[1] > 0.85 else Tone.PLAIN
-        found.append(Fact("Fullest disk on the way", f"{peak[1]:.0%}", f"broker {peak[0]}", tone))
+        broker, share = peak
+        found.append(Fact("Fullest disk on the way", share_text(share), f"broker {broker}", tone))
     return found
 
 

@@ -83,8 +83,13 @@ def change_of(plan: Plan, tp: TopicPartition) -> Change | None:
 
 
 def grounds(plan: Plan, limit: int = 12) -> Iterator[tuple[str, int]]:
-    """The grounds that most changes have, each with how many; the first clause counts."""
-    first = (why.partition(";")[0] for why in plan.reasons.values())
+    """The grounds that most changes have, each with how many; the first clause counts.
+
+    A clause that names its own partition is the same ground for every partition.
+    """
+    first = (
+        why.partition(";")[0].replace(str(tp), "a partition") for tp, why in plan.reasons.items()
+    )
     yield from Counter(first).most_common(limit)
 
 

@@ -50,7 +50,12 @@ def parse_policy(text: str) -> Policy:
         document = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as fault:
         raise MalformedInput(f"not TOML ({' '.join(str(fault).split())[:200]})") from fault
-    return Policy(**_read(JsonPath(document), _POLICY))
+    return policy_from(document)
+
+
+def policy_from(document: Mapping[str, Any], place: str = "") -> Policy:
+    """The policy of a table that was parsed before; `place` is where it was in its file."""
+    return Policy(**_read(JsonPath(document, place), _POLICY))
 
 
 # ---- values -------------------------------------------------------------------------------------

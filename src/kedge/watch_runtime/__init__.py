@@ -1,13 +1,12 @@
 """Runs the watch loop on live clusters: executes the effects of its script, keeps what it decides.
 
-    tables      what is kept, in SQLite or PostgreSQL: policy, samples, proposals, findings, lead
-    watch_store those tables for one server: every write is fenced by the lead of the loop
-    sampler     a live cluster as the loop observes it
-    run_carrier runs of proposals: begun once, continued by whichever server leads
-    effects     executes one effect on cluster, store and runs
-    lead        keeps the lead of the loop while this process lives
-    loop_runner one cluster: a script per sample, until it is stopped
-    webhooks    sends the events that were stored, until they are delivered
+    tables         what is kept, in SQLite or PostgreSQL: policy, samples, proposals, findings, lead
+    watch_records  reads those tables, for every server
+    watch_store    writes them for the server that leads: every write is fenced by the lead
+    sampler        a live cluster as the loop observes it
+    run_carrier    runs of proposals: begun once, continued by the server that leads
+    loop_runner    one cluster: a script per sample, until it is stopped; keeps the lead
+    webhooks       sends the events that were stored, until they are delivered
 
 Two servers may share a database. One of them leads the loop of a cluster: it holds a lease with an
 epoch, and every write checks that epoch in the same transaction. A server that stalls and is
@@ -16,6 +15,7 @@ fenced by Kafka, so that the next leader continues them.
 """
 
 from kedge.watch_runtime.loop_runner import LoopRunner, WatchedCluster
-from kedge.watch_runtime.watch_store import WatchStore, open_engine
+from kedge.watch_runtime.watch_records import Lead, WatchRecords
+from kedge.watch_runtime.watch_store import WatchStore
 
-__all__ = ["LoopRunner", "WatchStore", "WatchedCluster", "open_engine"]
+__all__ = ["Lead", "LoopRunner", "WatchRecords", "WatchStore", "WatchedCluster"]

@@ -175,10 +175,10 @@ class LoopRunner:
             return None
         return found if isinstance(found, float) else None
 
-    def stop(self) -> None:
-        """Stop: the run under way stops after its current step, and the lead is given up."""
+    def stop(self, *, at_once: bool = False) -> None:
+        """Stop: the run under way stops after its moves, or is left; the lead is given up."""
         self._stopping.set()
-        self.carrier.stop()
+        self.carrier.stop(at_once=at_once)
         for thread in self._threads:
             thread.join()
         self.store.release()

@@ -6,6 +6,7 @@ has begun is stored before, in the transaction that checks the proposal's versio
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
 from threading import Event, Thread
@@ -22,6 +23,7 @@ from kedge.apply import (
     propose_resume,
     settle,
 )
+from kedge.apply.outcome import LeftAtOnce
 from kedge.cluster.port import Cluster, Election
 from kedge.errors import (
     ElectionNotNeeded,
@@ -36,6 +38,7 @@ from kedge.watch.policy import Policy
 from kedge.watch.proposals import Proposal
 from kedge.watch_runtime.watch_store import WatchStore
 
+LEAVE_S = 30.0  # a run that is left ends its current request to the cluster first
 OpenCluster = Callable[[], AbstractContextManager[Cluster]]
 OpenRuns = Callable[[Cluster], AbstractContextManager[RunStore]]
 ENDS = {
@@ -61,21 +64,43 @@ class RunCarrier:
     ) -> None:
         self._store, self._open_cluster, self._open_runs = store, open_cluster, open_runs
         self._now, self._interval_s, self._note = now, interval_s, on_note
-        self._stopping = Event()
+        self._stopping, self._leaving = Event(), Event()
+        self._resumes_at = 0.0  # on the monotonic clock
         self._thread: Thread | None = None
         self._carried = ""
         self._fault = ""
 
-    def stop(self) -> None:
-        """Stop after the current step of a run; it can be continued."""
+    def stop(self, *, at_once: bool = False) -> None:
+        """Stop after the moves under way have ended, or at once; the run can be continued."""
         self._stopping.set()
+        if at_once:
+            self._leaving.set()
+        self._join(LEAVE_S if at_once else None)
+
+    def leave(self, for_s: float) -> None:
+        """Leave the run under way as it is and start none for a time: an operator takes it."""
+        self._resumes_at = time.monotonic() + for_s
+        self._leaving.set()
+        self._join(LEAVE_S)
+        if not self._stopping.is_set():
+            self._leaving.clear()
+
+    def _join(self, timeout_s: float | None) -> None:
         if self._thread is not None:
-            self._thread.join()
+            self._thread.join(timeout_s)
+
+    def _sleep(self, seconds: float) -> None:
+        if self._leaving.wait(seconds):
+            raise LeftAtOnce
 
     @property
     def at_work_on(self) -> str:
         """The proposal that is being carried out; empty if none is."""
         return self._carried if self._thread is not None and self._thread.is_alive() else ""
+
+    @property
+    def _waiting(self) -> Waiting:
+        return Waiting(self._sleep)
 
     # ---- starting -------------------------------------------------------------------------------
 
@@ -83,6 +108,8 @@ class RunCarrier:
         """Begin the run of a proposal, or continue it."""
         if self.at_work_on:
             return None if self.at_work_on == proposal.id else Refused("busy", final=False)
+        if self._stopping.is_set() or time.monotonic() < self._resumes_at:
+            return Refused("an operator acts on the runs of this cluster", final=False)
         if not self._store.begin_run(proposal, self._now()):
             return Refused("the proposal has changed meanwhile", final=False)
         self._carried, self._fault = proposal.id, ""
@@ -109,8 +136,10 @@ class RunCarrier:
         try:
             with self._open() as (cluster, runs), runs.held():
                 guarded = runs.guarded(cluster)
-                settle(guarded, runs, Waiting(), self._note, finish_cancels=True)
+                settle(guarded, runs, self._waiting, self._note, finish_cancels=True)
                 self._carry_out(guarded, runs, proposal, policy)
+        except LeftAtOnce:
+            self._note(f"proposal {proposal.id}: its run is left as it is, and can be continued")
         except (ReassignmentInProgress, Unavailable, WriterFenced) as fault:
             self._note(f"proposal {proposal.id}: {fault.what}")  # looked at again at a sample
         except KedgeError as fault:
@@ -130,6 +159,7 @@ class RunCarrier:
         )
         pacing = Pacing(
             interval_s=self._interval_s,
+            sleep=self._sleep,
             now=self._now,
             stopping=self._stopping.is_set,
             on_note=self._note,
@@ -175,7 +205,7 @@ class RunCarrier:
     def _cancelled(self, cluster: Cluster, run: Run, fault: str) -> RunSeen:
         """A run that cannot go on is ended, so that nothing of it stays behind."""
         why = fault or run.record().why or "moves of the run could not end"
-        cancel(cluster, run, Waiting())
+        cancel(cluster, run, self._waiting)
         return RunSeen(RunPhase.FAILED, why)
 
     def _run_of(self, runs: RunStore, proposal: Proposal) -> Run | None:

@@ -6,89 +6,55 @@ the proposal only in the version that the person has seen.
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import orjson
-from sqlalchemy import (
-    Connection,
-    Engine,
-    create_engine,
-    delete,
-    event,
-    insert,
-    or_,
-    select,
-    update,
-)
+from sqlalchemy import Connection, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from kedge.errors import UnknownTopicOrPartition, WriterFenced
+from kedge.database import Database
+from kedge.errors import WriterFenced
 from kedge.watch.findings import Finding
 from kedge.watch.messages import Event, finding_events, proposal_event
 from kedge.watch.policy import DAY_S, Policy
-from kedge.watch.policy_toml import parse_policy, policy_text
-from kedge.watch.proposals import ENDED, Proposal, ProposalState
+from kedge.watch.policy_toml import policy_text
+from kedge.watch.proposals import Proposal, ProposalState
 from kedge.watch.samples import Sample
 from kedge.watch.storage import (
-    finding_from_json,
     finding_to_json,
-    proposal_from_json,
     proposal_to_json,
     sample_from_json,
     sample_to_json,
 )
-from kedge.watch_runtime.tables import (
-    EVENTS,
-    FINDINGS,
-    LEAD,
-    METADATA,
-    POLICIES,
-    PROPOSALS,
-    RUNS,
-    SAMPLES,
-)
+from kedge.watch_runtime.tables import EVENTS, FINDINGS, LEAD, POLICIES, PROPOSALS, RUNS, SAMPLES
+from kedge.watch_runtime.watch_records import WatchRecords, event_data, event_from, findings_in
 
-BUSY_S = 10.0
 SAMPLES_KEPT_S = 30 * DAY_S
 EVENTS_KEPT_S = 30 * DAY_S
 
 
-def open_engine(url: str) -> Engine:
-    """A database of the loop's own, with its tables; SQLite or PostgreSQL by URL."""
-    if not url.startswith("sqlite"):
-        return create_engine(url, pool_pre_ping=True)
-    engine = create_engine(url, connect_args={"timeout": BUSY_S})
+class WatchStore(WatchRecords):
+    """The tables of one cluster, for one server; `is_dead` says whether an owner surely ended."""
 
-    def prepare(connection: Any, _record: object) -> None:
-        connection.execute("PRAGMA journal_mode=WAL")
-        connection.isolation_level = None  # transactions are begun below, with their lock
-
-    def begin(connection: Connection) -> None:
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
-
-    event.listen(engine, "connect", prepare)
-    event.listen(engine, "begin", begin)
-    return engine
-
-
-class WatchStore:
-    """The tables of one cluster, for one server."""
-
-    def __init__(self, engine: Engine, cluster: str, owner: str) -> None:
-        self._engine, self.cluster, self.owner = engine, cluster, owner
+    def __init__(
+        self,
+        database: Database,
+        cluster: str,
+        owner: str,
+        is_dead: Callable[[str], bool] = lambda owner: False,
+    ) -> None:
+        super().__init__(database, cluster)
+        self.owner, self._is_dead = owner, is_dead
         self.epoch: int | None = None
-        METADATA.create_all(engine)
 
     # ---- the lead of the loop -------------------------------------------------------------------
 
     def acquire(self, now: float, ttl_s: float) -> bool:
         """Take or renew the lead; False while another server has it."""
-        with self._engine.begin() as connection:
+        with self.database.writes() as connection:
             row = self._lead(connection)
-            free = row is None or row.owner == self.owner or now >= row.until
-            if not free:
+            if row is not None and not self._may_take(row, now):
                 self.epoch = None
                 return False
             # A lease that has run out was perhaps given to another server meanwhile: a new epoch.
@@ -107,10 +73,13 @@ class WatchStore:
             self.epoch = epoch
             return True
 
+    def _may_take(self, row: Any, now: float) -> bool:
+        return row.owner == self.owner or now >= row.until or self._is_dead(row.owner)
+
     def release(self) -> None:
         """Give the lead up, so that another server has it at once."""
         mine = (LEAD.c.cluster == self.cluster) & (LEAD.c.owner == self.owner)
-        with self._engine.begin() as connection:
+        with self.database.writes() as connection:
             connection.execute(update(LEAD).where(mine).values(until=0.0))
         self.epoch = None
 
@@ -125,16 +94,9 @@ class WatchStore:
 
     # ---- policy and history ---------------------------------------------------------------------
 
-    def policy(self) -> Policy:
-        """The policy of the cluster; the default one where none was set."""
-        with self._engine.begin() as connection:
-            wanted = select(POLICIES.c.text).where(POLICIES.c.cluster == self.cluster)
-            text = connection.execute(wanted).scalar_one_or_none()
-        return Policy() if text is None else parse_policy(text)
-
     def set_policy(self, policy: Policy) -> None:
         """Replace the policy."""
-        with self._engine.begin() as connection:
+        with self.database.writes() as connection:
             connection.execute(delete(POLICIES).where(POLICIES.c.cluster == self.cluster))
             text = policy_text(policy, secrets=True)
             connection.execute(insert(POLICIES).values(cluster=self.cluster, text=text))
@@ -142,7 +104,7 @@ class WatchStore:
     def record_sample(self, sample: Sample, memory_s: float) -> list[Sample]:
         """Append a sample; returns the history of the time that is needed."""
         here = SAMPLES.c.cluster == self.cluster
-        with self._engine.begin() as connection:
+        with self.database.writes() as connection:
             self._fence(connection)
             connection.execute(delete(SAMPLES).where(here & (SAMPLES.c.at == sample.at)))
             row = {"cluster": self.cluster, "at": sample.at, "data": sample_to_json(sample)}
@@ -155,31 +117,6 @@ class WatchStore:
 
     # ---- proposals ------------------------------------------------------------------------------
 
-    def proposals(self, since: float | None = None) -> list[Proposal]:
-        """Proposals that are not ended, and those that ended since; None: all of them."""
-        wanted = select(PROPOSALS.c.data, PROPOSALS.c.waits_for).where(
-            PROPOSALS.c.cluster == self.cluster
-        )
-        if since is not None:
-            active = PROPOSALS.c.state.not_in([state.value for state in ENDED])
-            wanted = wanted.where(or_(active, PROPOSALS.c.changed_at >= since))
-        with self._engine.begin() as connection:
-            rows = connection.execute(wanted.order_by(PROPOSALS.c.id)).all()
-        return [
-            dataclasses.replace(proposal_from_json(data), waits_for=waits) for data, waits in rows
-        ]
-
-    def proposal(self, proposal_id: str) -> Proposal:
-        """One proposal.
-
-        Raises:
-            UnknownTopicOrPartition: there is none with this id.
-        """
-        found = [each for each in self.proposals() if each.id == proposal_id]
-        if not found:
-            raise UnknownTopicOrPartition(f"No proposal {proposal_id}")
-        return found[0]
-
     def replace(self, proposal: Proposal, *, fenced: bool = True) -> bool:
         """Store a proposal and its event, if the version before it is stored; else False."""
         here = (PROPOSALS.c.cluster == self.cluster) & (PROPOSALS.c.id == proposal.id)
@@ -190,7 +127,7 @@ class WatchStore:
             "waits_for": "",
             "data": proposal_to_json(proposal),
         }
-        with self._engine.begin() as connection:
+        with self.database.writes() as connection:
             if fenced:
                 self._fence(connection)
             if proposal.version == 1:
@@ -208,24 +145,14 @@ class WatchStore:
 
     # ---- findings -------------------------------------------------------------------------------
 
-    def findings(self) -> tuple[Finding, ...]:
-        """The findings of the last sample."""
-        with self._engine.begin() as connection:
-            return self._findings(connection)
-
-    def _findings(self, connection: Connection) -> tuple[Finding, ...]:
-        wanted = select(FINDINGS.c.data).where(FINDINGS.c.cluster == self.cluster)
-        data = connection.execute(wanted).scalar_one_or_none()
-        return () if data is None else tuple(map(finding_from_json, orjson.loads(data)))
-
     def store_findings(
         self, at: float, findings: Sequence[Finding], waiting: Sequence[tuple[str, str]]
     ) -> None:
         """Replace the findings, and what proposals wait for; changes are events."""
         data = orjson.dumps([finding_to_json(each) for each in findings])
-        with self._engine.begin() as connection:
+        with self.database.writes() as connection:
             self._fence(connection)
-            before = self._findings(connection)
+            _, before = findings_in(connection, self.cluster)
             connection.execute(delete(FINDINGS).where(FINDINGS.c.cluster == self.cluster))
             connection.execute(insert(FINDINGS).values(cluster=self.cluster, at=at, data=data))
             for proposal, why in waiting:
@@ -239,7 +166,7 @@ class WatchStore:
         """Mark the run of a proposal as begun, if it is stored as running in this version."""
         here = (PROPOSALS.c.cluster == self.cluster) & (PROPOSALS.c.id == proposal.id)
         running = here & (PROPOSALS.c.state == ProposalState.RUNNING.value)
-        with self._engine.begin() as connection:
+        with self.database.writes() as connection:
             self._fence(connection)
             wanted = select(PROPOSALS.c.version).where(running)
             if connection.execute(wanted).scalar_one_or_none() != proposal.version:
@@ -251,7 +178,7 @@ class WatchStore:
 
     def begun_run(self, proposal_id: str) -> tuple[bool, str | None]:
         """Whether the run of a proposal has begun, and the outcome of an election."""
-        with self._engine.begin() as connection:
+        with self.database.reads() as connection:
             row = self._begun(connection, proposal_id)
         return (False, None) if row is None else (True, row.outcome)
 
@@ -262,38 +189,26 @@ class WatchStore:
     def end_election(self, proposal_id: str, outcome: str) -> None:
         """Keep how an election ended; empty where it went well."""
         here = (RUNS.c.cluster == self.cluster) & (RUNS.c.proposal == proposal_id)
-        with self._engine.begin() as connection:
+        with self.database.writes() as connection:
             connection.execute(update(RUNS).where(here).values(outcome=outcome))
 
     # ---- events ---------------------------------------------------------------------------------
 
     def _add_events(self, connection: Connection, events: Sequence[Event]) -> None:
         for each in events:
-            row = {"cluster": self.cluster, "at": each.at, "data": _event_data(each)}
+            row = {"cluster": self.cluster, "at": each.at, "data": event_data(each)}
             connection.execute(insert(EVENTS).values(row))
 
     def events_to_deliver(self, limit: int = 100) -> list[tuple[int, Event]]:
         """Events that no webhook has had yet, oldest first."""
         here = (EVENTS.c.cluster == self.cluster) & EVENTS.c.delivered_at.is_(None)
         wanted = select(EVENTS.c.id, EVENTS.c.data).where(here).order_by(EVENTS.c.id).limit(limit)
-        with self._engine.begin() as connection:
-            return [(row.id, _event_from(row.data)) for row in connection.execute(wanted)]
+        with self.database.reads() as connection:
+            return [(row.id, event_from(row.data)) for row in connection.execute(wanted)]
 
     def delivered(self, event_id: int, now: float) -> None:
         """An event was delivered, or given up; old ones are removed."""
-        with self._engine.begin() as connection:
+        with self.database.writes() as connection:
             here = EVENTS.c.id == event_id
             connection.execute(update(EVENTS).where(here).values(delivered_at=now))
             connection.execute(delete(EVENTS).where(EVENTS.c.delivered_at < now - EVENTS_KEPT_S))
-
-
-def _event_data(each: Event) -> bytes:
-    return orjson.dumps(dataclasses.asdict(each))
-
-
-def _event_from(data: bytes) -> Event:
-    from kedge.watch.messages import EventKind
-
-    values = orjson.loads(data)
-    values["kind"], values["lines"] = EventKind(values["kind"]), tuple(values["lines"])
-    return Event(**values)

@@ -16,10 +16,14 @@ from kedge.web import problems
 from kedge.web.api import (
     audit,
     clusters,
+    controller,
     health,
+    history,
     jobs,
+    loop,
     oidc,
     plans,
+    proposals,
     runs,
     session,
     snapshots,
@@ -36,7 +40,10 @@ from kedge.web.protection.security_headers import SecurityHeaders
 from kedge.web.protection.trusted_hosts import TrustedHosts, own_hosts
 from kedge.web.services import Services
 
-MODULES = (session, oidc, clusters, topics, snapshots, plans, runs, jobs, tokens, audit, health)
+MODULES = (
+    *(session, oidc, clusters, topics, snapshots, plans, runs, jobs),
+    *(proposals, loop, history, controller, tokens, audit, health),
+)
 REFUSALS_PER_MINUTE = 120
 
 

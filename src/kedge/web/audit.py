@@ -9,9 +9,9 @@ from typing import Any
 
 from sqlalchemy import delete, select
 
+from kedge.database import Database
 from kedge.model.printable import printable
-from kedge.web.database import Database
-from kedge.web.database.tables import AuditRow
+from kedge.web.tables import AuditRow
 
 MASK = "********"
 SECRET_NAMES = ("password", "secret", "token", "jaas", "key.pem", "credential", "keystore.key")

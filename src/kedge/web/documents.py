@@ -9,13 +9,13 @@ import orjson
 from sqlalchemy import select
 from sqlalchemy.orm import undefer
 
+from kedge.database import Database
 from kedge.errors import UnknownResource
 from kedge.model import Snapshot, sha256_of_snapshot
 from kedge.model.snapshot_json import parse_snapshot, snapshot_to_json
 from kedge.plan import Plan, parse_plan, plan_to_json
 from kedge.web.access.secrets import new_id
-from kedge.web.database import Database
-from kedge.web.database.tables import PlanRow, PredictionRow, SnapshotRow
+from kedge.web.tables import PlanRow, PredictionRow, SnapshotRow
 
 Document = dict[str, Any]
 T = TypeVar("T")

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from sqlalchemy import delete, update
 from sqlalchemy.exc import IntegrityError
 
+from kedge.database import Database
 from kedge.errors import InvalidRequest, KeyReused
-from kedge.web.database import Database
-from kedge.web.database.tables import AnswerRow
+from kedge.web.tables import AnswerRow
 
 KEY = re.compile(r"[\x21-\x7e]{8,200}")
 KEPT_S = 24 * 3600.0

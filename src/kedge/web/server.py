@@ -9,9 +9,9 @@ from pathlib import Path
 import uvicorn
 
 from kedge.apply import default_state
+from kedge.database import open_database
 from kedge.errors import InvalidRequest
 from kedge.web.app import create_app
-from kedge.web.database import open_database
 from kedge.web.services import Services, services_of
 from kedge.web.settings import ServerSettings
 

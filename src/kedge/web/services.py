@@ -7,16 +7,21 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
+from kedge.database import Database
 from kedge.web.access.accounts import Accounts
 from kedge.web.access.oidc import OidcClient
 from kedge.web.audit import Audit
 from kedge.web.clusters.registry import ClusterRegistry
+from kedge.web.clusters.timeline import Timeline
+from kedge.web.clusters.view import ClusterView
 from kedge.web.clusters.watcher import ClusterWatcher, Observed
-from kedge.web.database import Database
 from kedge.web.events import Broadcaster
 from kedge.web.idempotency import Answers
 from kedge.web.jobs.job_runner import JobRunner
 from kedge.web.jobs.kinds import KINDS
+from kedge.web.loop.cluster_loops import ClusterLoops
+from kedge.web.loop.event_relay import EventRelay
+from kedge.web.loop.loop_rows import loop_row
 from kedge.web.runs_reader import RunsReader
 from kedge.web.settings import ServerSettings
 
@@ -37,6 +42,9 @@ class Services:
     watchers: dict[str, ClusterWatcher]
     jobs: JobRunner
     runs: RunsReader
+    loops: ClusterLoops
+    timelines: dict[str, Timeline]
+    relay: EventRelay
     oidc: OidcClient | None = None
     started_at: float = field(default_factory=time.time)
 
@@ -45,9 +53,13 @@ class Services:
         for watcher in self.watchers.values():
             watcher.start()
         self.jobs.start()
+        self.loops.start()
+        self.relay.start()
 
     def stop(self) -> None:
         """Leave all work as it is; what was begun continues at the next start."""
+        self.relay.stop()
+        self.loops.stop()
         self.jobs.stop()
         for watcher in self.watchers.values():
             watcher.stop()
@@ -55,18 +67,37 @@ class Services:
             self.oidc.close()
         self.database.close()
 
+    def loop_state(self, cluster: str) -> dict[str, Any]:
+        """The state of the loop of a cluster for programs."""
+        return _loop_state(self.loops, self.database, cluster)
+
 
 def services_of(settings: ServerSettings, database: Database) -> Services:
     """The parts of a server, not started yet."""
     broadcaster = Broadcaster(settings.limits.streams)
     registry = ClusterRegistry(settings.clusters, read_only=settings.read_only)
 
+    timelines = {name: Timeline() for name in registry.names}
+    last: dict[str, ClusterView] = {}
+
     def publish(name: str, observed: Observed) -> None:
         broadcaster.publish(f"cluster:{name}", "observed", observed_row(observed))
+        view, before = observed.view, last.get(name)
+        if view is None or view is before:
+            return
+        last[name] = view
+        if before is not None:
+            changes = _changed(timelines[name], before, view)
+            if changes:
+                broadcaster.publish(f"cluster:{name}", "changes", {"changes": changes})
 
     watchers = {name: ClusterWatcher(name, registry, publish) for name in registry.names}
     jobs = JobRunner(
         database, broadcaster, registry, KINDS, waiting_max=settings.limits.waiting_jobs
+    )
+    loops = ClusterLoops(database, registry)
+    relay = EventRelay(
+        database, broadcaster, registry.names, lambda name: _loop_state(loops, database, name)
     )
     return Services(
         settings,
@@ -79,8 +110,21 @@ def services_of(settings: ServerSettings, database: Database) -> Services:
         watchers,
         jobs,
         RunsReader(registry),
+        loops,
+        timelines,
+        relay,
         None if settings.oidc is None else OidcClient(settings.oidc, database),
     )
+
+
+def _changed(timeline: Timeline, before: ClusterView, view: ClusterView) -> list[dict[str, Any]]:
+    """Append what has changed between two views to a timeline."""
+    was, now = ((each.snapshot, each.controller) for each in (before, view))
+    return timeline.add(was, now, time.time())
+
+
+def _loop_state(loops: ClusterLoops, database: Database, cluster: str) -> dict[str, Any]:
+    return loop_row(loops.records[cluster], here=loops.owner, now=database.clock())
 
 
 def observed_row(observed: Observed) -> dict[str, Any]:

@@ -14,6 +14,9 @@
     [clusters.orders.policy]      # of the loop: see the guide
     mode = "propose"
 
+    [cost.per_gb]                 # prices, for the history of costs
+    stored_month = 0.08
+
     [oidc]
     issuer = "https://login.example.com"
     client_id = "kedge"
@@ -31,11 +34,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+from kedge.analytics.cost import Rates, parse_rates
 from kedge.errors import InvalidRequest, MalformedInput
 from kedge.files import read_text, with_path_context
 from kedge.files.toml_files import read_toml
+from kedge.watch.policy import Policy
+from kedge.watch.policy_toml import policy_from
 from kedge.web.access.roles import Role, parse_grants
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -51,7 +57,7 @@ class ClusterSettings:
     command_config: Path | None = None
     state: str = "cluster"  # where runs are kept: in the cluster, or in this directory
     sample_s: float = 5.0
-    policy: Mapping[str, Any] = field(default_factory=dict[str, Any])  # of the loop, as written
+    policy: Policy = field(default_factory=Policy)  # of the loop
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +99,7 @@ class ServerSettings:
     trusted_proxies: str = ""
     limits: Limits = field(default_factory=Limits)
     oidc: OidcSettings | None = None
+    cost: Rates | None = None
 
     def __post_init__(self) -> None:
         if (self.tls_certificate is None) != (self.tls_key is None):
@@ -120,7 +127,7 @@ def read_settings(path: Path) -> ServerSettings:
 
 def settings_of(document: Mapping[str, Any], base: Path) -> ServerSettings:
     """The settings of a parsed file; paths are relative to it."""
-    _known(document, ("server", "limits", "oidc", "clusters"), "the file")
+    _known(document, ("server", "limits", "oidc", "clusters", "cost"), "the file")
     clusters = {
         name: _cluster(name, table, base) for name, table in document.get("clusters", {}).items()
     }
@@ -129,6 +136,8 @@ def settings_of(document: Mapping[str, Any], base: Path) -> ServerSettings:
     settings = replace(ServerSettings(clusters, limits=Limits(**given_limits)), **server)
     if "oidc" in document:
         settings = replace(settings, oidc=_oidc(document["oidc"], base))
+    if "cost" in document:
+        settings = replace(settings, cost=parse_rates(document["cost"]))
     return settings
 
 
@@ -146,7 +155,18 @@ def _cluster(name: str, table: Mapping[str, Any], base: Path) -> ClusterSettings
     values = _values(ClusterSettings, rest, f"clusters.{name}", base)
     if not values.get("bootstrap_servers"):
         raise MalformedInput("bootstrap_servers is missing", place=f"clusters.{name}")
-    return ClusterSettings(name, **values, policy=table.get("policy", {}))
+    policy = policy_from(_with_floats(table.get("policy", {})), f"clusters.{name}.policy")
+    return ClusterSettings(name, **values, policy=policy)
+
+
+def _with_floats(value: Any) -> Any:
+    """A parsed document with plain numbers in place of decimals."""
+    if isinstance(value, dict):
+        table = cast("dict[str, Any]", value)
+        return {name: _with_floats(each) for name, each in table.items()}
+    if isinstance(value, list):
+        return [_with_floats(each) for each in cast("list[Any]", value)]
+    return float(value) if isinstance(value, Decimal) else value
 
 
 def _oidc(table: Mapping[str, Any], base: Path) -> OidcSettings:
@@ -167,7 +187,7 @@ def _oidc(table: Mapping[str, Any], base: Path) -> OidcSettings:
 
 # ---- one table of the file -----------------------------------------------------------------------
 
-COMPOSED = ("clusters", "limits", "oidc", "name", "roles", "policy")
+COMPOSED = ("clusters", "limits", "oidc", "cost", "name", "roles", "policy")
 
 
 def _values(kind: type, table: Mapping[str, Any], place: str, base: Path) -> dict[str, Any]:

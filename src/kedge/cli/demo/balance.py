@@ -104,7 +104,7 @@ def _reported(demo: Demo, snapshot: Path, plan: Path, history: Path, page: Path)
     before, made = read_snapshot(snapshot), parse_plan(read_bytes(plan))
     heat = heat_rows(made, before)
     for line in heat_lines(heat):
-        demo.screen.print(line)
+        demo.screen.print(line, markup=True)
     reached = heat_rows(made, _as_it_is(demo, before))
     groups = finding_groups(Tables(history))[0]
     report = PlanReport(

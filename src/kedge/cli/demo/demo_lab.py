@@ -45,11 +45,13 @@ class Demo:
         """Print a sentence."""
         self.screen.print(f"[italic]{text}[/]", markup=True)
 
-    def close(self) -> None:
-        """Print the end."""
+    def close(self, *, with_pages: bool = False) -> None:
+        """Print the end, and what to try next."""
         took = time.monotonic() - self._began
         self.screen.print(f"\n[bold]Done after {took:.0f} s.[/] Try it yourself:", markup=True)
         self.screen.print("  kedge lab up --brokers 9 --racks 3 --dir lab --detach")
+        if not with_pages:
+            self.screen.print("  kedge demo --web    ends with the pages on this lab")
 
     # ---- commands -------------------------------------------------------------------------------
 

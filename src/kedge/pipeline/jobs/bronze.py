@@ -62,10 +62,15 @@ def copy_parquet_files(session: SparkSession, files: Sequence[SampleFile]) -> Wr
 
 
 def _copy(file: SampleFile, staged: StagedRun, target: str) -> None:
-    pa, source = arrow(), parquet().ParquetFile(file.path)
+    with file.path.open() as opened:
+        _copy_rows(file, parquet().ParquetFile(opened), staged, target)
+
+
+def _copy_rows(file: SampleFile, source: Any, staged: StagedRun, target: str) -> None:
+    pa = arrow()
     added = {
         "source": str(Format.PARQUET),
-        "file": file.path.absolute().as_uri(),
+        "file": file.path.uri,
         "run_id": staged.run_id,
     }
     names = source.schema_arrow.names

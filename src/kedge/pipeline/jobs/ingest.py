@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 class IngestRequest:
     """The files to ingest, the reference tables, and the directory of tables."""
 
-    source: Path
+    source: str | Path
     format: Format
-    brokers: Path
-    assignment: Path
+    brokers: str | Path
+    assignment: str | Path
     tables: Place
     settings: Settings = field(default_factory=Settings)
 

@@ -34,6 +34,7 @@ from kedge.pipeline.sources.metric_files import (
     instances_in,
 )
 from kedge.pipeline.sources.record_spool import Spooled
+from kedge.pipeline.tables.delta_log import paths_of
 from kedge.pipeline.tables.staged_run import StagedRun
 from kedge.pipeline.warehouse import Place, Warehouse, check_warehouse, open_warehouse
 
@@ -173,17 +174,17 @@ class _MetricsRun:
 
     def _parse(self, staged: StagedRun, states: Sequence[Row]) -> ParsedDays:
         from kedge.pipeline import schemas
-        from kedge.pipeline.sources.measurement_reader import read_measurements
+        from kedge.pipeline.sources.measurement_writer import write_measurements
 
         self.progress.stage("measurements", sum(f.bytes for f in self.files))
-        frame = read_measurements(self.spark, self.files, self._parse_settings(states))
-        sinks.write(frame, staged.scratch(PARSED).uri, by=("level", "dt"))
-        parsed = ParsedDays.of(staged.scratch(PARSED))
+        target, settings = staged.scratch(PARSED), self._parse_settings(states)
+        paths = write_measurements(self.spark, self.files, settings, target)
+        parsed = ParsedDays.of(target, paths)
         if not parsed.found and self._is_refused(parsed):
             raise InvalidRequest(self._nothing_found(parsed), hint=parsed.hint)
         for level, table in (("topics", TOPICS), ("brokers", BROKERS)):
             schema = sinks.table_schema(table, schemas.MEASUREMENT)
-            add_days(staged, f"{PARSED}/level={level}", table, schema)
+            add_days(staged, PARSED, parsed.files.get(level, ()), table, schema)
         return parsed
 
     def _parse_settings(self, states: Sequence[Row]) -> ParseSettings:
@@ -250,29 +251,28 @@ class _MetricsRun:
         )
         if not parsed.unparsed:
             return rows
-        path = staged.scratch(f"{PARSED}/level=unparsed").uri
-        text = self.spark.read.schema(schemas.MEASUREMENT).parquet(path)
+        paths = [staged.scratch(PARSED).child(path) for path in parsed.files["unparsed"]]
+        text = self.spark.read.schema(schemas.MEASUREMENT).parquet(*paths)
         fields = (*schemas.SAMPLE.fields, *schemas.ATTRIBUTION.fields)
         nulls = [F.lit(None).cast(f.dataType).alias(f.name) for f in fields]
         return rows.unionByName(text.select(*nulls, schemas.RAW_TEXT, origin, "file"))
 
     def _samples(self, staged: StagedRun, days: Sequence[str], states: Sequence[Row]) -> DataFrame:
-        from pyspark.sql import functions as F
-
-        from kedge.pipeline import schemas
+        from kedge.pipeline.sources.packed_measurements import packed_measurements
         from kedge.pipeline.transforms.attribution import AttributionSettings, attribute
 
         cluster = self.request.metadata.cluster
         around = sorted({shifted(day, by) for day in days for by in (-1, 0, 1)})
-        topics = sinks.read(self.spark, staged, TOPICS, schemas.MEASUREMENT, days=around)
-        topics = topics.where(F.col("cluster") == cluster)
+        files = staged.files(TOPICS, around)
+        paths, rows = paths_of(staged.location, TOPICS, files), sum(one.rows for one in files)
+        packed = packed_measurements(self.spark, paths, cluster, days=days, rows=rows)
         settings = AttributionSettings(
             self.before.settings.interval_s * 1000,
             self.warehouse.next_number,
             {day: tuple(staged.paths(BROKERS, [day])) for day in around},
         )
         by_topic = partition_states.states_of(states, cluster)
-        return attribute(topics, days=days, states=by_topic, settings=settings)
+        return attribute(packed, cluster=cluster, states=by_topic, settings=settings)
 
     def _write_health(self, staged: StagedRun) -> None:
         """Latencies and flush times of brokers, of all days."""

@@ -8,31 +8,40 @@ from datetime import date, timedelta
 from typing import Any
 
 from kedge.files import parquet
+from kedge.pipeline.sources.measurement_writer import BROKERS, IGNORED, TOPICS, UNPARSED
 from kedge.pipeline.tables.location import Location
 from kedge.pipeline.tables.staged_run import SCRATCH, StagedRun
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedDays:
-    """The days of topics, whether anything was found, and unparsed texts and ignored names."""
+    """The files that were written, by level and day, and unparsed texts and ignored names."""
 
-    days: tuple[str, ...]
-    found: bool
+    files: Mapping[str, Sequence[str]]  # by level; their paths are relative to `parsed`
     unparsed: int
     ignored: Mapping[str, int]
 
     @staticmethod
-    def of(parsed: Location) -> ParsedDays:
-        """Read it from what was written."""
-        levels = parsed.names()
-        days = [name.removeprefix("dt=") for name in parsed.names("level=topics")]
+    def of(parsed: Location, paths: Sequence[str]) -> ParsedDays:
+        """Read it from the files that were written."""
+        files: dict[str, list[str]] = {}
+        for path in paths:
+            files.setdefault(path.partition("/")[0].removeprefix("level="), []).append(path)
         ignored: dict[str, int] = {}
-        for row in _rows(parsed, "level=ignored"):
+        for row in _rows(parsed, files.get(IGNORED, ())):
             ignored[row["series"]] = ignored.get(row["series"], 0) + int(row["value"])
-        unparsed = len(_rows(parsed, "level=unparsed"))
         ranked = sorted(ignored.items(), key=lambda item: (-item[1], item[0]))
-        found = bool(days or "level=brokers" in levels)
-        return ParsedDays(tuple(days), found, unparsed, dict(ranked))
+        return ParsedDays(files, len(_rows(parsed, files.get(UNPARSED, ()))), dict(ranked))
+
+    @property
+    def days(self) -> list[str]:
+        """The days with measurements of topics."""
+        return sorted({_day(path).removeprefix("dt=") for path in self.files.get(TOPICS, ())})
+
+    @property
+    def found(self) -> bool:
+        """Whether there is any measurement."""
+        return any(self.files.get(level) for level in (TOPICS, BROKERS))
 
     @property
     def hint(self) -> str:
@@ -45,22 +54,24 @@ class ParsedDays:
         return f"they have {names}; --mapping names the series of other exporter rules"
 
 
-def _rows(parsed: Location, level: str) -> list[dict[str, Any]]:
+def _day(path: str) -> str:
+    return path.split("/")[-2]
+
+
+def _rows(parsed: Location, paths: Sequence[str]) -> list[dict[str, Any]]:
     """The rows of a level that has few of them."""
-    files = [info.path for info in parsed.list(level) if info.path.endswith(".parquet")]
-    tables = [parquet().ParquetFile(path, filesystem=parsed.files).read() for path in files]
+    tables = [parquet().ParquetFile(path, filesystem=parsed.files).read() for path in paths]
     return [row for table in tables for row in table.to_pylist()]
 
 
-def add_days(staged: StagedRun, source: str, table: str, schema: str) -> None:
-    """Move the files of a scratch directory to a table that is kept by day."""
-    directory, location = staged.new_directory(), staged.location
-    at = staged.scratch(source)
-    for info in at.list(""):
-        if info.is_file and info.path.endswith(".parquet"):
-            day = next(part for part in info.path.split("/") if part.startswith("dt="))
-            target = f"{table}/{directory}/{day}/{info.base_name}"
-            location.move(f"{SCRATCH}/{staged.run_id}/{source}/{day}/{info.base_name}", target)
+def add_days(
+    staged: StagedRun, scratch: str, paths: Sequence[str], table: str, schema: str
+) -> None:
+    """Move files of a scratch directory to a table that is kept by day."""
+    directory = staged.new_directory()
+    for path in paths:
+        target = f"{table}/{directory}/{_day(path)}/{path.rpartition('/')[2]}"
+        staged.location.move(f"{SCRATCH}/{staged.run_id}/{scratch}/{path}", target)
     staged.append(table, staged.written(table, directory), schema)
 
 

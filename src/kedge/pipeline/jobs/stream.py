@@ -60,10 +60,10 @@ class StreamRequest:
 
     source: KafkaSource
     identity: TopicIdentity
-    brokers: Path
-    assignment: Path
+    brokers: str | Path
+    assignment: str | Path
     tables: Place
-    checkpoint: Path
+    checkpoint: Place
     once: bool = True
     interval_s: int = 60
     settings: Settings = field(default_factory=Settings)
@@ -205,7 +205,7 @@ def _run(
 
     rows = kafka_stream(spark, request.source)
     writer = rows.writeStream.foreachBatch(sink.merge).queryName(f"kedge-{request.identity.topic}")
-    writer = writer.option("checkpointLocation", str(sink.checkpoint.spark.resolve()))
+    writer = writer.option("checkpointLocation", sink.checkpoint.spark.uri)
     if request.once:
         writer = writer.trigger(availableNow=True)
     else:

@@ -12,15 +12,13 @@ their manifest, under the name of the stream.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import orjson
 
 from kedge.errors import InvalidRequest, KedgeError
-from kedge.files import read_bytes, with_path_context, write_atomically
 from kedge.pipeline.tables.location import Location
 from kedge.pipeline.warehouse import Place
 
@@ -41,18 +39,18 @@ class TopicIdentity:
 class Checkpoint:
     """The checkpoint directory of a stream."""
 
-    directory: Path
+    directory: Location
     stream: str  # its name in the manifest of the tables
 
     @property
-    def spark(self) -> Path:
+    def spark(self) -> Location:
         """Spark's checkpoint location."""
-        return self.directory / "spark"
+        return Location(self.directory.child("spark"))
 
     @property
     def last_committed_batch(self) -> int:
         """The last batch that Spark committed; -1 for none."""
-        return max(_batch_numbers(self.spark / "commits"), default=-1)
+        return max(_batch_numbers(self.spark.names("commits")), default=-1)
 
     def planned_rows(self, batch: int) -> int:
         """The number of offsets of a batch; 0 if it cannot be read."""
@@ -61,34 +59,31 @@ class Checkpoint:
 
     def _offsets(self, batch: int) -> dict[str, int]:
         try:
-            last = read_bytes(self.spark / "offsets" / str(batch)).splitlines()[-1]
+            last = (self.spark.read(f"offsets/{batch}") or b"").splitlines()[-1]
             topics: Any = orjson.loads(last)
             return {f"{t}-{p}": int(end) for t, ends in topics.items() for p, end in ends.items()}
         except (KedgeError, IndexError, AttributeError, TypeError, ValueError):
             return {}
 
 
-def check_checkpoint(directory: Path, source: TopicIdentity, output: Place) -> None:
+def check_checkpoint(directory: Place, source: TopicIdentity, output: Place) -> None:
     """Refuse a directory with another stream or other content; nothing is written."""
-    with with_path_context(directory):
-        if directory.exists() and not directory.is_dir():
-            raise InvalidRequest(f"{directory}: is a file", hint="--checkpoint is a directory")
-        if not directory.is_dir() or not any(directory.iterdir()):
-            return
-        _check_same(_read_marker(directory), directory, source, output)
+    location = Location.of(directory)
+    if location.is_local and location.path.exists() and not location.path.is_dir():
+        raise InvalidRequest(f"{location}: is a file", hint="--checkpoint is a directory")
+    if location.names():
+        _check_same(_read_marker(location), location, source, output)
 
 
-def open_checkpoint(directory: Path, source: TopicIdentity, output: Place) -> Checkpoint:
+def open_checkpoint(directory: Place, source: TopicIdentity, output: Place) -> Checkpoint:
     """The checkpoint of this stream; created if it does not exist."""
-    check_checkpoint(directory, source, output)
-    with with_path_context(directory):
-        directory.mkdir(parents=True, exist_ok=True)
-        if not (directory / MARKER).exists():
-            made = {"format": FORMAT, "stream": secrets.token_hex(6), "output": _absolute(output)}
-            write_atomically(directory / MARKER, orjson.dumps({**made, **asdict(source)}))
-        marker = _read_marker(directory)
-        name = f"{source.topic}@{source.cluster_id}#{marker['stream']}"
-        return Checkpoint(directory, name)
+    location = Location.of(directory)
+    check_checkpoint(location, source, output)
+    if not location.exists(MARKER):
+        made = {"format": FORMAT, "stream": secrets.token_hex(6), "output": _absolute(output)}
+        location.write(MARKER, orjson.dumps({**made, **asdict(source)}))
+    marker = _read_marker(location)
+    return Checkpoint(location, f"{source.topic}@{source.cluster_id}#{marker['stream']}")
 
 
 def check_tables_match(checkpoint: Checkpoint, streams: Mapping[str, int]) -> None:
@@ -106,20 +101,20 @@ def check_tables_match(checkpoint: Checkpoint, streams: Mapping[str, int]) -> No
         raise InvalidRequest(what, hint=hint)
 
 
-def _read_marker(directory: Path) -> dict[str, str]:
+def _read_marker(directory: Location) -> dict[str, str]:
     hint = "use a new directory as --checkpoint"
     wanted = ("stream", "output", "cluster_id", "topic", "topic_id")
     try:
-        found: Any = orjson.loads(read_bytes(directory / MARKER))
+        found: Any = orjson.loads(directory.read(MARKER) or b"")
         if found["format"] == FORMAT:
             return {name: str(found[name]) for name in wanted}
-    except (KedgeError, orjson.JSONDecodeError, KeyError, TypeError):
+    except (orjson.JSONDecodeError, KeyError, TypeError):
         pass
     raise InvalidRequest(f"{directory}: not a checkpoint of a kedge stream", hint=hint)
 
 
 def _check_same(
-    marker: Mapping[str, str], directory: Path, source: TopicIdentity, output: Place
+    marker: Mapping[str, str], directory: Location, source: TopicIdentity, output: Place
 ) -> None:
     hint = "use a new directory as --checkpoint"
     if (marker["cluster_id"], marker["topic"]) != (source.cluster_id, source.topic):
@@ -138,8 +133,5 @@ def _absolute(output: Place) -> str:
     return str(location.path.resolve()) if location.is_local else location.uri
 
 
-def _batch_numbers(directory: Path) -> list[int]:
-    if not directory.is_dir():
-        return []
-    names = [entry.name for entry in directory.iterdir()]
+def _batch_numbers(names: Sequence[str]) -> list[int]:
     return [int(name) for name in names if name.isdecimal() and len(name) < 20]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 from itertools import groupby
-from pathlib import Path
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -27,7 +26,7 @@ def read_raw_rows(
     """
     by_layout = sorted(files, key=lambda one: (one.layout, one.path))
     frames = [
-        _rows(session, [str(one.path) for one in same], format, layout, provenance=provenance)
+        _rows(session, [one.path.spark_path for one in same], format, layout, provenance=provenance)
         for layout, same in groupby(by_layout, key=lambda one: one.layout)
     ]
     every = reduce(DataFrame.unionByName, frames)
@@ -80,8 +79,7 @@ def _csv_rows(session: SparkSession, paths: list[str], layout: Layout) -> DataFr
 
 def _escaped(path: str) -> str:
     """A path with the characters of globs escaped, as Spark expects it."""
-    escaped = "".join(f"\\{char}" if char in "{}[]*?\\" else char for char in path)
-    return escaped if path.startswith("/") else str(Path.cwd() / escaped)
+    return "".join(f"\\{char}" if char in "{}[]*?\\" else char for char in path)
 
 
 def source_file() -> Column:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import os
 import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from kedge.errors import InvalidRequest, MalformedInput
-from kedge.files import open_regular, parquet, with_path_context
+from kedge.files import parquet, with_path_context
 from kedge.model.arrow import arrow
+from kedge.pipeline.sources.input_files import InputFile, files_below
 
 SAMPLE_NAMES = (
     *("cluster", "broker", "topic", "partition", "ts", "ingest_ts", "seq", "is_leader"),
@@ -48,22 +48,15 @@ ENDINGS = {
 class SampleFile:
     """A file to ingest; `layout` has its columns and, for Parquet, their types."""
 
-    path: Path
+    path: InputFile
     sha256: str
     rows: int
     layout: Layout
 
 
-def find_files(directory: Path, format: Format) -> list[Path]:
-    """The files of this format below a directory, sorted by path."""
-    if not directory.is_dir():
-        what = "a file, not a directory" if directory.exists() else "no such directory"
-        raise InvalidRequest(f"{directory}: {what}", hint="--input is a directory of files")
-    found: list[Path] = []
-    for parent, below, names in os.walk(directory):
-        below[:] = sorted(name for name in below if not name.startswith((".", "_")))
-        visible = (name for name in sorted(names) if not name.startswith((".", "_")))
-        found.extend(Path(parent, name) for name in visible if name.endswith(ENDINGS[format]))
+def find_files(directory: str | Path, format: Format) -> list[InputFile]:
+    """The files of this format below a directory of any file system, sorted by path."""
+    found = files_below(directory, ENDINGS[format])
     if not found:
         endings = " or ".join(f"*{ending}" for ending in ENDINGS[format][:2])
         hint = f"files of samples are named {endings}; see --format"
@@ -71,12 +64,12 @@ def find_files(directory: Path, format: Format) -> list[Path]:
     return found
 
 
-def new_files(paths: Iterable[Path], format: Format, known: Iterable[str]) -> list[SampleFile]:
+def new_files(paths: Iterable[InputFile], format: Format, known: Iterable[str]) -> list[SampleFile]:
     """Validate the files with new content; of files with equal content keep the first."""
     seen = set(known)
     new: list[SampleFile] = []
     for path in paths:
-        with with_path_context(path):
+        with with_path_context(str(path)):
             sha256 = _sha256(path)
             if sha256 not in seen:
                 seen.add(sha256)
@@ -84,25 +77,26 @@ def new_files(paths: Iterable[Path], format: Format, known: Iterable[str]) -> li
     return new
 
 
-def _sha256(path: Path) -> str:
-    with open_regular(path) as file:
+def _sha256(path: InputFile) -> str:
+    with path.open() as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _checked(path: Path, format: Format, sha256: str) -> SampleFile:
+def _checked(path: InputFile, format: Format, sha256: str) -> SampleFile:
     if format is Format.PARQUET:
         return _checked_parquet(path, sha256)
     layout = _header(path) if format is Format.CSV else ()
-    return SampleFile(path, sha256, path.stat().st_size // BYTES_PER_TEXT_ROW, layout)
+    return SampleFile(path, sha256, path.bytes // BYTES_PER_TEXT_ROW, layout)
 
 
 # ---- Parquet ------------------------------------------------------------------------------------
 
 
-def _checked_parquet(path: Path, sha256: str) -> SampleFile:
+def _checked_parquet(path: InputFile, sha256: str) -> SampleFile:
     pa = arrow()
     try:
-        metadata = parquet().read_metadata(path)
+        with path.open() as file:
+            metadata = parquet().read_metadata(file)
         schema = metadata.schema.to_arrow_schema()
     except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
         if isinstance(error, FileNotFoundError | PermissionError):
@@ -155,10 +149,10 @@ COLUMN_KIND = {
 # ---- CSV ----------------------------------------------------------------------------------------
 
 
-def _header(path: Path) -> Layout:
+def _header(path: InputFile) -> Layout:
     """The columns in the header of a CSV file."""
     try:
-        with open_regular(path) as file:
+        with path.open() as file:
             compressed = path.name.endswith(".gz")
             line = (gzip.GzipFile(fileobj=file) if compressed else file).readline(100_000).decode()
     except (gzip.BadGzipFile, zlib.error, EOFError, UnicodeDecodeError) as error:

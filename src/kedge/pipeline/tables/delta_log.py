@@ -18,7 +18,8 @@ import orjson
 from kedge.errors import KedgeError, MalformedInput, OutputInUse, Unavailable
 from kedge.model.arrow import arrow
 from kedge.pipeline.tables.data_files import DataFile
-from kedge.pipeline.tables.location import Location, error_line
+from kedge.pipeline.tables.location import Location
+from kedge.pipeline.tables.store_errors import any_error, error_line, store_error
 
 LOG: Final = "_delta_log"
 # Runs pin versions: a version is readable as long as the runs that pin it are kept.
@@ -41,7 +42,9 @@ def open_version(location: Location, table: str, version: int | None = None) -> 
     errors: Any = import_module("deltalake.exceptions")
     try:
         with location.errors(table):
-            return delta.DeltaTable(location.child(table), version=version)
+            return delta.DeltaTable(
+                location.child(table), version=version, storage_options=location.options
+            )
     except errors.TableNotFoundError:
         return None
     except (errors.DeltaError, ValueError) as error:
@@ -60,7 +63,7 @@ def _damaged(location: Location, table: str, error: Exception) -> KedgeError:
             hint = "remove it to return to the run before" if last else "restore it from a copy"
             place = location.child(f"{table}/{LOG}/{name}")
             return MalformedInput("the entry of the log is damaged", place=place, hint=hint)
-    return Unavailable(f"{location.child(table)}: {error_line(error)}")
+    return any_error(location.child(table), error)
 
 
 def files_of(table: Any) -> list[DataFile]:
@@ -118,6 +121,7 @@ def _commit(
             mode="error",
             partition_by=list(change.by),
             configuration=CONFIGURATION,
+            storage_options=location.options,
             commit_properties=strict(note),
         )
         return 0
@@ -165,7 +169,8 @@ def commit_error(location: Location, error: Exception) -> KedgeError:
     text = str(error)
     if "ailed to commit transaction" in text or "already exists" in text:
         return conflict(location)
-    return Unavailable(f"{location}: the commit failed ({error_line(error)})")
+    found = store_error(str(location), text)
+    return found or Unavailable(f"{location}: the commit failed ({error_line(error)})")
 
 
 def conflict(location: Location) -> OutputInUse:

@@ -17,13 +17,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from kedge.errors import InvalidRequest, Unavailable
+from kedge.errors import InvalidRequest
 from kedge.files import parquet, write_atomically
 from kedge.model.arrow import Table
+from kedge.pipeline.tables.remote_files import remote_files
+from kedge.pipeline.tables.store_errors import any_error
+from kedge.pipeline.tables.store_options import store_options
 
 SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):/")
-SECRET = re.compile(r"(?i)((?:key|secret|token|password|signature|sig)[^=:\s]{0,20}[=:]\s*)\S+")
-LINE_MAX = 300
 
 
 @dataclass(frozen=True)
@@ -71,8 +72,12 @@ class Location:
         fs: Any = import_module("pyarrow.fs")
         if self.is_local:
             return fs.SubTreeFileSystem(self.uri, fs.LocalFileSystem())
-        handler: Any = import_module("deltalake.fs").DeltaStorageHandler
-        return fs.PyFileSystem(handler(self.uri))
+        return remote_files(self.uri, self.options)
+
+    @cached_property
+    def options(self) -> dict[str, str] | None:
+        """The options of delta-rs for this file system; they may have secrets in them."""
+        return None if self.is_local else store_options(self.uri)
 
     # ---- small files ----------------------------------------------------------------------------
 
@@ -80,13 +85,14 @@ class Location:
         """Whether there is a file or directory."""
         if self.is_local:
             return self.path.joinpath(path).exists()
-        return self._info(path).type.name != "NotFound" or bool(self.names(path))
+        return self.info(path).type.name != "NotFound" or bool(self.names(path))
 
     def names(self, path: str = "") -> list[str]:
         """The names in a directory, sorted; none if it does not exist."""
         if self.is_local:
             directory = self.path.joinpath(path)
-            return sorted(os.listdir(directory)) if directory.is_dir() else []
+            with self.errors(path):
+                return sorted(os.listdir(directory)) if directory.is_dir() else []
         return sorted({info.base_name for info in self.list(path, recursive=False)})
 
     def list(self, path: str, *, recursive: bool = True) -> list[Any]:
@@ -141,7 +147,8 @@ class Location:
                 if info.is_file:
                     self.files.delete_file(info.path)
 
-    def _info(self, path: str) -> Any:
+    def info(self, path: str) -> Any:
+        """Kind and size of a file or directory, as pyarrow's `FileInfo`."""
         with self.errors():
             return self.files.get_file_info([path])[0]
 
@@ -156,24 +163,11 @@ class Location:
         except PermissionError as error:
             raise InvalidRequest(f"{place}: permission denied") from error
         except OSError as error:
-            raise Unavailable(f"{place}: {error_line(error)}") from error
+            raise any_error(place, error) from error
 
 
 class MissingFile(InvalidRequest):
     """A file that does not exist."""
-
-
-def error_line(error: Exception) -> str:
-    """The causes of an error in one line, without colours and without secrets."""
-    plain = re.sub(r"\x1b\[\d+m", "", getattr(error, "strerror", None) or str(error))
-    plain = re.split(r"\n\s*\d+: ", plain)[0]  # what follows is a stack trace
-    parts = [part.strip(" ↳\t") for part in plain.splitlines()]
-    return without_secrets(": ".join(part for part in parts if part))[:LINE_MAX]
-
-
-def without_secrets(text: str) -> str:
-    """The text without values of keys, secrets, tokens and signatures."""
-    return SECRET.sub(r"\1…", text)
 
 
 def read_parquet_file(uri: str, columns: Sequence[str]) -> Table:

@@ -85,7 +85,7 @@ def _run(location: Location, opened: Any, number: int) -> Run:
     with location.errors(RUNS):
         found = opened.to_pyarrow_table(filters=[("number", "=", number)]).to_pylist()
     row: dict[str, Any] = found[0]
-    with with_path_context(location.path / RUNS):
+    with with_path_context(location.child(RUNS)):
         manifest = parse_manifest(row.pop("state").encode())
     row["versions"] = dict(row["versions"])
     return Run(**row, manifest=manifest)
@@ -105,6 +105,7 @@ def append_run(location: Location, run: Run, after: int | None) -> None:
                     _row(run),
                     mode="error",
                     configuration=CONFIGURATION,
+                    storage_options=location.options,
                     commit_properties=properties,
                 )
                 return

@@ -1,4 +1,4 @@
-"""Attributes measurements to partitions: one group of a cluster, a topic and a day at a time.
+"""Attributes measurements to partitions: one group of a day and a bucket of topics at a time.
 
 Each group also has the measurements shortly before and after its day, so that the interval across
 midnight has both its ends. Which broker answered when is the same for all topics: it is read by the
@@ -7,14 +7,14 @@ workers from the table of broker measurements.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import timedelta
 from functools import lru_cache
 from typing import Any, Final
 
+import numpy as np
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from kedge.metrics.measurement import Series
 from kedge.metrics.replica_samples import (
@@ -26,14 +26,9 @@ from kedge.metrics.replica_samples import (
 )
 from kedge.model.arrow import Table, arrow, compute
 from kedge.pipeline.schemas import ATTRIBUTION, SAMPLE
+from kedge.pipeline.sources.packed_measurements import COLUMNS, DAY_MS, EPOCH, unpacked
 from kedge.pipeline.tables.location import read_parquet_file
 
-EPOCH: Final = date(1970, 1, 1)
-DAY_MS: Final = 86_400_000
-GROUP_COLUMNS: Final = (
-    *("cluster", "ts_ms", "series", "value", "broker", "topic", "partition", "group"),
-    *("replica", "origin"),
-)
 SAMPLES_DDL: Final = ", ".join(
     f"`{f.name}` {f.dataType.simpleString()}" for f in (*SAMPLE.fields, *ATTRIBUTION.fields)
 )
@@ -52,41 +47,52 @@ class AttributionSettings:
 
 
 def attribute(
-    topics: DataFrame,
-    *,
-    days: Collection[str],
-    states: States,
-    settings: AttributionSettings,
+    packed: DataFrame, *, cluster: str, states: States, settings: AttributionSettings
 ) -> DataFrame:
-    """The samples of these days; `topics` are measurements of one cluster that overlap them."""
-    wanted = set(days)
-    edges = [F.col("ts_ms") + shift for shift in (-OVERLAP_MS, 0, OVERLAP_MS)]
-    chunks = F.array_distinct(F.array(*(F.floor(e / DAY_MS).cast("int") for e in edges)))
-    rows = topics.select(*GROUP_COLUMNS, F.explode(chunks).alias("chunk"))
-    numbers = [day_number(day) for day in sorted(wanted)]
-    grouped = rows.where(F.col("chunk").isin(numbers)).groupBy("cluster", "topic", "chunk")
-    work: Any = _group_function(states, settings)
-    return grouped.applyInArrow(work, SAMPLES_DDL)
+    """The samples of a cluster; `packed` has its measurements by day (`chunk`) and bucket."""
+    work: Any = _group_function(cluster, states, settings)
+    return packed.groupBy("chunk", "bucket").applyInArrow(work, SAMPLES_DDL)
 
 
-def day_number(day: str) -> int:
-    """Days since 1970."""
-    return (date.fromisoformat(day) - EPOCH).days
-
-
-def _group_function(states: States, settings: AttributionSettings) -> Callable[..., Table]:
+def _group_function(
+    cluster: str, states: States, settings: AttributionSettings
+) -> Callable[..., Table]:
     def attribute_group(key: tuple[Any, ...], table: Table) -> Table:
-        cluster, topic, chunk = (part.as_py() for part in key)
+        chunk = key[0].as_py()
         start = chunk * DAY_MS
         days = (str(EPOCH + timedelta(chunk + by)) for by in (-1, 0, 1))
         near = (file for day in days for file in settings.brokers.get(day, ()))
         up = brokers_up(tuple(near), cluster, chunk)
-        rows = arrow().concat_tables([table.select(list(GROUP_COLUMNS)), up])
         # a sample belongs to the day of its time, the end of its interval
         window = SampleWindow(settings.grid_ms, start - 1, start + DAY_MS - 1, settings.seq)
-        return replica_samples(rows, states.get(topic, ()), window).cast(sample_schema())
+        found = [sample_schema().empty_table()]
+        for topic, rows in _by_topic(unpacked(table.column("packed"))):
+            measured = arrow().concat_tables([rows, up], promote_options="permissive")
+            samples = replica_samples(measured, states.get(topic, ()), window)
+            found.append(samples.cast(sample_schema()))
+        return arrow().concat_tables(found)
 
     return attribute_group
+
+
+def _by_topic(table: Table) -> Iterator[tuple[str, Table]]:
+    """The rows of each topic."""
+    topics = table.column("topic").combine_chunks()
+    codes = np.asarray(topics.indices)
+    ordered, start = table.take(arrow().array(np.argsort(codes, kind="stable"))), 0
+    for name, length in zip(
+        topics.dictionary.to_pylist(),
+        np.bincount(codes, minlength=len(topics.dictionary)).tolist(),
+        strict=True,
+    ):
+        if length:
+            yield name, _as_text(ordered.slice(start, length))
+            start += length
+
+
+def _as_text(table: Table) -> Table:
+    """The rows without encoding, which is that of all topics of the group."""
+    return table.cast(_no_rows().schema)
 
 
 @lru_cache(maxsize=8)
@@ -95,7 +101,7 @@ def brokers_up(files: tuple[str, ...], cluster: str, chunk: int) -> Table:
     pa, pc = arrow(), compute()
     found: list[Table] = []
     for file in files:
-        table = read_parquet_file(file, GROUP_COLUMNS)
+        table = read_parquet_file(file, COLUMNS)
         wanted = pc.and_(
             pc.equal(table.column("series"), str(Series.UP)),
             pc.equal(table.column("cluster"), cluster),
@@ -111,5 +117,4 @@ def _no_rows() -> Table:
     pa = arrow()
     kinds = {"ts_ms": pa.int64(), "value": pa.float64(), "broker": pa.int32()}
     kinds["partition"] = pa.int32()
-    fields = [(name, kinds.get(name, pa.string())) for name in GROUP_COLUMNS]
-    return pa.schema(fields).empty_table()
+    return pa.schema([(name, kinds.get(name, pa.string())) for name in COLUMNS]).empty_table()

@@ -6,6 +6,8 @@ partitioned the rows.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
@@ -53,12 +55,22 @@ def slopes_per_day(series: Column, field: str) -> Column:
 def seasonal_profile(series: Column, slot: str, slots: int) -> Column:
     """The mean of `bytes_in` in each slot divided by the overall mean; null in empty slots."""
 
-    def over_mean(slot_number: Column) -> Column:
-        return mean_per_sample(
-            F.filter(series, lambda point: point[slot] == slot_number)
-        ) / F.nullif(mean_per_sample(series), F.lit(0.0))
+    def over(mean: Column) -> Column:
+        def of_slot(slot_number: Column) -> Column:
+            points = F.filter(series, lambda point: point[slot] == slot_number)
+            return once(points, lambda found: mean_per_sample(found)) / F.nullif(mean, F.lit(0.0))
 
-    return F.transform(F.sequence(F.lit(0), F.lit(slots - 1)), over_mean)
+        return F.transform(F.sequence(F.lit(0), F.lit(slots - 1)), of_slot)
+
+    return once(mean_per_sample(series), over)
+
+
+def once(value: Column, use: Callable[[Column], Column]) -> Column:
+    """What a function makes of a value that is computed once.
+
+    Spark computes a column anew wherever a function of arrays refers to it.
+    """
+    return F.get(F.transform(F.array(value), use), F.lit(0))
 
 
 def mean_per_sample(points: Column, field: str = "bytes_in") -> Column:
@@ -76,12 +88,12 @@ def daily_means(series: Column) -> Column:
     """The series of daily means: `t` is the start of the day, `i` and `o` are bytes in and out."""
 
     def of_day(day: Column) -> Column:
-        points = F.filter(series, lambda point: point["day"] == day)
-        means = [
-            mean_per_sample(points, "bytes_in").alias("i"),
-            mean_per_sample(points, "bytes_out").alias("o"),
-        ]
-        return F.struct((day * DAY_S).alias("t"), *means)
+        def means(points: Column) -> Column:
+            fields = {"i": "bytes_in", "o": "bytes_out"}
+            found = [mean_per_sample(points, field).alias(name) for name, field in fields.items()]
+            return F.struct((day * DAY_S).alias("t"), *found)
+
+        return once(F.filter(series, lambda point: point["day"] == day), means)
 
     first, last = F.element_at(series, 1)["day"], F.element_at(series, -1)["day"]
     return F.filter(F.transform(F.sequence(first, last), of_day), lambda d: d["i"].isNotNull())

@@ -17,14 +17,13 @@ header { border-bottom: 3px solid var(--accent); padding-bottom: 1.1rem; margin-
 .kind { color: var(--accent); font-weight: 650; letter-spacing: .07em; text-transform: uppercase;
   font-size: .74rem }
 h1 { font-size: 1.9rem; line-height: 1.2; margin: .25rem 0 .3rem; letter-spacing: -.015em;
-  font-weight: 680 }
+  font-weight: 680; overflow-wrap: anywhere }
 .lead { font-size: 1.08rem; max-width: 46rem; margin: .5rem 0 0 }
 h2 { font-size: 1.22rem; margin: 2.6rem 0 .5rem; letter-spacing: -.008em; font-weight: 650 }
 p { margin: .45rem 0; max-width: 46rem }
-.facts { display: grid; grid-template-columns: repeat(auto-fit, minmax(11.5rem, 1fr)); gap: .8rem;
-  margin: 0; padding: 0 }
+.facts { display: flex; flex-wrap: wrap; gap: .8rem; margin: 0; padding: 0 }
 .fact { background: var(--card); border: 1px solid var(--line); border-radius: 10px;
-  padding: .75rem .95rem .8rem; margin: 0 }
+  padding: .75rem .95rem .8rem; margin: 0; flex: 1 1 11.5rem }
 .fact dt { color: var(--soft); font-size: .8rem }
 .fact dd { margin: 0 }
 .fact .value { font-size: 1.42rem; font-weight: 640; font-variant-numeric: tabular-nums;
@@ -44,7 +43,7 @@ table { border-collapse: collapse; width: 100%; font-size: .88rem;
 th { text-align: left; color: var(--soft); font-weight: 600; font-size: .78rem;
   border-bottom: 1.5px solid var(--line); padding: .35rem .7rem .35rem 0; white-space: nowrap }
 td { border-bottom: 1px solid var(--grid); padding: .36rem .7rem .36rem 0; vertical-align: top }
-td.r, th.r { text-align: right }
+td.r, th.r { text-align: right } details td:not(:last-child) { white-space: nowrap }
 details { border: 1px solid var(--line); border-radius: 10px; background: var(--card);
   padding: .3rem 1rem; margin: .8rem 0 }
 summary { cursor: pointer; padding: .45rem 0; font-weight: 600 }
@@ -65,10 +64,12 @@ svg .s3 { stroke: var(--warn); fill: var(--warn) } svg .s4 { stroke: var(--good)
   fill: var(--good) } svg .s5 { stroke: var(--bad); fill: var(--bad) }
 svg .line { fill: none !important } svg .s5text { fill: var(--bad) }
 @media (max-width: 34rem) { main { padding: 1.4rem .9rem 3rem } h1 { font-size: 1.5rem }
-  figure { padding: .7rem .5rem } }
+  figure { padding: .7rem .5rem; overflow-x: auto } figure svg { min-width: 30rem }
+  .fact { flex-basis: 9rem; padding: .6rem .7rem } }
 @media print { :root { --paper: #fff; --card: #fff; --ink: #000; --soft: #444; --line: #ccc;
     --grid: #e6e6e6 }
   body { font-size: 10.5pt } main { max-width: none; padding: 0 } h2 { break-after: avoid }
   tr, .fact { break-inside: avoid } details::details-content { content-visibility: visible }
+  .beside { grid-template-columns: repeat(2, 1fr) }
   figure, .fact, details { border-radius: 0 } @page { margin: 16mm 14mm } }
 """

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 from sqlalchemy import delete, func, select, update
 
+from kedge.database import Database
 from kedge.errors import NotAuthenticated, UnknownResource
 from kedge.web.access.roles import EVERY_CLUSTER, Grants, Principal, Role, parse_grants
 from kedge.web.access.secrets import TOKEN_PREFIX, digest_of, new_id, new_secret
-from kedge.web.database import Database
-from kedge.web.database.tables import SessionRow, TokenRow
+from kedge.web.tables import SessionRow, TokenRow
 
 SESSION_S = 12 * 3600.0
 USED_EVERY_S = 60.0  # how exactly the last use of a token is known

@@ -24,12 +24,12 @@ from joserfc import jwt
 from joserfc.errors import JoseError
 from joserfc.jwk import KeySet
 
+from kedge.database import Database
 from kedge.errors import NotAuthenticated, PermissionDenied, Unavailable
 from kedge.web.access.roles import Principal, Role, merged
 from kedge.web.access.secrets import digest_of, new_secret
-from kedge.web.database import Database
-from kedge.web.database.tables import SignInRow
 from kedge.web.settings import OidcSettings
+from kedge.web.tables import SignInRow
 
 SIGN_IN_S = 600.0
 TIMEOUT_S = 10.0

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Response
 
 from kedge.web.access.roles import Role
 from kedge.web.api.requests import Account, ServicesOf, answer
-from kedge.web.database.tables import AuditRow
+from kedge.web.tables import AuditRow
 
 router = APIRouter(prefix="/api/v1/audit", tags=["audit"])
 

@@ -76,7 +76,11 @@ def list_partitions(
     responses={200: {"content": {"text/event-stream": {}}}},
 )
 def watch_cluster(cluster: ClusterName, _: Reader, services: ServicesOf) -> StreamingResponse:
-    """Server-sent events: `observed` after each read of the cluster, `job` when one ends."""
+    """Server-sent events of a cluster.
+
+    `observed` after each read, `changes` where it found any, `job` when one ends; of the loop:
+    `loop` after each sample, `proposal` and `finding` when one appears or changes.
+    """
     services.broadcaster.check_room()
     watcher = services.watchers[cluster]
     stream = services.broadcaster.stream(

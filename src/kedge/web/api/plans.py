@@ -25,8 +25,8 @@ from kedge.web.api.requests import (
     changes,
 )
 from kedge.web.api.snapshots import DocumentId, download
-from kedge.web.database.tables import PlanRow, PredictionRow
 from kedge.web.jobs.run_options import limits_of
+from kedge.web.tables import PlanRow, PredictionRow
 
 router = APIRouter(prefix="/api/v1/clusters/{cluster}", tags=["plans"])
 

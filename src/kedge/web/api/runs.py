@@ -215,7 +215,8 @@ def _await_begin(services: Services, job: JobContext) -> None:
 
 
 def _leave_runs(services: Services, cluster: str) -> None:
-    """Let the jobs of this server leave their run as it is: the next one goes on from there."""
+    """Let this server leave its run as it is: the command that follows goes on from there."""
+    services.loops.leave_run(cluster)
     for job in services.jobs.working_on(cluster, *RUN_KINDS):
         job.leaving.set()
         if not job.ended.wait(LEAVE_S):

@@ -18,7 +18,7 @@ from kedge.web.api.requests import (
     answer,
     changes,
 )
-from kedge.web.database.tables import SnapshotRow
+from kedge.web.tables import SnapshotRow
 
 router = APIRouter(prefix="/api/v1/clusters/{cluster}/snapshots", tags=["snapshots"])
 

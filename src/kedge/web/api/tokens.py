@@ -11,8 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from kedge.errors import UnknownResource
 from kedge.web.access.roles import EVERY_CLUSTER, Role
 from kedge.web.api.requests import Account, Change, Done, ServicesOf, answer, changes
-from kedge.web.database.tables import TokenRow
 from kedge.web.services import Services
+from kedge.web.tables import TokenRow
 
 router = APIRouter(prefix="/api/v1/tokens", tags=["tokens"])
 

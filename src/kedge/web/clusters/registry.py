@@ -55,16 +55,29 @@ class ClusterRegistry:
             slots.release()
 
     @contextmanager
+    def connect(self, name: str) -> Generator[Cluster]:
+        """A connection that no other request waits for: for work that takes long."""
+        settings = self.of(name)
+        properties = wiring.read_properties(settings.command_config)
+        with wiring.open_cluster(settings.bootstrap_servers, properties) as cluster:
+            yield cluster
+
+    @contextmanager
+    def runs_of(
+        self, cluster: Cluster, name: str, on_note: Callable[[str], None] = lambda _text: None
+    ) -> Generator[RunStore]:
+        """The runs of a cluster that is connected."""
+        settings = self.of(name)
+        properties = wiring.read_properties(settings.command_config)
+        place = wiring.RunsPlace(settings.bootstrap_servers, properties, settings.state)
+        with wiring.open_runs(cluster, place, take_over=False, on_note=on_note) as runs:
+            yield runs
+
+    @contextmanager
     def open_runs(
         self, name: str, on_note: Callable[[str], None] = lambda _text: None
     ) -> Generator[tuple[Cluster, RunStore]]:
         """A cluster and its runs; a connection that no other request waits for."""
-        settings = self.of(name)
-        properties = wiring.read_properties(settings.command_config)
-        place = wiring.RunsPlace(settings.bootstrap_servers, properties, settings.state)
-        with (
-            wiring.open_cluster(settings.bootstrap_servers, properties) as cluster,
-            wiring.open_runs(cluster, place, take_over=False, on_note=on_note) as runs,
-        ):
+        with self.connect(name) as cluster, self.runs_of(cluster, name, on_note) as runs:
             acting = runs.guarded(cluster)
             yield read_only(acting) if self.read_only else acting, runs

@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from kedge.web.database.tables import JobRow
+from kedge.apply.outcome import LeftAtOnce
 from kedge.web.events import Broadcaster
 from kedge.web.jobs.job_store import JobStore
+from kedge.web.tables import JobRow
 
 if TYPE_CHECKING:
     from kedge.web.clusters.registry import ClusterRegistry
@@ -18,13 +19,6 @@ if TYPE_CHECKING:
 
 KEPT_EVERY_S = 1.0
 NOTES_MAX = 50
-
-
-class LeftAtOnce(BaseException):
-    """The work is left as it is, as by kill -9: another command goes on from its journal.
-
-    Not an `Exception`: nothing between the executor's wait and the job may handle it.
-    """
 
 
 @dataclass

@@ -8,19 +8,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import orjson
-
-from kedge.apply.run_records import Owner
-from kedge.apply.this_process import is_known_dead, this_process
+from kedge.apply.outcome import LeftAtOnce
+from kedge.apply.this_process import has_ended, owner_text, this_process
+from kedge.database import Database
 from kedge.errors import KedgeError, RunTakenOver, TooManyRequests, UnknownResource
 from kedge.web.clusters.registry import ClusterRegistry
-from kedge.web.database import Database
-from kedge.web.database.tables import JobRow
 from kedge.web.documents import Documents
 from kedge.web.events import Broadcaster
-from kedge.web.jobs.job_context import JobContext, LeftAtOnce, job_channel
+from kedge.web.jobs.job_context import JobContext, job_channel
 from kedge.web.jobs.job_store import JobState, JobStore, job_row
 from kedge.web.problems import problem_row
+from kedge.web.tables import JobRow
 
 Work = Callable[[JobContext], Mapping[str, Any]]
 
@@ -50,7 +48,7 @@ class JobRunner:
         *,
         waiting_max: int,
     ) -> None:
-        self.store = JobStore(database, encode_owner(this_process()))
+        self.store = JobStore(database, owner_text(this_process()))
         self._clock = database.clock
         self._broadcaster, self._registry, self._kinds = broadcaster, registry, kinds
         self.documents = Documents(database)
@@ -100,9 +98,7 @@ class JobRunner:
     def _is_orphan(self, row: JobRow) -> bool:
         if row.owner == self.store.owner:
             return False
-        return is_known_dead(decode_owner(row.owner)) or (
-            self._clock() - row.beat_at > DEAD_AFTER_S
-        )
+        return has_ended(row.owner) or (self._clock() - row.beat_at > DEAD_AFTER_S)
 
     # ---- jobs -----------------------------------------------------------------------------------
 
@@ -187,18 +183,3 @@ class JobRunner:
 
 def _brief(row: Mapping[str, Any]) -> dict[str, Any]:
     return {name: row[name] for name in ("id", "kind", "state", "run")}
-
-
-# ---- owners as text ------------------------------------------------------------------------------
-
-
-def encode_owner(owner: Owner) -> str:
-    """A server as the text that the database keeps."""
-    fields = (owner.host, owner.pid, owner.nonce, owner.machine, owner.started)
-    return orjson.dumps(fields).decode()
-
-
-def decode_owner(text: str) -> Owner:
-    """The server of a text."""
-    host, pid, nonce, machine, started = orjson.loads(text)
-    return Owner(host=host, pid=pid, nonce=nonce, machine=machine, started=started)

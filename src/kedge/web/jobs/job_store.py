@@ -8,10 +8,10 @@ from typing import Any
 
 from sqlalchemy import select, update
 
+from kedge.database import Database
 from kedge.errors import UnknownResource
 from kedge.web.access.secrets import new_id
-from kedge.web.database import Database
-from kedge.web.database.tables import JobRow
+from kedge.web.tables import JobRow
 
 Document = dict[str, Any]
 

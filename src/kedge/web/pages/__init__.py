@@ -1,8 +1,8 @@
 """The pages: hand-written files that browsers load as they are, with no build step.
 
 `index.html`, one style sheet, and ES modules under `js/`: `main` (the shell and the way between
-pages), `api` (requests and events), `dom` and `parts` (elements, lists, charts), `views/` (one
-module per page). docs/adr/0007-pages-without-a-build.md says why.
+pages), `api` (requests and events), `dom` (elements), `parts/` (lists, charts, grid and map),
+`views/` (one module per page). docs/adr/0007-pages-without-a-build.md says why.
 """
 
 from __future__ import annotations

@@ -48,6 +48,16 @@ export function fill(el, ...children) {
   return el;
 }
 
+/** Replace what an element contains only where its data differ from the last time: focus and selection stay. @param {Element} el @param {any} data @param {(data: any) => Child} draw */
+export function fillChanged(el, data, draw) {
+  const key = JSON.stringify(data);
+  if (drawn.get(el) === key) return;
+  drawn.set(el, key);
+  fill(el, draw(data));
+}
+/** @type {WeakMap<Element, string>} */
+const drawn = new WeakMap();
+
 /** A figure with its label. @param {string} label @param {Child} value @param {string} [tone] */
 export const figure = (label, value, tone = "") =>
   h("div", { class: `figure ${tone}` }, h("div", { class: "value" }, value), h("div", { class: "label" }, label));
@@ -56,6 +66,21 @@ export const figure = (label, value, tone = "") =>
 export function field(text, control, hint) {
   control.id ||= `f${Math.random().toString(36).slice(2)}`;
   return h("div", { class: "field" }, h("label", { for: control.id }, text), control, hint && h("div", { class: "hint" }, hint));
+}
+
+/** One choice of few, as radio buttons in a row. @param {string} label @param {[string, string][]} options @param {string} chosen @param {(id: string) => void} choose */
+export function segments(label, options, chosen, choose) {
+  const name = `s${Math.random().toString(36).slice(2)}`;
+  return h("div", { class: "segments", role: "radiogroup", "aria-label": label },
+    options.map(([id, text]) => h("label", {}, h("input", { type: "radio", name, value: id, checked: id === chosen, onchange: () => choose(id) }), text)));
+}
+
+/** A table in a box that scrolls by itself. @param {[string, string?][]} head titles with the class of their column @param {Child[][]} rows @param {string} [empty] */
+export function table(head, rows, empty = "Nothing here yet.") {
+  if (!rows.length) return h("p", { class: "empty" }, empty);
+  return h("div", { class: "table", tabindex: "0" }, h("table", {},
+    h("thead", {}, h("tr", {}, head.map(([title, kind]) => h("th", { class: kind, scope: "col" }, title)))),
+    h("tbody", {}, rows.map((cells) => h("tr", {}, cells.map((cell, i) => h("td", { class: head[i]?.[1] }, cell)))))));
 }
 
 /** @param {string} state */

@@ -12,7 +12,7 @@ export function bytes(n) {
 /** @param {number|null|undefined} seconds */
 export function duration(seconds) {
   if (seconds === null || seconds === undefined) return "–";
-  if (seconds < 90) return `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`;
+  if (seconds < 90) return `${seconds < 10 && !Number.isInteger(seconds) ? seconds.toFixed(1) : Math.round(seconds)} s`;
   const minutes = Math.round(seconds / 60);
   if (minutes < 90) return `${minutes} min`;
   return minutes < 2880 ? `${Math.floor(minutes / 60)} h ${minutes % 60} min` : `${(minutes / 1440).toFixed(1)} days`;
@@ -24,6 +24,12 @@ export const count = (n) => (n === null || n === undefined ? "–" : n.toLocaleS
 export const percent = (share, digits = 0) => (share === null || share === undefined ? "–" : `${(100 * share).toFixed(digits)} %`);
 /** @param {number|string|null|undefined} at seconds since 1970, or a text */
 export const time = (at) => (at === null || at === undefined ? "–" : new Date(typeof at === "number" ? at * 1000 : at).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "medium" }));
+/** How long ago, or in how long. @param {number|null|undefined} at seconds since 1970 */
+export function ago(at) {
+  if (at === null || at === undefined) return "–";
+  const seconds = Date.now() / 1000 - at;
+  return seconds >= 0 ? `${duration(Math.max(1, Math.round(seconds)))} ago` : `in ${duration(Math.round(-seconds))}`;
+}
 /** The step of a diverging scale that a ratio to the mean has: 1 far under … 5 far over. @param {number} ratio */
 export const step = (ratio) => (ratio < 0.8 ? 1 : ratio < 0.95 ? 2 : ratio < 1.05 ? 3 : ratio < 1.25 ? 4 : 5);
 export const STEPS = ["far under", "under", "its share", "over", "far over"];

@@ -3,26 +3,38 @@ import { Problem, get, post, del, setCsrf } from "./api.js";
 import { fill, h, problemBox, s } from "./dom.js";
 import * as overview from "./views/overview.js";
 import * as cluster from "./views/cluster.js";
+import * as broker from "./views/broker.js";
 import * as topics from "./views/topics.js";
 import * as balance from "./views/balance.js";
 import * as plan from "./views/plan.js";
+import * as prediction from "./views/prediction.js";
 import * as runs from "./views/runs.js";
+import * as run from "./views/run.js";
+import * as proposals from "./views/proposals.js";
+import * as history from "./views/history.js";
+import * as controller from "./views/controller.js";
 import * as audit from "./views/audit.js";
 
 const ROUTES = [
   [/^$/, overview.page, ""],
   [/^clusters\/([\w.-]+)$/, cluster.page, "cluster"],
-  [/^clusters\/([\w.-]+)\/brokers\/(\d+)$/, cluster.brokerPage, "cluster"],
+  [/^clusters\/([\w.-]+)\/brokers\/(\d+)$/, broker.page, "cluster"],
   [/^clusters\/([\w.-]+)\/topics$/, topics.page, "topics"],
   [/^clusters\/([\w.-]+)\/topics\/([\w.-]+)$/, topics.topicPage, "topics"],
   [/^clusters\/([\w.-]+)\/balance$/, balance.page, "balance"],
   [/^clusters\/([\w.-]+)\/plans\/([0-9a-f]+)$/, plan.page, "balance"],
-  [/^clusters\/([\w.-]+)\/predictions\/([0-9a-f]+)$/, plan.predictionPage, "balance"],
+  [/^clusters\/([\w.-]+)\/predictions\/([0-9a-f]+)$/, prediction.page, "balance"],
   [/^clusters\/([\w.-]+)\/runs$/, runs.page, "runs"],
-  [/^clusters\/([\w.-]+)\/runs\/([\w.:-]+)$/, runs.runPage, "runs"],
+  [/^clusters\/([\w.-]+)\/runs\/([\w.:-]+)$/, run.page, "runs"],
+  [/^clusters\/([\w.-]+)\/proposals$/, proposals.page, "proposals"],
+  [/^clusters\/([\w.-]+)\/proposals\/([\w.:-]+)$/, proposals.proposalPage, "proposals"],
+  [/^clusters\/([\w.-]+)\/history$/, history.page, "history"],
+  [/^clusters\/([\w.-]+)\/controller$/, controller.page, "controller"],
   [/^audit$/, audit.page, "audit"],
 ];
-const TABS = [["cluster", "Cluster", ""], ["topics", "Topics", "/topics"], ["balance", "Balance", "/balance"], ["runs", "Runs", "/runs"]];
+const TABS = [["cluster", "Cluster", ""], ["topics", "Topics", "/topics"], ["balance", "Balance", "/balance"], ["runs", "Runs", "/runs"],
+  ["proposals", "Proposals", "/proposals"], ["history", "History", "/history"], ["controller", "Controller", "/controller"]];
+const RETRY_MS = 3000;
 const main = /** @type {HTMLElement} */ (document.getElementById("main"));
 const top = /** @type {HTMLElement} */ (document.getElementById("top"));
 /** @type {any} */
@@ -36,9 +48,18 @@ const anchor = () => s("svg", { viewBox: "0 0 32 32", fill: "none", stroke: "cur
 function shell(active, name) {
   const tabs = name ? TABS.map(([id, text, path]) => h("a", { href: `#/clusters/${name}${path}`, "aria-current": id === active ? "page" : null }, text)) : [];
   fill(top, h("div", { class: "bar" }, h("a", { class: "brand", href: "#/" }, anchor(), "Kedge"),
-    name && h("strong", {}, name),
+    name && h("span", { class: "where" }, name),
     h("nav", { class: "tabs", "aria-label": "Pages" }, tabs, h("a", { href: "#/audit", "aria-current": active === "audit" ? "page" : null }, "Audit")),
-    h("div", { class: "who" }, session.read_only && h("span", { class: "badge" }, "read-only"), h("span", {}, session.name), h("button", { onclick: signOut }, "Sign out"))));
+    h("div", { class: "who" }, session.read_only && h("span", { class: "badge" }, "read-only"), h("span", { class: "name", title: session.name }, session.name), h("button", { onclick: signOut }, "Sign out"))));
+  top.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+  if (name) countProposals(name, leaving.signal).catch(() => {}); // the page itself says what is wrong
+}
+
+/** How many proposals wait for a decision, beside the name of their page. @param {string} name @param {AbortSignal} signal */
+async function countProposals(name, signal) {
+  const { open_proposals: open } = await get(`/clusters/${name}/loop`, signal);
+  const tab = top.querySelector(`a[href$="/proposals"]`);
+  if (open && tab) tab.append(h("span", { class: "count", title: `${open} open` }, open));
 }
 
 async function signOut() {
@@ -91,10 +112,13 @@ async function draw(page, tab, params) {
     const node = await page(context);
     if (signal.aborted) return;
     fill(main, node);
+    requestAnimationFrame(() => setTimeout(() => performance.mark("page-shown"))); // after the frame that has it
   } catch (error) {
     if (signal.aborted) return;
-    fill(main, h("h1", { tabindex: "-1" }, "This cannot be shown"), error instanceof Problem ? problemBox(error) : h("p", {}, String(error)));
-    if (!(error instanceof Problem)) throw error;
+    const later = error instanceof Problem && error.status === 503; // the cluster was not read yet, or is away
+    fill(main, h("h1", { tabindex: "-1" }, "This cannot be shown"), error instanceof Problem ? problemBox(error) : h("p", {}, String(error)), later && h("p", { class: "sub" }, "It is tried again every few seconds."));
+    if (later) setTimeout(() => { if (!signal.aborted) draw(page, tab, params); }, RETRY_MS);
+    else if (!(error instanceof Problem)) throw error;
   }
   const title = main.querySelector("h1");
   document.title = `${title?.textContent ?? ""} · Kedge`;

@@ -1,54 +1,59 @@
 /** A plan: what it reaches and costs beside the bounds, why, what carrying it out takes; and its start. */
 import { awaitJob, get, post } from "../api.js";
-import { ask, field, figure, fill, h, problemBox, tell } from "../dom.js";
-import { bytes, count, duration, percent, placeOf, rateAt, time } from "../format.js";
-import { curveChart, dumbbells, gantt, virtualList } from "../parts.js";
+import { ask, field, figure, fill, h, problemBox, segments, table, tell } from "../dom.js";
+import { bytes, count, duration, percent, time } from "../format.js";
+import { aboveBestNow, curveChart, dumbbells } from "../parts/charts.js";
+import { virtualList } from "../parts/list.js";
+import { rateSlider } from "../parts/rate_slider.js";
 import { search } from "./balance.js";
-
-/** A slider of rates, with its text. @param {number} rate */
-export function rateSlider(rate) {
-  const slider = /** @type {HTMLInputElement} */ (h("input", { type: "range", min: 0, max: 100, step: 1, value: placeOf(rate) }));
-  const text = h("output", {});
-  const value = () => rateAt(Number(slider.value));
-  const show = () => { const said = `${bytes(value())}/s in and out of each broker`; fill(text, said); slider.setAttribute("aria-valuetext", said); };
-  slider.addEventListener("input", show);
-  show();
-  return { slider, text, value, set: (r) => { slider.value = String(placeOf(r)); show(); } };
-}
 
 /** @param {any} summary */
 function balanceTable(summary) {
-  const names = Object.keys(summary.imbalance_after ?? {});
-  return h("div", { class: "table", tabindex: "0" }, h("table", {}, h("thead", {}, h("tr", {}, h("th", {}, "fullest ÷ mean"), ["before", "after", "best possible"].map((t) => h("th", { class: "num" }, t)))),
-    h("tbody", {}, names.map((n) => h("tr", {}, h("td", {}, n), ["imbalance_before", "imbalance_after", "imbalance_lower_bound"].map((k) => h("td", { class: "num" }, summary[k]?.[n]?.toFixed(3) ?? "–")))))));
+  const ratio = (when, resource) => summary[`imbalance_${when}`]?.[resource]?.toFixed(3) ?? "–";
+  return table([["fullest ÷ mean"], ["before", "num"], ["after", "num"], ["best possible", "num"]],
+    Object.keys(summary.imbalance_after ?? {}).map((resource) => [resource, ratio("before", resource), h("strong", {}, ratio("after", resource)), ratio("lower_bound", resource)]));
 }
 
-/** @param {any} context */
-export async function page({ params: [name, id], signal, may, go }) {
-  const [plan, { predictions }] = await Promise.all([get(`/clusters/${name}/plans/${id}`, signal), get(`/clusters/${name}/plans/${id}/predictions`, signal)]);
-  const f = plan.summary, live = h("div", {}), verified = h("span", { class: "sub" });
+/** What is proven of the plan, and the check that it holds. @param {string} path @param {any} f @param {AbortSignal} signal */
+function certificate(path, f, signal) {
+  const verdict = h("p", { class: "hint", "aria-live": "polite" }, "The bounds are kept in the plan. Verifying computes every figure and bound again from the snapshot.");
+  const verify = async () => {
+    fill(verdict, "Verifying …");
+    try {
+      const v = await get(`${path}/verification`, signal);
+      fill(verdict, v.errors ? h("span", { class: "problem" }, `${v.errors} errors: ${v.findings[0]?.what ?? ""}`) : h("span", { class: "verified" }, `Verified: every figure and bound of ${count(v.partitions)} partitions holds.`));
+    } catch (error) { fill(verdict, problemBox(error)); }
+  };
+  const bound = f.bytes_moved_lower_bound;
+  return h("div", { class: "certificate" }, h("div", { class: "cardhead" }, h("h2", {}, "Bound and certificate"), h("button", { class: "end", onclick: verify }, "Verify")),
+    h("div", { class: "figures" }, figure("no plan moves less than", bytes(bound)), figure("this plan above that bound", bound ? `+${percent(f.bytes_moved / bound - 1, 1)}` : "–"), figure("no schedule is faster than", duration(f.eta_lower_bound_seconds))), verdict);
+}
+
+/** @param {any} plan */
+function beforeAndAfter(plan) {
   const resources = Object.keys(plan.brokers[0]?.before ?? {});
-  let shown = resources[0];
-  const bells = h("div", {}, resources.length && dumbbells(plan.brokers, shown));
-  const choose = h("div", { class: "segments", role: "radiogroup", "aria-label": "Resource" }, resources.map((r) => h("label", {}, h("input", { type: "radio", name: "bells", checked: r === shown, onchange: () => { shown = r; fill(bells, dumbbells(plan.brokers, r)); } }), r)));
-  const changes = virtualList({ label: "Changes", columns: "cols-changes", head: ["Partition", "From → to", "Why"],
-    load: async (offset, limit) => { const found = await get(`/clusters/${name}/plans/${id}/changes?offset=${offset}&limit=${limit}`, signal); return { total: found.total, rows: found.changes }; },
-    row: (c) => [`${c.topic}-${c.partition}`, h("span", { class: "mono" }, `${c.before.join(",")} → ${c.after.join(",")}`), h("span", { title: c.why ?? "" }, c.why ?? "")] });
+  const bells = h("div", {}, resources.length && dumbbells(plan.brokers, resources[0]));
+  const legend = h("div", { class: "legend" }, h("span", {}, h("i", { class: "c0" }), "before"), h("span", {}, h("i", { class: "accent" }), "after"));
+  return h("div", { class: "card" }, h("div", { class: "cardhead" }, h("h2", {}, "Brokers before and after"), segments("Resource", resources.map((r) => [r, r]), resources[0], (r) => fill(bells, dumbbells(plan.brokers, r))), legend), bells);
+}
+
+/** The throttle, a prediction for it, and the start of the run. @param {any} context @param {any} plan @param {any[]} predictions */
+function carryOut({ params: [name, id], signal, may, go }, plan, predictions) {
+  const path = `/clusters/${name}/plans/${id}`;
   const rate = rateSlider(50e6), slots = /** @type {HTMLInputElement} */ (h("input", { type: "number", min: 1, max: 50, value: 2 }));
-  const how = () => ({ throttle: String(rate.value()), moves_per_broker: Number(slots.value) });
-  const fault = h("div", {}), found = h("div", {}, predictions[0] && predictionCard(name, predictions[0]));
+  const fault = h("div", {}), found = h("div", {});
   let latest = predictions[0];
+  const how = () => ({ throttle: String(rate.value()), moves_per_broker: Number(slots.value) });
   /** What was predicted for these very options, or nothing. */
   const predicted = () => (latest && latest.options.throttle === how().throttle && latest.options.moves_per_broker === how().moves_per_broker ? latest.summary.seconds : null);
   const predict = async () => {
     fill(fault);
     try {
-      const job = await post(`/clusters/${name}/plans/${id}/predictions`, how());
+      const job = await post(`${path}/predictions`, how());
       fill(found, h("p", { class: "sub" }, "Replaying the plan …"));
       const row = await awaitJob(name, job.id, signal);
-      const whole = await get(`/clusters/${name}/predictions/${row.result.prediction_id}`, signal);
-      latest = whole;
-      fill(found, predictionCard(name, whole));
+      latest = await get(`/clusters/${name}/predictions/${row.result.prediction_id}`, signal);
+      fill(found, predictionCard(name, latest));
     } catch (error) { fill(fault, problemBox(error)); }
   };
   const start = async () => {
@@ -56,35 +61,42 @@ export async function page({ params: [name, id], signal, may, go }) {
     const body = { plan_id: id, ...how() };
     try {
       const seen = await post(`/clusters/${name}/runs/preview`, body);
-      const agreed = await ask(`Apply this plan to ${name}?`, h("ul", {}, seen.lines.map((line) => h("li", {}, line)), predicted() && h("li", {}, `predicted to take ${duration(predicted())}`)), { agree: "Apply" });
-      if (!agreed) return;
+      const lines = [...seen.lines, ...(predicted() ? [`predicted to take ${duration(predicted())}`] : [])];
+      if (!(await ask(`Apply this plan to ${name}?`, h("ul", {}, lines.map((line) => h("li", {}, line))), { agree: "Apply" }))) return;
       const job = await post(`/clusters/${name}/runs`, { ...body, predicted_s: predicted() });
       tell("The run has begun");
       go(`#/clusters/${name}/runs/${job.run}`);
     } catch (error) { fill(fault, problemBox(error)); }
   };
-  const verify = async () => { fill(verified, "verifying …"); try { const v = await get(`/clusters/${name}/plans/${id}/verification`, signal); fill(verified, v.errors ? `${v.errors} errors` : `verified: every figure and bound of ${count(v.partitions)} partitions holds`); } catch (error) { fill(verified, error.message); } };
-  return h("div", {}, h("div", { class: "head" }, h("div", {}, h("h1", { tabindex: "-1" }, "Plan"), h("div", { class: "sub" }, `made ${time(plan.created_at)} by ${plan.who}`)), verified, h("div", { class: "actions" }, h("button", { onclick: verify }, "Verify"), h("a", { class: "button", href: `/api/v1/clusters/${name}/plans/${id}/file`, download: "" }, "Download"))),
-    h("div", { class: "card" }, h("div", { class: "figures" }, figure("partitions change", count(f.partitions)), figure("replicas move", count(f.replicas_moved)), figure("leaders move", count(f.leaders_moved)), figure("bytes to move", bytes(f.bytes_moved)), figure("no plan moves less than", bytes(f.bytes_moved_lower_bound)), figure("waves", count(f.waves)))),
-    h("div", { class: "grid" }, h("div", { class: "card" }, h("h2", {}, "Balance"), balanceTable(f), f.notes?.map((n) => h("p", { class: "hint" }, n))), h("div", { class: "card" }, h("h2", {}, "Bytes against balance"), plan.curve.length > 1 ? curveChart(plan.curve, plan.knee, (p) => search(name, { goals: { ...f.goals, max_bytes: p.bytes_moved }, snapshot_id: plan.snapshot_id }, signal, live, go).catch((error) => fill(live, problemBox(error)))) : h("p", { class: "empty" }, "Nothing to trade: the cluster is within the tolerance."), h("p", { class: "hint" }, "A stop of the curve makes a plan with that budget."), live)),
-    h("div", { class: "grid" }, h("div", { class: "card" }, h("div", { class: "head" }, h("h2", {}, "Brokers before and after"), choose), bells, h("div", { class: "legend" }, h("span", {}, h("i", { class: "c0" }), "before"), h("span", {}, h("i", { style: { background: "var(--accent)" } }), "after"))),
-      h("div", { class: "card" }, h("h2", {}, "Carry it out"), field("Throttle", rate.slider, rate.text), field("Moves at a time per broker", slots), h("div", { class: "row" }, may("plan") && h("button", { onclick: predict }, "Predict"), may("apply") && h("button", { class: "primary", onclick: start, disabled: f.partitions === 0 }, "Apply …")), fault, found)),
-    h("div", { class: "card" }, h("h2", {}, "Why"), h("ul", {}, plan.grounds.map((g) => h("li", {}, `${count(g.count)} × ${g.why}`))), changes.node));
+  if (latest) fill(found, predictionCard(name, latest));
+  return h("div", { class: "card" }, h("h2", {}, "Carry it out"), field("Throttle", rate.slider, rate.text), field("Moves at a time per broker", slots),
+    h("div", { class: "row" }, may("plan") && h("button", { onclick: predict }, "Predict"), may("apply") && h("button", { class: "primary", onclick: start, disabled: plan.summary.partitions === 0 }, "Apply …")), fault, found);
 }
 
 /** @param {string} name @param {any} p a prediction, or its summary */
 function predictionCard(name, p) {
-  const f = p.summary;
-  return h("div", { style: { "margin-top": "1rem" } }, h("h3", {}, "Prediction"), h("div", { class: "figures" }, figure("takes", f.seconds === null ? "never ends" : duration(f.seconds), f.seconds === null ? "bad" : ""), figure("8 of 10 draws", f.seconds_p10 === null ? "–" : `${duration(f.seconds_p10)} – ${duration(f.seconds_p90)}`), figure("to copy", bytes(f.bytes_copied))),
-    f.problems.map((x) => h("div", { class: "problem" }, x.what, x.hint && h("div", { class: "hint" }, x.hint))), h("p", {}, h("a", { href: `#/clusters/${name}/predictions/${p.id}` }, "Moves and disks in time")));
+  const f = p.summary, takes = f.seconds === null ? "never ends" : duration(f.seconds);
+  return h("div", { class: "spaced" }, h("h3", {}, "Prediction"),
+    h("div", { class: "figures" }, figure("takes", takes, f.seconds === null ? "bad" : ""), figure("8 of 10 draws", f.seconds_p10 === null ? "–" : `${duration(f.seconds_p10)} – ${duration(f.seconds_p90)}`), figure("to copy", bytes(f.bytes_copied))),
+    f.problems.map((x) => h("div", { class: "problem" }, x.what, x.hint && h("div", { class: "hint" }, x.hint))),
+    h("p", {}, h("a", { href: `#/clusters/${name}/predictions/${p.id}` }, "Moves and disks in time")));
 }
 
 /** @param {any} context */
-export async function predictionPage({ params: [name, id], signal }) {
-  const p = await get(`/clusters/${name}/predictions/${id}`, signal);
-  const disks = p.disks.filter((d) => d.capacity).sort((a, b) => b.share - a.share).slice(0, 40);
-  return h("div", {}, h("div", { class: "head" }, h("div", {}, h("h1", { tabindex: "-1" }, "Prediction"), h("div", { class: "sub" }, `throttle ${p.options.throttle === null ? "none" : bytes(Number(p.options.throttle)) + "/s"}, ${p.options.moves_per_broker} moves at a time`)), h("div", { class: "actions" }, h("a", { class: "button", href: `#/clusters/${name}/plans/${p.plan_id}` }, "The plan"))),
-    h("div", { class: "card" }, h("div", { class: "figures" }, figure("takes", p.seconds === null ? "never ends" : duration(p.seconds)), figure("8 of 10 draws", `${duration(p.seconds_p10)} – ${duration(p.seconds_p90)}`), figure("no schedule is faster than", duration(p.bound_seconds)), figure("to copy", bytes(p.bytes_copied)), figure("fullest disk on the way", percent(disks[0]?.share))), p.problems.map((x) => h("div", { class: "problem" }, x.what)), p.assumptions.map((a) => h("p", { class: "hint" }, `assumed: ${a}`))),
-    h("div", { class: "card" }, h("h2", {}, "Moves"), h("div", { style: { "max-height": "34rem", overflow: "auto" }, tabindex: "0" }, gantt(p))),
-    h("div", { class: "card" }, h("h2", {}, "Peak disks"), h("div", { class: "bars" }, disks.map((d) => h("div", { class: "b", style: { "grid-template-columns": "minmax(7rem, 12rem) 1fr 8rem" } }, h("span", {}, `${d.broker} ${d.log_dir ?? ""}`), h("div", { class: "progress" }, h("i", { style: { width: `${Math.min(100, 100 * d.share)}%` } })), h("span", {}, `${percent(d.before / d.capacity)} → ${percent(d.share)}`))))));
+export async function page(context) {
+  const { params: [name, id], signal, go } = context, path = `/clusters/${name}/plans/${id}`;
+  const [plan, { predictions }] = await Promise.all([get(path, signal), get(`${path}/predictions`, signal)]);
+  const f = plan.summary, live = h("div", {});
+  const choose = (point) => search(name, { goals: { ...f.goals, max_bytes: point.bytes_moved }, snapshot_id: plan.snapshot_id }, signal, live, go).catch((error) => fill(live, problemBox(error)));
+  const changes = virtualList({ label: "Changes", columns: "cols-changes", head: ["Partition", "From → to", "Why"], empty: "The plan changes nothing.",
+    load: async (offset, limit) => { const found = await get(`${path}/changes?offset=${offset}&limit=${limit}`, signal); return { total: found.total, rows: found.changes }; },
+    row: (c) => [`${c.topic}-${c.partition}`, h("span", { class: "mono" }, `${c.before.join(",")} → ${c.after.join(",")}`), h("span", { title: c.why ?? "" }, c.why ?? "")] });
+  const curve = plan.curve.length > 1 ? [curveChart(plan.curve, plan.knee, choose, { now: aboveBestNow(f) }), h("p", { class: "hint" }, "A stop of the curve makes a plan with that budget.")]
+    : h("p", { class: "empty" }, h("strong", {}, "Nothing to trade"), "The search had one stop: the cluster is within the tolerance, or only forced moves were made.");
+  return h("div", {},
+    h("div", { class: "head" }, h("div", {}, h("h1", { tabindex: "-1" }, "Plan"), h("div", { class: "sub" }, `made ${time(plan.created_at)} by ${plan.who}`)), h("div", { class: "actions" }, h("a", { class: "button", href: `/api/v1${path}/file`, download: "" }, "Download"))),
+    h("div", { class: "card" }, h("div", { class: "figures" }, figure("partitions change", count(f.partitions)), figure("replicas move", count(f.replicas_moved)), figure("leaders move", count(f.leaders_moved)), figure("bytes to move", bytes(f.bytes_moved)), figure("at the links' speed", duration(f.eta_seconds)), figure("waves", count(f.waves)))),
+    h("div", { class: "grid" }, h("div", { class: "card" }, h("h2", {}, "Balance"), balanceTable(f), f.notes?.map((n) => h("p", { class: "hint" }, n)), certificate(path, f, signal)), h("div", { class: "card" }, h("h2", {}, "Bytes against balance"), curve, live)),
+    h("div", { class: "grid" }, beforeAndAfter(plan), carryOut(context, plan, predictions)),
+    h("div", { class: "card" }, h("h2", {}, "Moves and why"), h("ul", {}, plan.grounds.map((g) => h("li", {}, `${count(g.count)} × ${g.why}`))), changes.node));
 }

@@ -1,8 +1,8 @@
 /** Topics: search, create, expand, configure, delete with the name typed. */
 import { del, get, patch, post } from "../api.js";
-import { ask, badge, field, figure, fill, h, problemBox, tell } from "../dom.js";
+import { ask, badge, field, figure, fill, h, problemBox, table, tell } from "../dom.js";
 import { bytes, count } from "../format.js";
-import { virtualList } from "../parts.js";
+import { virtualList } from "../parts/list.js";
 
 /** @param {any} context */
 export async function page({ params: [name], signal, may, go }) {
@@ -10,7 +10,7 @@ export async function page({ params: [name], signal, may, go }) {
   const sort = /** @type {HTMLSelectElement} */ (h("select", { "aria-label": "Sort topics" }, [["name", "by name"], ["bytes", "largest first"], ["partitions", "most partitions first"], ["under_replicated", "under-replicated first"]].map(([value, text]) => h("option", { value }, text))));
   const total = h("div", { class: "sub" });
   const list = virtualList({
-    label: "Topics", columns: "cols-topics", head: ["Topic", "Partitions", "Factor", "On disk", "State"],
+    label: "Topics", columns: "cols-topics", head: ["Topic", ...["Partitions", "Factor", "On disk"].map((text) => h("span", { class: "num" }, text)), "State"], empty: "No topic has this in its name.",
     load: async (offset, limit) => {
       const q = new URLSearchParams({ search: search.value, sort: sort.value, descending: String(sort.value !== "name"), offset: String(offset), limit: String(limit) });
       const found = await get(`/clusters/${name}/topics?${q}`, signal);
@@ -38,7 +38,7 @@ function create(cluster, go) {
       await post(`/clusters/${cluster}/topics`, { name: name.value, partitions: Number(partitions.value), replication_factor: Number(factor.value), configs: parseConfigs(configs.value) });
       box.close(); tell(`Topic ${name.value} was created`); go(`#/clusters/${cluster}/topics/${name.value}`);
     } catch (error) { fill(fault, problemBox(error)); }
-  } }, h("h2", { id: "create-title" }, "Create a topic"), field("Name", name), h("div", { class: "grid" }, field("Partitions", partitions), field("Replication factor", factor)), field("Configs", configs, "one key=value per line"), fault,
+  } }, h("h2", { id: "create-title" }, "Create a topic"), field("Name", name), h("div", { class: "grid tight" }, field("Partitions", partitions), field("Replication factor", factor)), field("Configs", configs, "one key=value per line"), fault,
     h("div", { class: "row end" }, h("button", { type: "button", onclick: () => box.close() }, "Do nothing"), h("button", { class: "primary", type: "submit" }, "Create")))));
   box.addEventListener("close", () => box.remove());
   document.body.append(box);
@@ -48,24 +48,49 @@ function create(cluster, go) {
 /** @param {string} text */
 const parseConfigs = (text) => Object.fromEntries(text.split("\n").map((line) => line.trim()).filter(Boolean).map((line) => { const at = line.indexOf("="); return at < 0 ? [line, ""] : [line.slice(0, at).trim(), line.slice(at + 1).trim()]; }));
 
+/** Expand, configure, delete. @param {any} context @param {any} topic @param {() => Promise<void>} again */
+function changeCard({ params: [cluster, name], go }, topic, again) {
+  const path = `/clusters/${cluster}/topics/${name}`, partitions = topic.partitions.length, fault = h("div", {});
+  const input = (attrs) => /** @type {HTMLInputElement} */ (h("input", attrs));
+  const total = input({ type: "number", min: partitions + 1, value: partitions * 2, "aria-label": "New number of partitions" });
+  const key = input({ "aria-label": "Config", placeholder: "retention.ms", list: "known-configs" }), value = input({ "aria-label": "Value", placeholder: "value" });
+  /** @param {() => Promise<any>} act @param {string} text */
+  const attempt = async (act, text) => { fill(fault); try { await act(); tell(text); await again(); } catch (error) { fill(fault, problemBox(error)); } };
+  const expand = async (/** @type {Event} */ event) => {
+    event.preventDefault();
+    const agreed = await ask(`Give ${name} ${total.value} partitions?`, "Partitions cannot be taken away again, and keys map to other partitions.", { agree: "Expand" });
+    if (agreed) await attempt(() => post(`${path}/partitions`, { total: Number(total.value) }), `${name} has ${total.value} partitions`);
+  };
+  const configure = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    attempt(() => patch(`${path}/configs`, value.value ? { set: { [key.value]: value.value } } : { unset: [key.value] }), `${key.value} was changed`);
+  };
+  const remove = async () => {
+    if (!(await ask(`Delete ${name}?`, "All records of the topic are lost. There is no way back.", { agree: "Delete", danger: true, typed: name }))) return;
+    try { await del(`${path}?confirm=${encodeURIComponent(name)}`); tell(`${name} was deleted`); go(`#/clusters/${cluster}/topics`); }
+    catch (error) { fill(fault, problemBox(error)); }
+  };
+  return h("div", { class: "card" }, h("h2", {}, "Change"), fault,
+    h("form", { class: "row field", onsubmit: expand }, h("span", { class: "sub" }, "Partitions"), h("div", { class: "short" }, total), h("button", { type: "submit" }, "Expand")),
+    h("form", { class: "row", onsubmit: configure }, h("div", { class: "long" }, key), h("div", { class: "long" }, value), h("button", { type: "submit" }, "Set config"), h("datalist", { id: "known-configs" }, topic.configs.map((c) => h("option", { value: c.name })))),
+    h("p", { class: "hint field" }, "An empty value goes back to the default."), h("button", { class: "danger", onclick: remove }, "Delete this topic"));
+}
+
+const SHOWN = 1000;
+
 /** @param {any} context */
-export async function topicPage({ params: [cluster, name], signal, may, go, main }) {
-  const path = `/clusters/${cluster}/topics/${name}`;
-  const topic = await get(path, signal);
-  const again = async () => { const next = await topicPage({ params: [cluster, name], signal, may, go, main }); fill(main, next); };
-  const fault = h("div", {});
-  const attempt = async (act, text) => { try { await act(); tell(text); await again(); } catch (error) { fill(fault, problemBox(error)); } };
+export async function topicPage(context) {
+  const { params: [cluster, name], signal, may, main } = context;
+  const topic = await get(`/clusters/${cluster}/topics/${name}`, signal);
+  const again = async () => { fill(main, await topicPage(context)); };
   const partitions = topic.partitions, lagging = partitions.filter((p) => p.isr.length < p.replicas.length).length;
-  const total = /** @type {HTMLInputElement} */ (h("input", { type: "number", min: partitions.length + 1, value: partitions.length * 2, "aria-label": "New number of partitions" }));
-  const key = /** @type {HTMLInputElement} */ (h("input", { "aria-label": "Config", placeholder: "retention.ms", list: "known-configs" })), value = /** @type {HTMLInputElement} */ (h("input", { "aria-label": "Value" }));
   const own = topic.configs.filter((c) => c.source === "DYNAMIC_TOPIC_CONFIG");
-  const changes = may("apply") && h("div", { class: "card" }, h("h2", {}, "Change"), fault,
-    h("form", { class: "row field", onsubmit: async (e) => { e.preventDefault(); if (await ask(`Give ${name} ${total.value} partitions?`, "Partitions cannot be taken away again, and keys map to other partitions.", { agree: "Expand" })) attempt(() => post(`${path}/partitions`, { total: Number(total.value) }), `${name} has ${total.value} partitions`); } }, h("span", {}, "Partitions"), h("div", { style: { width: "8rem" } }, total), h("button", { type: "submit" }, "Expand")),
-    h("form", { class: "row field", onsubmit: (e) => { e.preventDefault(); attempt(() => patch(`${path}/configs`, value.value ? { set: { [key.value]: value.value } } : { unset: [key.value] }), `${key.value} was changed`); } }, h("div", { style: { flex: "2 1 10rem" } }, key), h("div", { style: { flex: "2 1 8rem" } }, value), h("button", { type: "submit" }, "Set config"), h("span", { class: "hint" }, "an empty value goes back to the default"), h("datalist", { id: "known-configs" }, topic.configs.map((c) => h("option", { value: c.name })))),
-    h("button", { class: "danger", onclick: async () => { if (await ask(`Delete ${name}?`, "All records of the topic are lost. There is no way back.", { agree: "Delete", danger: true, typed: name })) { try { await del(`${path}?confirm=${encodeURIComponent(name)}`); tell(`${name} was deleted`); go(`#/clusters/${cluster}/topics`); } catch (error) { fill(fault, problemBox(error)); } } } }, "Delete this topic"));
-  return h("div", {}, h("div", { class: "head" }, h("div", {}, h("h1", { tabindex: "-1" }, name), h("div", { class: "sub mono" }, topic.topic_id ?? "")), badge(lagging ? "degraded" : "healthy")),
-    h("div", { class: "grid two" }, h("div", { class: "card" }, h("div", { class: "figures" }, figure("partitions", count(partitions.length)), figure("replication factor", topic.replication_factor ?? partitions[0]?.replicas.length ?? "–"), figure("under-replicated", count(lagging), lagging ? "warn" : "good"), figure("own configs", own.length)),
-      own.length > 0 && h("dl", { style: { "margin-top": "1rem" } }, own.map((c) => [h("dt", { class: "mono" }, c.name), h("dd", { class: "mono" }, c.value ?? "(secret)")]))), changes || h("div", {})),
-    h("div", { class: "card" }, h("h2", {}, "Partitions"), h("div", { class: "table", tabindex: "0", style: { "max-height": "32rem" } }, h("table", {}, h("thead", {}, h("tr", {}, ["Partition", "Leader", "Replicas", "In sync"].map((t) => h("th", {}, t)))),
-      h("tbody", {}, partitions.slice(0, 1000).map((p) => h("tr", {}, h("td", {}, p.partition), h("td", {}, p.leader ?? "none"), h("td", { class: "mono" }, p.replicas.join(", ")), h("td", { class: "mono" }, p.isr.join(", ")))))), partitions.length > 1000 && h("p", { class: "empty" }, `and ${partitions.length - 1000} more`))));
+  const away = partitions.filter((p) => p.leader !== p.replicas[0]).length;
+  const configs = own.length ? h("dl", {}, own.map((c) => [h("dt", { class: "mono" }, c.name), h("dd", { class: "mono" }, c.value ?? "(secret)")])) : h("p", { class: "empty" }, "All configs have their defaults.");
+  const rows = partitions.slice(0, SHOWN).map((p) => [p.partition, p.leader ?? "none", h("span", { class: "mono" }, p.replicas.join(", ")), h("span", { class: "mono" }, p.isr.join(", ")), p.isr.length < p.replicas.length ? badge("degraded") : badge("healthy")]);
+  return h("div", {},
+    h("div", { class: "head" }, h("div", {}, h("h1", { tabindex: "-1" }, name), h("div", { class: "sub mono" }, topic.topic_id ?? "")), badge(lagging ? "degraded" : "healthy")),
+    h("div", { class: "card" }, h("div", { class: "figures" }, figure("partitions", count(partitions.length)), figure("replication factor", topic.replication_factor ?? partitions[0]?.replicas.length ?? "–"), figure("under-replicated", count(lagging), lagging ? "warn" : "good"), figure("led by another than preferred", count(away)), figure("own configs", count(own.length)))),
+    h("div", { class: "grid" }, h("div", { class: "card" }, h("h2", {}, "Own configs"), configs), may("apply") && changeCard(context, topic, again)),
+    h("div", { class: "card" }, h("h2", {}, "Partitions"), h("div", { class: "tall" }, table([["Partition", "num"], ["Leader", "num"], ["Replicas"], ["In sync"], ["State"]], rows)), partitions.length > SHOWN && h("p", { class: "empty" }, `and ${count(partitions.length - SHOWN)} more`)));
 }

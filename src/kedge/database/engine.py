@@ -1,4 +1,4 @@
-"""Opens the database, brings its tables up to date, and gives out sessions."""
+"""Opens a database, brings its tables up to date, and gives out transactions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from alembic import command
 from alembic.config import Config
-from sqlalchemy import Engine, create_engine, event, make_url, text
+from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.orm import Session, sessionmaker
 
@@ -23,13 +23,13 @@ MIGRATION_LOCK = 7_310_582_116  # any number that no other program of the databa
 
 
 class Database:
-    """The server's own state. A session is one transaction."""
+    """A database with all tables. A session is one transaction; so is a connection of `writes`."""
 
     def __init__(self, engine: Engine, clock: Callable[[], float] = time.time) -> None:
         self.engine, self.clock = engine, clock
         self._sessions = sessionmaker(engine, expire_on_commit=False)
-        readers = engine.execution_options(**{READS: True})
-        self._readers = sessionmaker(readers, expire_on_commit=False)
+        self._reading = engine.execution_options(**{READS: True})
+        self._readers = sessionmaker(self._reading, expire_on_commit=False)
 
     @contextmanager
     def read(self) -> Generator[Session]:
@@ -42,6 +42,18 @@ class Database:
         """A transaction: committed at the end of the block, rolled back on an error."""
         with self._sessions.begin() as session:
             yield session
+
+    @contextmanager
+    def reads(self) -> Generator[Connection]:
+        """As `read`, for statements on tables without classes."""
+        with self._reading.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def writes(self) -> Generator[Connection]:
+        """As `begin`, for statements on tables without classes."""
+        with self.engine.begin() as connection:
+            yield connection
 
     def is_available(self) -> bool:
         """Whether the database answers."""

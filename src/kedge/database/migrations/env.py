@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from alembic import context
 
-from kedge.web.database.tables import Table
-
 
 def run() -> None:
     """Bring the database of the given connection up to date."""
     connection = context.config.attributes["connection"]
-    context.configure(connection=connection, target_metadata=Table.metadata, render_as_batch=True)
+    context.configure(connection=connection, render_as_batch=True)
     context.run_migrations()
 
 

@@ -1,0 +1,158 @@
+/** One run, live: bars by broker, moves in flight, time left beside the prediction; and its verbs. */
+import { get, listen, post } from "../api.js";
+import { ask, badge, field, figure, fill, h, problemBox, table, tell } from "../dom.js";
+import { bytes, count, duration } from "../format.js";
+import { rateSlider } from "../parts/rate_slider.js";
+
+const BROKERS = 30;
+const MOVES = 40;
+const NOTES = 12;
+const POLL_MS = 4000;
+const ENDED = ["done", "cancelled", "rolled back"];
+
+/** @param {number} done @param {number} total */
+function bar(done, total) {
+  const share = total ? Math.min(100, (100 * done) / total) : 0;
+  return h("div", { class: "progress", role: "progressbar", "aria-valuenow": Math.round(share), "aria-valuemin": 0, "aria-valuemax": 100, "aria-label": `${bytes(done)} of ${bytes(total)}` }, h("i", { style: { width: `${share}%` } }));
+}
+
+/** @param {number} done @param {number} total */
+const flow = (done, total) => h("div", { class: "two-part" }, bar(done, total), h("span", { class: "amount" }, total ? `${bytes(done)} / ${bytes(total)}` : "–"));
+
+/** The whole run in one bar and figures. @param {any} p progress @param {any} run @param {number|null} predicted */
+function totals(p, run, predicted) {
+  const share = p.bytes_total ? p.bytes_done / p.bytes_total : p.partitions ? (p.done ?? 0) / p.partitions : 0;
+  const expected = p.elapsed_seconds !== undefined && p.seconds_left !== null && p.seconds_left !== undefined ? p.elapsed_seconds + p.seconds_left : null;
+  return [bar(share, 1), h("div", { class: "figures spaced" },
+    figure("done", `${(100 * share).toFixed(1)} %`), figure("partitions in place", h("span", {}, count(p.done), h("small", {}, ` / ${count(p.partitions)}`))), figure("moving", count(p.moving)),
+    figure("copied", h("span", {}, bytes(p.bytes_done), h("small", {}, ` / ${bytes(p.bytes_total)}`))), figure("rate", p.bytes_per_second ? `${bytes(p.bytes_per_second)}/s` : "–"),
+    figure("time left", duration(p.seconds_left)), figure("predicted in all", predicted ? duration(predicted) : "–"), expected && figure("expected in all", duration(expected)), figure("throttle", run.rate ? `${bytes(run.rate)}/s` : "none"))];
+}
+
+/** @param {any} p progress */
+function brokerBars(p) {
+  const size = (b) => b.total_in + b.total_out;
+  const busy = (p.brokers ?? []).filter(size).sort((a, b) => size(b) - size(a)).slice(0, BROKERS);
+  if (!busy.length) return h("p", { class: "empty" }, "Bars appear while a server carries the run out.");
+  return [h("div", { class: "b sub" }, h("span", {}, "broker"), h("span", {}, "in"), h("span", {}, "out")), busy.map((b) => h("div", { class: "b" }, h("span", {}, b.broker), flow(b.bytes_in, b.total_in), flow(b.bytes_out, b.total_out)))];
+}
+
+/** @param {any} p progress */
+const moveTable = (p) => table([["In flight"], ["From → to"], ["Copied", "num"], ["Rate", "num"], ["Left", "num"]], (p.moves ?? []).slice(0, MOVES).map((m) => [
+  `${m.topic}-${m.partition}`, h("span", { class: "mono" }, `${m.source ?? "–"} → ${m.destinations.join(", ")}`), `${bytes(m.bytes_done)} of ${bytes(m.bytes_total)}`, m.bytes_per_second ? `${bytes(m.bytes_per_second)}/s` : "–", duration(m.seconds_left)]), "No move is in flight.");
+
+/** The page of one run: what is drawn, and what follows its events. */
+class RunPage {
+  /** @param {any} context @param {any} run */
+  constructor(context, run) {
+    const { params: [name, id] } = context;
+    Object.assign(this, context, { run, name, path: `/clusters/${name}/runs/${id}` });
+    this.predicted = run.job?.request?.predicted_s ?? null;
+    this.notes = [...(run.job?.progress?.notes ?? [])];
+    this.parts = { state: h("span", {}), totals: h("div", {}), brokers: h("div", { class: "bars" }), moves: h("div", {}), notes: h("ul", { class: "plain" }), verbs: h("div", { class: "actions" }), fault: h("div", {}) };
+    this.rate = rateSlider(run.rate ?? 50e6);
+  }
+  /** @param {any} p progress */
+  drawProgress(p) {
+    fill(this.parts.totals, totals(p, this.run, this.predicted));
+    fill(this.parts.brokers, brokerBars(p));
+    fill(this.parts.moves, moveTable(p));
+  }
+  drawNotes() {
+    const lines = this.notes.slice(-NOTES).reverse().map((n) => h("li", {}, n.text ?? n));
+    fill(this.parts.notes, lines.length ? lines : h("li", { class: "sub" }, "None so far."));
+  }
+  /** The figures of the run's own journal, before any progress was published. */
+  drawStored() {
+    const counts = this.run.partitions, done = counts.done ?? counts["in place"] ?? 0;
+    const partitions = Object.values(counts).reduce((a, b) => a + b, 0);
+    this.drawProgress({ partitions, done, moving: this.run.moving.length, bytes_total: this.run.bytes_total, bytes_done: this.run.bytes_done, seconds_left: this.run.seconds_left, ...(this.run.job?.progress?.brokers ? this.run.job.progress : {}) });
+  }
+  async refresh() {
+    this.run = await get(this.path, this.signal);
+    fill(this.parts.state, badge(this.run.state));
+    this.drawVerbs();
+  }
+  /** @param {string} verb @param {any} body @param {string} text */
+  async attempt(verb, body, text) {
+    fill(this.parts.fault);
+    for (const each of this.parts.verbs.querySelectorAll("button")) each.disabled = true;
+    try {
+      const row = await post(`${this.path}/${verb}`, body);
+      tell(text);
+      await this.refresh();
+      return row;
+    } catch (error) {
+      fill(this.parts.fault, problemBox(error));
+      this.drawVerbs();
+      return null;
+    }
+  }
+  async cancel() {
+    if (!(await ask("Cancel this run?", "Moves under way go back to where they were. What has arrived stays.", { agree: "Cancel the run", danger: true }))) return;
+    await this.attempt("cancel", undefined, "The run is being cancelled");
+    this.follow();
+  }
+  async rollBack() {
+    if (!(await ask("Roll this run back?", "Everything that it has moved comes back.", { agree: "Roll back", danger: true }))) return;
+    const row = await this.attempt("rollback", { throttle: String(this.rate.value()), ignore_health: true }, "Rolling back");
+    if (row) this.go(`#/clusters/${this.name}/runs/${row.run}`);
+  }
+  async resume() {
+    if (await this.attempt("resume", {}, "The run continues")) this.follow();
+  }
+  drawVerbs() {
+    const { run } = this, ended = ENDED.includes(run.state), atWork = run.job && ["waiting", "running"].includes(run.job.state);
+    /** @param {boolean} possible @param {string} text @param {string} kind @param {() => void} act */
+    const verb = (possible, text, kind, act) => possible && h("button", { class: kind, onclick: act }, text);
+    fill(this.parts.verbs, this.may("apply") && [
+      verb(!ended && atWork && run.state !== "paused", "Pause", "", () => this.attempt("pause", undefined, "Paused: no more moves start")),
+      verb(!ended && run.state === "paused", "Continue", "primary", () => this.attempt("continue", undefined, "The run goes on")),
+      verb(!ended && !atWork, "Resume", "primary", () => this.resume()),
+      verb(!ended, "Cancel", "danger", () => this.cancel()),
+      verb(run.state !== "rolled back" && run.kind !== "rollback", "Roll back", "danger", () => this.rollBack())]);
+  }
+  follow() {
+    this.source?.close();
+    if (!this.run.job) return;
+    this.source = listen(`/clusters/${this.name}/jobs/${this.run.job.id}/events`, this.signal, {
+      progress: (p) => this.drawProgress(p),
+      note: (n) => { this.notes.push(n); this.drawNotes(); },
+      finished: () => this.refresh(),
+      job: (row) => this.onJob(row),
+    });
+  }
+  /** @param {any} row */
+  onJob(row) {
+    this.run.job = row;
+    this.notes = [...(row.progress.notes ?? [])];
+    if (row.progress.partitions !== undefined) this.drawProgress(row.progress);
+    this.drawNotes();
+    if (row.problem) fill(this.parts.fault, problemBox(row.problem));
+    this.refresh();
+  }
+  node() {
+    const { run, parts, rate } = this;
+    const change = () => this.attempt("throttle", { throttle: String(rate.value()) }, `The throttle is ${bytes(rate.value())}/s`);
+    return h("div", {},
+      h("div", { class: "head" }, h("div", {}, h("h1", { tabindex: "-1" }, run.kind === "rollback" ? "Rollback" : "Run"), h("div", { class: "sub mono" }, run.run)), parts.state, parts.verbs), parts.fault,
+      h("div", { class: "card" }, parts.totals),
+      h("div", { class: "grid two" }, h("div", { class: "card" }, h("h2", {}, "Brokers"), parts.brokers),
+        h("div", { class: "card" }, h("h2", {}, "Throttle"), field("New throttle", rate.slider, rate.text), this.may("apply") && h("button", { onclick: change }, "Change the throttle"), h("h2", { class: "spaced" }, "Notes"), parts.notes)),
+      h("div", { class: "card" }, h("h2", {}, "Moves"), parts.moves));
+  }
+}
+
+/** @param {any} context */
+export async function page(context) {
+  const { params: [name, id], signal } = context;
+  const shown = new RunPage(context, await get(`/clusters/${name}/runs/${id}`, signal));
+  fill(shown.parts.state, badge(shown.run.state));
+  shown.drawStored();
+  shown.drawNotes();
+  shown.drawVerbs();
+  shown.follow();
+  const poll = setInterval(() => shown.refresh().catch(() => {}), POLL_MS);
+  signal.addEventListener("abort", () => clearInterval(poll));
+  return shown.node();
+}
