@@ -176,7 +176,7 @@ def rounds(
                 break
             seconds = time.monotonic() - began
             kills += one.kills
-            kills_there += one.kills if kept_there else Counter()
+            kills_there += one.kills if kept_there else Counter[str]()
             place = " in the cluster" if kept_there else ""
             story = ", ".join(one.story)
             print(f"{release} round {number}{place}: {story} ({seconds:.0f} s)", flush=True)
