@@ -139,7 +139,7 @@ def broker_apart(
     cluster: RealCluster, broker: int, port: int, settings: Mapping[str, str]
 ) -> Generator[JavaProcess]:
     """One more broker of a cluster, in a JVM of its own; its logs stay when it has ended."""
-    chosen = cluster.settings(broker, port) | settings
+    chosen = {**cluster.settings(broker, port), **settings}
     file = _write(cluster.directory, broker, chosen)
     program = PROGRAMS[cluster.release]
     with java(cluster.release, *program, file, cwd=cluster.directory) as process:
