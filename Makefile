@@ -31,6 +31,7 @@ test: install ## all checks and all tests but those that take minutes each
 	@$(PY) -m tests
 
 test-all: install check ## the same and the tests that take minutes each
+	@scripts/install-postgres
 	@$(PY) -m pytest -q -m "slow or not slow"
 
 test-fast: python ## tests that start no JVM
@@ -64,9 +65,9 @@ sim: python ## simulate faults, from a drawn seed; SEEDS=2000 FIRST=1: these; SE
 	@$(PY) -m kedge.sim $(if $(SEED),--seed $(SEED) --trace,--seeds $(or $(SEEDS),200) \
 		--first-seed $(or $(FIRST),$(if $(SEEDS),1,random)))
 
-sim-quorum: python ## simulate faults of a KRaft quorum: SEEDS=2000 FIRST=1; SEED=3: one, traced
+sim-quorum: python ## simulate faults of a KRaft quorum, from a drawn seed: SEEDS=2000 FIRST=1; SEED=3: one, traced
 	@$(PY) -m kedge.sim.quorum $(if $(SEED),--seed $(SEED) --trace,--seeds $(or $(SEEDS),200) \
-		--first-seed $(or $(FIRST),1))
+		--first-seed $(or $(FIRST),random))
 
 sim-kraft: python ## simulate faults of KRaft controllers and brokers: SEEDS=2000 FIRST=1; SEED=3: one
 	@$(PY) -m kedge.sim.kraft $(if $(SEED),--seed $(SEED) --trace,--seeds $(or $(SEEDS),200) \

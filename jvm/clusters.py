@@ -103,7 +103,7 @@ def kraft_cluster(directory: Path, *, extra: Extra = nothing_extra) -> Generator
         cwd=directory,
         flags=FLAGS,
     ) as process:
-        process.wait_for_line("READY")
+        process.wait_for_line("READY", timeout_s=180)  # a busy machine is no failure
         yield RealCluster(KAFKA_4_1, process, ports, directory, settings)
 
 

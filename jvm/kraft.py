@@ -39,11 +39,11 @@ class KedgeNode:
         self._log = log
         self._process: subprocess.Popen[bytes] | None = None
 
-    def format(self) -> None:
+    def format(self, *options: str) -> None:
         """Prepare its directory, unless that is done."""
         command = [*KEDGE, "controller", "format", "--config", str(self._config)]
         subprocess.run(
-            [*command, "--cluster-id", CLUSTER_ID, "--ignore-formatted"],
+            [*command, "--cluster-id", CLUSTER_ID, "--ignore-formatted", *options],
             check=True,
             capture_output=True,
         )
@@ -123,6 +123,7 @@ class Quorum:
     nodes: dict[int, KedgeNode | KafkaNode]
     settings: Mapping[str, str]
     observers: tuple[int, ...] = ()  # controllers that are no voters
+    is_dynamic: bool = False  # voters come and go (KIP-853)
     broker_ports: dict[int, int] = field(default_factory=dict[int, int])
 
     @property
@@ -132,6 +133,13 @@ class Quorum:
             for node, port in self.ports.items()
             if node not in self.observers
         )
+
+    @property
+    def membership(self) -> dict[str, str]:
+        """How nodes find the controllers."""
+        if self.is_dynamic:
+            return {"controller.quorum.bootstrap.servers": self.controllers}
+        return {"controller.quorum.voters": self.voters}
 
     @property
     def bootstrap(self) -> str:
@@ -162,7 +170,7 @@ class Quorum:
                 "listeners": f"CONTROLLER://127.0.0.1:{self.ports[node]}",
                 "controller.listener.names": "CONTROLLER",
                 "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
-                "controller.quorum.voters": self.voters,
+                **self.membership,
                 "log.dirs": str(self.data(node)),
                 "num.network.threads": "1",
                 "num.io.threads": "2",
@@ -184,7 +192,7 @@ class Quorum:
                 "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
                 "controller.listener.names": "CONTROLLER",
                 "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
-                "controller.quorum.voters": self.voters,
+                **self.membership,
                 "log.dirs": str(self.directory / f"b{broker}"),
                 **BROKER_SETTINGS,
                 **settings,
@@ -212,15 +220,20 @@ def quorum(
     kafka: tuple[int, ...] = (),
     observers: tuple[int, ...] = (),
     settings: Mapping[str, str] | None = None,
+    standalone: int | None = None,
 ) -> Generator[Quorum]:
-    """Controllers that are formatted but not started; all have ended after the block."""
+    """Controllers that are formatted but not started; all have ended after the block.
+
+    With `standalone`, one of Kedge's, the quorum is dynamic and begins with that voter alone.
+    """
     ports = {node: free_port() for node in sorted((*kedge, *kafka))}
-    made = Quorum(directory, ports, {}, settings or {}, observers)
+    is_dynamic = standalone is not None
+    made = Quorum(directory, ports, {}, settings or {}, observers, is_dynamic)
     for node in ports:
         config = made.write_controller(node)
         if node in kedge:
             started = KedgeNode(config, directory / f"c{node}.log")
-            started.format()
+            started.format(*(("--standalone",) if node == standalone else ()))
         else:
             started = KafkaNode(config, directory)
         made.nodes[node] = started

@@ -18,7 +18,7 @@ from bench.pipeline.processes import CommandCost, run_measured
 from bench.report import BenchRow, BenchSection, Timing
 
 SMALL = Size(topics=5, days=7)  # 500 partitions; `python -m bench.metrics --topics 100` for all
-HEAP = "1400m"
+HEAP = "2g"
 TIMEOUT_S = 14_400
 
 

@@ -119,7 +119,7 @@ class Requests:
                 p["partition"],
                 p["leader_epoch"],
                 p["partition_epoch"],
-                tuple(dict.fromkeys(_member(s["broker"], member) for member in p["isr"])),
+                _members(s, p["isr"]),
                 _number(p, "recovery", 0),
             )
             for t in s["topics"]
@@ -211,11 +211,16 @@ def _number(shown: Shown, key: str, default: int) -> int:
     return default if value is None else value
 
 
-def _member(leader: int, shown: Any) -> tuple[int, int]:
-    """A member of an ISR: with its epoch, without (-1: any), or the sender itself."""
-    if isinstance(shown, list):
-        return shown[0], shown[1]
-    return (leader if isinstance(shown, str) else shown), -1
+def _members(request: Shown, isr: list[Any]) -> tuple[tuple[int, int], ...]:
+    """An ISR: brokers with their epochs, without (-1: any), or the sender itself.
+
+    The sender may be named twice, which counts once. Before version 3 requests have no epochs.
+    """
+    named = [request["broker"] if isinstance(member, str) else member for member in isr]
+    distinct = [member for at, member in enumerate(named) if member not in named[:at]]
+    pairs = [tuple(member) if isinstance(member, list) else (member, -1) for member in distinct]
+    has_epochs = _number(request, "version", 3) >= 3
+    return tuple((broker, epoch if has_epochs else -1) for broker, epoch in pairs)
 
 
 def _ranges(shown: Mapping[str, list[int]]) -> tuple[FeatureRange, ...]:

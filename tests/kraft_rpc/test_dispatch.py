@@ -15,6 +15,7 @@ from kedge.kraft_rpc.scripts import wire_id
 from kedge.metadata import Image, Settings
 from kedge.model.error_codes import ErrorCode
 from kedge.protocol import Reader, decode
+from kedge.protocol.broker_apis import BrokerApi
 from kedge.protocol.controller_messages import (
     BROKER_HEARTBEAT_REQUEST,
     BROKER_REGISTRATION_REQUEST,
@@ -22,7 +23,13 @@ from kedge.protocol.controller_messages import (
     FEATURE,
     LISTENER,
 )
-from kedge.protocol.kraft_apis import BROKER_HEARTBEAT, BROKER_REGISTRATION, ENVELOPE
+from kedge.protocol.kraft_apis import (
+    ADD_VOTER,
+    BROKER_HEARTBEAT,
+    BROKER_REGISTRATION,
+    ENVELOPE,
+    REMOVE_VOTER,
+)
 from kedge.protocol.messages import (
     ApiVersionsResponse,
     CreateTopicsRequest,
@@ -30,8 +37,15 @@ from kedge.protocol.messages import (
     DeleteTopicsRequest,
     DeleteTopicsResponse,
 )
+from kedge.protocol.quorum_messages import ADD_VOTER_REQUEST, REMOVE_VOTER_REQUEST
+from kedge.quorum.messages import (
+    AddVoterRequest,
+    AddVoterResponse,
+    RemoveVoterRequest,
+    RemoveVoterResponse,
+)
 from kedge.quorum.node import Node
-from kedge.quorum.values import EpochOffset
+from kedge.quorum.values import EpochOffset, ReplicaKey
 from tests.kraft.nodes import CLUSTER, Quorum
 
 
@@ -148,6 +162,50 @@ def test_an_enveloped_request_is_answered_in_an_envelope(served: Served) -> None
     assert (correlation, outer.error) == (9, 0)
     answer = client_answer(b"\0\0\0\0" + outer.response, CreateTopicsResponse, 7)
     assert [topic.error_code for topic in answer.topics] == [0]
+
+
+DIRECTORY = "zzzzzzzzzzzzzzzzzzzzzQ"
+
+
+@pytest.mark.parametrize(
+    ("api", "body", "expect"),
+    [
+        (
+            ADD_VOTER,
+            ADD_VOTER_REQUEST(voter_id=4, voter_directory=DIRECTORY, listeners=()),
+            AddVoterRequest,
+        ),
+        (
+            REMOVE_VOTER,
+            REMOVE_VOTER_REQUEST(voter_id=4, voter_directory=DIRECTORY),
+            RemoveVoterRequest,
+        ),
+    ],
+)
+def test_a_broker_forwards_a_change_of_the_voters(
+    served: Served, api: BrokerApi, body: Any, expect: Any
+) -> None:
+    payload = api.encode_request(0, body, correlation=5, client="admin")[4:]
+    found = dispatch(served, enveloped(payload))
+    assert isinstance(found, Dispatched)
+    assert isinstance(found.asks, expect)
+    assert found.asks.voter == ReplicaKey(4, DIRECTORY)
+    refused = found.resume(AddVoterResponse(ErrorCode.DUPLICATE_VOTER, "known"))
+    assert isinstance(refused, Finished)
+    _, outer = ENVELOPE.decode_response(0, refused.frame[4:])
+    _, answer = api.decode_response(0, outer.response)
+    assert (outer.error, answer.error, answer.message) == (0, ErrorCode.DUPLICATE_VOTER, "known")
+
+
+def test_a_change_of_the_voters_at_a_standby_is_refused_on_the_envelope(served: Served) -> None:
+    body = REMOVE_VOTER_REQUEST(voter_id=4, voter_directory=DIRECTORY)
+    payload = REMOVE_VOTER.encode_request(0, body, correlation=5, client="admin")[4:]
+    found = dispatch(served, enveloped(payload))
+    assert isinstance(found, Dispatched)
+    ended = found.resume(RemoveVoterResponse(ErrorCode.NOT_LEADER_OR_FOLLOWER))
+    assert isinstance(ended, Finished)
+    _, outer = ENVELOPE.decode_response(0, ended.frame[4:])
+    assert (outer.error, outer.response) == (ErrorCode.NOT_CONTROLLER, None)
 
 
 def test_a_standby_says_so_on_the_envelope() -> None:

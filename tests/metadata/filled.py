@@ -66,6 +66,10 @@ def _offset(request: Request, player: Player) -> int:
     return named[given] if isinstance(given, str) else given
 
 
+def _member(player: Player, member: int | list[int]) -> list[int]:
+    return member if isinstance(member, list) else [member, _epoch(player, member)]
+
+
 def _fill_isrs(made: Request, player: Player) -> None:
     topics: list[Request] = []
     for topic in made["topics"]:
@@ -83,7 +87,7 @@ def _fill_isrs(made: Request, player: Player) -> None:
                     + wanted.get("leader_epoch_delta", 0),
                     "partition_epoch": (now.epoch if now else 0)
                     + wanted.get("partition_epoch_delta", 0),
-                    "isr": [[m, _epoch(player, m)] for m in dict.fromkeys(members)],
+                    "isr": [_member(player, m) for m in members],
                 }
             )
         topics.append({**topic, "partitions": partitions})

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kedge.metadata.config_faults import (
-    validate_client_metrics,
-    validate_group_configs,
-    validate_topic_configs,
-)
+from kedge.metadata.client_config_faults import validate_client_metrics, validate_group_configs
+from kedge.metadata.config_faults import validate_topic_configs
 from kedge.metadata.refusal import Refused
 from kedge.model.error_codes import ErrorCode
 

@@ -194,6 +194,18 @@ def test_an_unfinished_snapshot_is_forgotten(tmp_path: Path) -> None:
     assert not list(directory.path.glob("*.part"))
 
 
+def test_a_snapshot_that_is_being_received_stays_when_older_ones_are_dropped(
+    tmp_path: Path,
+) -> None:
+    directory = filled(tmp_path)
+    directory.carry_out([WriteSnapshotPart(EpochOffset(3, 7), 0, b"half")])
+    due = SnapshotDue(EpochOffset(2, 5), image_of("a"), 1_000)
+    info = directory.write_snapshot(due, SnapshotVoters())
+    directory.carry_out([DeleteLogBefore(info.id)])
+    directory.carry_out([WriteSnapshotPart(EpochOffset(3, 7), 4, b" more")])
+    assert directory.received(EpochOffset(3, 7)) == b"half more"
+
+
 # ---- format --------------------------------------------------------------------------------------
 
 

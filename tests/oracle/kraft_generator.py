@@ -11,6 +11,7 @@ import random
 from typing import Any
 
 from tests.oracle.kraft_odd import odd_scenario
+from tests.oracle.kraft_wide import wide_scenario
 
 Case = dict[str, Any]
 
@@ -19,8 +20,14 @@ ELR = "eligible.leader.replicas.version"
 
 
 def scenario(seed: int) -> Case:
-    """The scenario of a seed: one in four is about odd requests."""
-    return odd_scenario(seed) if seed % 4 == 3 else _Draft(random.Random(seed)).scenario()
+    """The scenario of a seed: one in four is about odd requests, one about many things at once."""
+    match seed % 4:
+        case 1:
+            return wide_scenario(seed)
+        case 3:
+            return odd_scenario(seed)
+        case _:
+            return _Draft(random.Random(seed)).scenario()
 
 
 class _Draft:

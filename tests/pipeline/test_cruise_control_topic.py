@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
+import subprocess
+import sys
 import time
 from base64 import b64encode
 from collections.abc import Callable, Iterator
@@ -23,6 +26,8 @@ from kedge.pipeline.jobs.follow_records import follow_records
 from kedge.pipeline.jobs.ingest_metrics import MetricsRequest, ingest_metrics
 from kedge.pipeline.manifest import Settings
 from kedge.pipeline.sources.record_spool import RecordTopic, spool_records
+from kedge.pipeline.tables.location import Location
+from kedge.pipeline.tables.runs import last_run
 from tests.metrics.parsing.examples import record
 from tests.pipeline.oracle import query, scan
 from tests.real.clusters import kraft
@@ -30,6 +35,7 @@ from tests.real.clusters import kraft
 pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(1800)]
 
 TOPIC = "cruise-control-metrics"
+HALF = 500_000
 START = 1_800_000_000
 METADATA = parse_metadata(b'{"cluster": "lab", "brokers": [{"id": 1}, {"id": 2}]}')
 STATE = {"a.b": {"0": [2, [2, 1], [2]], "1": [2, [2, 1], [2]]}}
@@ -125,61 +131,92 @@ def many_records(topics: int, minutes: int) -> Iterator[bytes]:
                 yield whole if count % 1000 else (whole[:9] if count % 2000 else b"foreign")
 
 
+def ingested(*words: str) -> subprocess.Popen[bytes]:
+    """`kedge pipeline ingest` in a process of its own: two Spark sessions need two processes."""
+    program = str(Path(sys.executable).with_name("kedge"))
+    return subprocess.Popen([program, "pipeline", "ingest", *words], stdout=subprocess.DEVNULL)
+
+
+def consumed(tables: Path) -> int:
+    """Records of the topic that are in the tables."""
+    run = last_run(Location.of(tables))[0]
+    return 0 if run is None else sum(run.manifest.streams.values())
+
+
+def wait_until(reached: Callable[[], bool], stream: subprocess.Popen[bytes]) -> None:
+    while not reached():
+        assert stream.poll() is None
+        time.sleep(1)
+
+
 def test_a_million_records_by_stream_and_in_batch_give_the_same_tables(
-    opened: Opened, tmp_path: Path, pytestconfig: pytest.Config, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, pytestconfig: pytest.Config, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """The stream reads while records arrive, and stops when it is told to."""
     bootstrap, topic = kraft(pytestconfig).bootstrap, "cruise-control-million"
     create = ("topics", "create", "--bootstrap-server", bootstrap, "--topic", topic)
     assert run([*create, "--partitions", "4", "--replication-factor", "1"]) == 0
     topics, minutes = 320, 241
+    state = {f"topic_{t}": {str(p): [2, [2, 1], [2]] for p in range(10)} for t in range(topics)}
+    (tmp_path / "leaders.json").write_text(json.dumps([{"ts": START, "topics": state}]))
+    brokers = {"cluster": "lab", "brokers": [{"id": 1}, {"id": 2}]}
+    (tmp_path / "metadata.json").write_text(json.dumps(brokers))
+    given = ["--source", "cruise-control", "--metadata", f"{tmp_path}/metadata.json"]
+    given += ["--leaders", f"{tmp_path}/leaders.json"]
+    streamed, batch = tmp_path / "streamed", tmp_path / "batch"
+    from_topic = ("--bootstrap-server", bootstrap, "--topic", topic, "--every", "1s")
     producer: Any = Producer({"bootstrap.servers": bootstrap, "linger.ms": 50})
     files, count = tmp_path / "files", 0
     files.mkdir()
-    with (files / "records.jsonl").open("w") as lines:
-        for value in many_records(topics, minutes):
-            while True:
-                try:
-                    producer.produce(topic, value, partition=count % 4)
-                    break
-                except BufferError:
-                    producer.poll(0.2)
-            lines.write(json.dumps({"value": b64encode(value).decode()}) + "\n")
-            count += 1
-    assert producer.flush(120) == 0
-    assert count > 1_000_000
-    state = {f"topic_{t}": {str(p): [2, [2, 1], [2]] for p in range(10)} for t in range(topics)}
-    leaders = parse_leaders(json.dumps([{"ts": START, "topics": state}]).encode())
-    source = RecordTopic(bootstrap, topic, "lab", {})
-    streamed, batch = tmp_path / "streamed", tmp_path / "batch"
     began = time.monotonic()
-    done = follow_records(
-        source,
-        (METADATA, leaders),
-        streamed,
-        Settings(),
-        lambda _: opened(),
-        wait=lambda: True,
-        max_records=600_000,
-    )
-    by_stream, began = time.monotonic() - began, time.monotonic()
-    request = MetricsRequest(files, Origin.CRUISE_CONTROL, METADATA, batch, leaders)
-    whole = ingest_metrics(request, lambda _: opened())
+    stream = ingested(*given, *from_topic, "--tables", str(streamed))
+    try:
+        with (files / "records.jsonl").open("w") as lines:
+            for value in many_records(topics, minutes):
+                while True:
+                    try:
+                        producer.produce(topic, value, partition=count % 4)
+                        break
+                    except BufferError:
+                        producer.poll(0.2)
+                lines.write(json.dumps({"value": b64encode(value).decode()}) + "\n")
+                count += 1
+                if count == HALF:  # the rest arrives after a first run
+                    producer.flush(120)
+                    wait_until(lambda: consumed(streamed) > 0, stream)
+        assert producer.flush(120) == 0
+        wait_until(lambda: consumed(streamed) == count, stream)
+        by_stream = time.monotonic() - began
+        stream.send_signal(signal.SIGTERM)
+        assert stream.wait(120) == 0
+    finally:
+        stream.kill()
+        stream.wait()
+    assert count > 1_000_000
+    began = time.monotonic()
+    assert ingested(*given, "--input", str(files), "--tables", str(batch)).wait() == 0
     in_batch = time.monotonic() - began
+    runs = [last_run(Location.of(tables))[0] for tables in (streamed, batch)]
+    assert runs[0] is not None
+    assert runs[1] is not None
+    assert runs[0].number > 1
     with capsys.disabled():
-        print(f"\n{count:,} records: stream {by_stream:.0f} s, batch {in_batch:.0f} s")
-    assert done is not None
-    assert done.accounts.quarantined == whole.accounts.quarantined == count // 1000
-    assert done.accounts.kept == whole.accounts.kept
-    differ = (
-        f"(select {COLUMNS} from {scan(streamed, 'silver')} except "
-        f"select {COLUMNS} from {scan(batch, 'silver')})"
-    )
-    assert query(f"select count(*) from {differ}") == [(0,)]
-    assert query(f"select count(*) from {scan(batch, 'silver')}")[0][0] == whole.accounts.kept
+        ways = f"stream {by_stream:.0f} s in {runs[0].number} runs, batch {in_batch:.0f} s"
+        print(f"\n{count:,} records: {ways}")
+    accounts, wanted = (one.manifest.accounts for one in runs if one is not None)
+    assert accounts.quarantined == wanted.quarantined == count // 1000
+    assert accounts.kept == wanted.kept
+    for one, other in ((streamed, batch), (batch, streamed)):
+        differ = (
+            f"(select {COLUMNS} from {scan(one, 'silver')} except "
+            f"select {COLUMNS} from {scan(other, 'silver')})"
+        )
+        assert query(f"select count(*) from {differ}") == [(0,)]
+    assert query(f"select count(*) from {scan(batch, 'silver')}")[0][0] == wanted.kept
 
 
 def test_scrapes_and_snapshots_through_a_topic_give_the_tables_of_their_files(
-    tmp_path: Path, pytestconfig: pytest.Config, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, pytestconfig: pytest.Config
 ) -> None:
     """Produced twice, with records of others between, and read in two runs: each counts once."""
     bootstrap, topic = kraft(pytestconfig).bootstrap, "samples"
@@ -197,19 +234,19 @@ def test_scrapes_and_snapshots_through_a_topic_give_the_tables_of_their_files(
     described = ("--metadata", f"{recorded}/metadata.json", "--leaders")
     described = (*described, f"{recorded}/leaders.json.gz")
     streamed, batch = tmp_path / "streamed", tmp_path / "batch"
-    ingest = ("pipeline", "ingest", "--source", "scrape", *described, "--tables")
+    ingest = ("--source", "scrape", *described, "--tables")
     producer: Any = Producer({"bootstrap.servers": bootstrap})
     for part in (first, second, first):
         sent = ("pipeline", "produce", "--samples", "--topic", topic, "--from", str(part))
         assert run([*sent, *server]) == 0
         producer.produce(topic, b"not a sample", key=b"../escape")
         assert producer.flush(30) == 0
-        assert run([*ingest, str(streamed), *server, "--topic", topic]) == 0
-    capsys.readouterr()
-    assert run([*ingest, str(streamed), *server, "--topic", topic]) == 0
-    assert "has no new records" in capsys.readouterr().err
+        assert ingested(*ingest, str(streamed), *server, "--topic", topic).wait() == 0
+    before = consumed(streamed)
+    assert ingested(*ingest, str(streamed), *server, "--topic", topic).wait() == 0
+    assert consumed(streamed) == before
     groups = ("--groups", f"{recorded}/admin")
-    assert run([*ingest, str(batch), "--input", f"{recorded}/scrape", *groups]) == 0
+    assert ingested(*ingest, str(batch), "--input", f"{recorded}/scrape", *groups).wait() == 0
     assert rows(streamed) == rows(batch)
     assert len(rows(batch)) > 1000
     reasons = query(f"select count(*), min(reason) from {scan(streamed, 'quarantine')}")

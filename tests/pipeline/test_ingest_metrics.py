@@ -245,3 +245,48 @@ def test_damaged_files_are_quarantined_and_change_nothing_else(
         assert what in texts
     found = by_partition(read_rates(tmp_path / "tables", "lab"))
     assert found == pytest.approx(RATES, rel=1e-3)
+
+
+def answer(series: list[tuple[dict[str, str], list[tuple[int, str]]]]) -> str:
+    """An answer of query_range; values are texts, as Prometheus writes them."""
+    result = [{"metric": labels, "values": values} for labels, values in series]
+    return json.dumps({"status": "success", "data": {"resultType": "matrix", "result": result}})
+
+
+def test_values_that_are_none_counters_that_fall_and_unknown_series(
+    opened: Opened, tmp_path: Path
+) -> None:
+    """Gaps are left out, a restart counts from 0, names are counted, half an answer is kept."""
+    of = {"instance": "b1:7071", "topic": "c"}
+    meter = {"__name__": "kafka_server_brokertopicmetrics_bytesin_total", **of}
+    offset = {"__name__": "kafka_log_log_logendoffset", **of, "partition": "0"}
+    times = range(START, END + 1, 15)
+    fallen = START + 200  # the broker starts again; its counter begins at 0
+    counted = [(at, str(50 * (at - (START if at < fallen else fallen)))) for at in times]
+    for at, text in ((3, "NaN"), (7, "+Inf"), (11, "-5"), (20, "NaN")):
+        counted[at] = (counted[at][0], text)
+    offsets = [(at, str(5 * (at - START))) for at in times]
+    unknown = ({"__name__": "kafka_server_unknown_total", **of}, counted)
+    stranger = ({**meter, "instance": "elsewhere:7071"}, counted)
+    whole = answer([(meter, counted), (offset, offsets), unknown, stranger])
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "page.json").write_text(whole)
+    (tmp_path / "in" / "half.json").write_text(whole[: len(whole) // 2])
+    (tmp_path / "in" / "empty.json").write_text(answer([]))
+    metadata = {**METADATA, "instance_to_broker": {"b1:7071": 1}}
+    request = MetricsRequest(
+        tmp_path / "in",
+        Origin.PROMETHEUS,
+        parse_metadata(json.dumps(metadata).encode()),
+        tmp_path / "tables",
+        parse_leaders(json.dumps([{"ts": START, "topics": {"c": {"0": [1, [1], [1]]}}}]).encode()),
+    )
+    done = ingest_metrics(request, lambda _: opened())
+    assert done.ignored["kafka_server_unknown_total"] == 1
+    assert done.ignored["(no number)"] == 4
+    assert done.ignored[f"{meter['__name__']} of other instances"] == 1
+    assert done.accounts.quarantined_by_reason == {"unparsable": 1}
+    quarantined = query(f"select raw from {scan(tmp_path / 'tables', 'quarantine')}")
+    assert "the JSON is truncated" in quarantined[0][0]
+    rates = by_partition(read_rates(tmp_path / "tables", "lab", start=START, end=END))
+    assert rates == pytest.approx({("c", 0): 50.0}, rel=0.03)

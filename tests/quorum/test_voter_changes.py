@@ -54,6 +54,14 @@ def test_a_caught_up_observer_becomes_a_voter() -> None:
     assert set(role.voters) == {1, 2, 3, 4}
 
 
+def test_a_new_voter_is_asked_for_its_versions_where_the_request_says_that_it_listens() -> None:
+    quorum = _four()
+    leader = quorum.leader()
+    quorum.ask(leader, AddVoterRequest(_key(4), endpoints(4)))
+    (asked,) = quorum.last[leader].sends
+    assert (asked.peer, asked.endpoint) == (4, endpoints(4)[0])
+
+
 def test_adding_is_refused_with_kafkas_codes() -> None:
     quorum = _four()
     leader = quorum.leader()

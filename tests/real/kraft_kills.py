@@ -231,10 +231,10 @@ def is_whole(bootstrap: str) -> bool:
         admin.close()
 
 
-def elections(directory: Path, rounds: int, rng: random.Random) -> str:
+def elections(directory: Path, rounds: int, fetch_timeout_ms: int) -> str:
     """Kill nothing: the leader stands still, and the two others stand for election."""
     with quorum(directory, kedge=(KEDGE,), kafka=KAFKA, settings=QUICK) as made:
-        be_patient(made, 2_300)
+        be_patient(made, fetch_timeout_ms)
         for node in made.nodes.values():
             node.start()
         won = {node: 0 for node in made.nodes}
@@ -267,6 +267,9 @@ def main() -> int:
     parser.add_argument("kind", choices=("sole", "mixed", "broker", "elections"))
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
+    parser.add_argument(
+        "--fetch-timeout-ms", type=int, default=2_300, help="Kedge's, in elections; Kafka's is 2000"
+    )
     chosen = parser.parse_args()
     rng = random.Random(chosen.seed)
     with tempfile.TemporaryDirectory(prefix="kedge-kraft-", dir=memory_directory()) as name:
@@ -274,7 +277,7 @@ def main() -> int:
             case "broker":
                 account = brokers(Path(name), chosen.rounds, rng)
             case "elections":
-                account = elections(Path(name), chosen.rounds, rng)
+                account = elections(Path(name), chosen.rounds, chosen.fetch_timeout_ms)
             case _:
                 account = controllers(Path(name), chosen.kind, chosen.rounds, rng)
     print(f"{chosen.kind}, {chosen.rounds} rounds, seed {chosen.seed}: {account}")

@@ -53,7 +53,8 @@ def test_bootstrap_servers_have_ids_that_no_node_has() -> None:
     [
         ({"process.roles": "broker"}, "process.roles"),
         ({"authorizer.class.name": "org.apache.kafka.StandardAuthorizer"}, "checks no rights"),
-        ({"listener.security.protocol.map": "CONTROLLER:SSL"}, "the protocol SSL"),
+        ({"listener.security.protocol.map": "CONTROLLER:SSL"}, "there is no key"),
+        ({"listener.security.protocol.map": "CONTROLLER:ODD"}, "the protocol ODD"),
         ({"node.id": "three"}, "node.id"),
         ({"listeners": "PLAINTEXT://:9092"}, "no listener CONTROLLER"),
         ({"controller.quorum.voters": "3001"}, "controller.quorum.voters"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from pathlib import Path
 from typing import Any
@@ -95,7 +96,11 @@ def test_metrics_need_a_token_and_name_the_cluster(served: Served) -> None:
         client.get("/api/v1/clusters/lab/brokers").raise_for_status()
         text = client.get("/metrics").text
     assert 'kedge_cluster_brokers{cluster="lab"} 6.0' in text
+    dashboard = (Path(__file__).parents[2] / "docs" / "dashboards" / "clusters.json").read_text()
+    shown = set(re.findall(r"kedge_\w+", dashboard)) - {"kedge_server_jobs"}
     assert "kedge_server_jobs" in text
+    assert len(shown) > 10
+    assert all(f"\n{name}" in text for name in shown)
 
 
 def test_health_needs_no_token(served: Served) -> None:

@@ -47,6 +47,16 @@ def tls_context(access: Access) -> ssl.SSLContext:
     return context
 
 
+def server_tls_context(access: Access, client_auth: ssl.VerifyMode) -> ssl.SSLContext:
+    """The context of a listener whose key is the identity of `access`."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    _identify(context, access.identity)
+    context.verify_mode = client_auth
+    if client_auth is not ssl.CERT_NONE and access.trusted:
+        _trust(context, access.trusted)
+    return context
+
+
 def _trust(context: ssl.SSLContext, store: Store) -> None:
     pem = trusted_pem(store)
     try:

@@ -34,7 +34,7 @@ How it works.
 - A node that loses the lead answers everything that waits with NOT_CONTROLLER. What it appended may
   be committed all the same: clients ask again, and requests are safe to repeat.
 - A snapshot is due after so many bytes of committed records, or after an hour; the log before it is
-  dropped when it is larger than the retention.
+  dropped when it is larger or older than the retention (`retention`).
 
 Records are opaque to raft. `Ports.form` turns a record into what the log holds: the record itself
 in the lab and in simulations (`AsTheyAre`), bytes in the process.

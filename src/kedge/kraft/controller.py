@@ -9,6 +9,8 @@ from itertools import islice
 from math import ceil
 from typing import Any, TypeAlias
 
+from kedge.kraft.retention import needed_from
+from kedge.kraft.self_registration import SelfRegistration
 from kedge.kraft.snapshot_schedule import SnapshotSchedule
 from kedge.kraft.timeline import Timeline
 from kedge.kraft.values import Ask, ControllerConfig, Found, Ports, Registration, Reply, Work
@@ -20,14 +22,12 @@ from kedge.metadata import (
     Situation,
     SoftState,
     Versioned,
-    metadata_version,
 )
 from kedge.metadata import decide as decide_request
 from kedge.metadata.activation import Activate
-from kedge.metadata.brokers import KRAFT_VERSION, RegisterController
+from kedge.metadata.brokers import KRAFT_VERSION
 from kedge.metadata.decision import RECORDS_PER_REQUEST_MAX
 from kedge.metadata.features import UpdateFeatures
-from kedge.metadata.records import FeatureRange
 from kedge.model.error_codes import ErrorCode
 from kedge.quorum import next_deadline, step
 from kedge.quorum import start as start_node
@@ -51,8 +51,6 @@ from kedge.quorum.roles import Leader
 from kedge.quorum.values import Batch, EpochOffset, LeaderAndEpoch
 
 ControllerEvent: TypeAlias = Event | Ask
-
-REGISTRATION_RETRY_MS = 2_000
 
 
 def start(
@@ -89,7 +87,7 @@ class Controller:
         self._waiting: deque[tuple[int, Reply]] = deque()  # by the offset that must be committed
         self._heard: deque[Notification] = deque()
         self._snapshots = SnapshotSchedule(config, now_ms)
-        self._registered_ms: int | None = None  # when this node last sent its registration
+        self._registration = SelfRegistration(config)
         self._work = Work()
 
     # ---- what is known ---------------------------------------------------------------------------
@@ -123,9 +121,8 @@ class Controller:
         due = [next_deadline(self.node, now_ms)]
         if self._schedule is not None:
             due.append(max(now_ms + 1, ceil(min(self._schedule.due_ms.values()))))
-        if self._wants_registration():
-            sent = self._registered_ms
-            due.append(max(now_ms + 1, (sent or 0) + REGISTRATION_RETRY_MS))
+        if self._registration.is_wanted(self._timeline.newest, self.announced_leader):
+            due.append(self._registration.due_ms(now_ms))
         return min((at for at in due if at is not None), default=None)
 
     # ---- events ----------------------------------------------------------------------------------
@@ -138,7 +135,7 @@ class Controller:
         else:
             self._step(event)
         if isinstance(event, SnapshotTaken):
-            self._drop_covered(event.snapshot.id)
+            self._drop_covered()
         return self._finished()
 
     def carry_on(self, ready: Ready) -> Work:
@@ -200,7 +197,7 @@ class Controller:
         self._work.note("snapshot loaded", offset=snapshot_id.offset, epoch=snapshot_id.epoch)
 
     def _on_leader(self, leader: LeaderAndEpoch) -> None:
-        self._registered_ms = None
+        self._registration.on_leader()
         self._work.note("leader", leader=leader.leader_id, epoch=leader.epoch)
         if self.is_active:
             self._renounce(f"epoch {leader.epoch} has begun")
@@ -343,17 +340,6 @@ class Controller:
                 self._schedule = schedule.ran(task, self._now, more=bool(made.answer))
             self._hear_all()
 
-    def _wants_registration(self) -> bool:
-        image, me = self._timeline.newest, self.config.quorum.node_id
-        known = image.controllers.get(me)
-        level = image.features.get(metadata_version.FEATURE, 0)
-        return (
-            bool(self.config.incarnation)
-            and self.announced_leader is not None
-            and metadata_version.has_controller_registration(level)
-            and (known is None or known.incarnation_id != self.config.incarnation)
-        )
-
     @property
     def announced_leader(self) -> int | None:
         """The leader that the state machine has heard of."""
@@ -361,35 +347,24 @@ class Controller:
 
     def _register(self) -> None:
         """Send the registration until the log has it."""
-        sent, leader = self._registered_ms, self.announced_leader
-        is_due = sent is None or sent + REGISTRATION_RETRY_MS <= self._now
-        if leader is None or not is_due or not self._wants_registration():
+        leader = self.announced_leader
+        if leader is None or not self._registration.is_wanted(self._timeline.newest, leader):
             return
-        self._registered_ms = self._now
-        features = (
-            FeatureRange(name, low, high)
-            for name, (low, high) in sorted(self.config.settings.features.items())
-        )
-        request = RegisterController(
-            self.config.quorum.node_id,
-            self.config.incarnation,
-            self.config.listeners,
-            tuple(features),
-        )
+        request = self._registration.maybe_request(self._now)
+        if request is None:
+            return
         if self.is_active:
             self._decide(request)
             self._hear_all()
         else:
             self._work.registration = Registration(leader, request)
 
-    def _drop_covered(self, snapshot_id: EpochOffset) -> None:
-        """Drop what a snapshot covers, once that is larger than the retention."""
+    def _drop_covered(self) -> None:
+        """Drop what a snapshot covers, once that is larger or older than the retention."""
         self._snapshots.on_taken(self._now)
-        log = self.node.log
-        size = sum(batch.size for batch in log.batches if batch.last < snapshot_id.offset)
-        size += sum(known.size for known in log.snapshots if known.id < snapshot_id)
-        if size > self.config.retention_bytes:
-            self._step(DeleteBefore(snapshot_id))
+        first = needed_from(self.node.log, self.config, self._now)
+        if first is not None:
+            self._step(DeleteBefore(first))
 
 
 def _pieces(made: Decision[Any]) -> Iterator[tuple[Versioned, ...]]:

@@ -36,6 +36,8 @@ class ControllerConfig:
     """`metadata.log.max.snapshot.interval.ms`"""
     retention_bytes: int = 100 * MIB
     """`metadata.max.retention.bytes`: of the log that a snapshot covers."""
+    retention_ms: int | None = 7 * 24 * 3_600_000
+    """`metadata.max.retention.ms`: of snapshots that a newer one covers; None: no limit."""
 
 
 class Found(NamedTuple):

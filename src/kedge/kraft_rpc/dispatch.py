@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias, cast
 
 from kedge.errors import MalformedMessage
-from kedge.kraft_rpc import admin_requests, broker_requests, topic_requests
+from kedge.kraft_rpc import admin_requests, broker_requests, topic_requests, voter_requests
 from kedge.kraft_rpc.scripts import Handlers, Script, Served
 from kedge.metadata.refusal import ApiError
 from kedge.model.error_codes import ErrorCode
@@ -28,12 +28,17 @@ from kedge.protocol.broker_apis import BrokerApi, BrokerHeader
 from kedge.protocol.controller_messages import ENVELOPE_RESPONSE
 from kedge.protocol.kraft_apis import ENVELOPE, KRAFT_APIS
 from kedge.protocol.messages import ApiVersionsResponse
-from kedge.quorum.messages import DescribeQuorumResponse
+from kedge.quorum.messages import (
+    AddVoterResponse,
+    DescribeQuorumResponse,
+    RemoveVoterResponse,
+)
 
 HANDLERS: Handlers = {
     **broker_requests.HANDLERS,
     **topic_requests.HANDLERS,
     **admin_requests.HANDLERS,
+    **voter_requests.HANDLERS,
 }
 NEWEST_WITHOUT_ZERO_FEATURES = 3  # ApiVersions up to here must hide features whose minimum is 0
 Encode: TypeAlias = Callable[[Any], bytes]
@@ -69,6 +74,8 @@ _NOT_CONTROLLER = ApiError(ErrorCode.NOT_CONTROLLER, None)
 def _is_not_controller(answer: Any) -> bool:
     if isinstance(answer, DescribeQuorumResponse):
         return answer.partition_error is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    if isinstance(answer, AddVoterResponse | RemoveVoterResponse):
+        return answer.error is ErrorCode.NOT_LEADER_OR_FOLLOWER
     return isinstance(answer, ApiError) and answer.code is ErrorCode.NOT_CONTROLLER
 
 

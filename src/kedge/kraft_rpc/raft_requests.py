@@ -53,7 +53,12 @@ class LogBytes(Protocol):
 def decode_raft_request(key: int, payload: bytes) -> tuple[BrokerHeader, m.RequestMessage]:
     """The header and the message of a raft request."""
     header, body = QUORUM_APIS[key].decode_request(payload)
-    return header, _DECODE[key](body, header.version)
+    return header, message_of_request(key, body, header.version)
+
+
+def message_of_request(key: int, body: Any, version: int) -> m.RequestMessage:
+    """The message in the body of a raft request."""
+    return _DECODE[key](body, version)
 
 
 def sends_endpoints(key: int, version: int) -> bool:

@@ -1,14 +1,12 @@
 """Why a config value is refused, in Kafka's words.
 
 The rules are those of `kedge.topics`; only the texts are made here, since clients of a controller
-show them. Group and client-metrics configs have rules of their own, which no broker config changes.
+show them. Group and client-metrics configs have rules of their own (`client_config_faults`).
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from kedge.errors import MalformedInput
 from kedge.metadata.refusal import Refused
@@ -74,7 +72,7 @@ def validate_topic_configs(
     """Refuse overrides that a topic cannot have, single values before combinations."""
     for name in properties_order(configs):
         if name not in V4_1.keys:
-            raise _invalid(f"Unknown topic config name: {name}")
+            raise invalid_config(f"Unknown topic config name: {name}")
     texts = {**broker_defaults(BrokerConfigs(static=static), V4_1), **configs}
     values = {
         name: parsed(name, text, V4_1.keys[name].kind, V4_1.keys[name].validity)
@@ -82,8 +80,8 @@ def validate_topic_configs(
         if (text := texts.get(name)) is not None
     }
     low, high = values["min.compaction.lag.ms"], values["max.compaction.lag.ms"]
-    if _number(low) > _number(high):
-        raise _invalid(
+    if number_in(low) > number_in(high):
+        raise invalid_config(
             f"conflict topic config setting min.compaction.lag.ms ({low}) > "
             f"max.compaction.lag.ms ({high})"
         )
@@ -93,7 +91,7 @@ def validate_topic_configs(
         existing.get("remote.storage.enable", "").lower() == "true"
         and not values["remote.log.delete.on.disable"]
     ):
-        raise _invalid(
+        raise invalid_config(
             "It is invalid to disable remote storage without deleting remote data. If you want to "
             "keep the remote data and turn to read only, please set "
             "`remote.storage.enable=true,remote.log.copy.disable=true`. If you want to disable "
@@ -104,27 +102,27 @@ def validate_topic_configs(
 
 def _validate_remote(values: Mapping[str, Value], system_enabled: bool) -> None:
     if not system_enabled:
-        raise _invalid(
+        raise invalid_config(
             "Tiered Storage functionality is disabled in the broker. Topic cannot be configured "
             "with remote log storage."
         )
     if values["cleanup.policy"] != ("delete",):
-        raise _invalid("Remote log storage only supports topics with cleanup.policy=delete")
+        raise invalid_config("Remote log storage only supports topics with cleanup.policy=delete")
     for unit, unlimited in (("bytes", -1), ("ms", -1)):
-        total = _number(values[f"retention.{unit}"])
-        local = _number(values[f"local.retention.{unit}"])
+        total = number_in(values[f"retention.{unit}"])
+        local = number_in(values[f"local.retention.{unit}"])
         limited = total > unlimited if unit == "bytes" else total != unlimited
         if limited and local == -1:
             why = f"Value must not be -1 as retention.{unit} value is set as {total}."
-            raise _bad_value(f"local.retention.{unit}", local, why)
+            raise bad_value(f"local.retention.{unit}", local, why)
         if limited and local not in (-2, -1) and local > total:
             why = f"Value must not be more than retention.{unit} property value: {total}"
-            raise _bad_value(f"local.retention.{unit}", local, why)
+            raise bad_value(f"local.retention.{unit}", local, why)
     if values["remote.log.copy.disable"]:
         for unit in ("bytes", "ms"):
             local = values[f"local.retention.{unit}"]
             if local not in (-2, values[f"retention.{unit}"]):
-                raise _invalid(
+                raise invalid_config(
                     "When `remote.log.copy.disable` is set to true, the "
                     f"`local.retention.{unit}` and `retention.{unit}` must be set to the "
                     "identical value because there will be no more logs copied to the remote "
@@ -138,8 +136,8 @@ def parsed(name: str, text: str, kind: ConfigType, validity: Validity) -> Value:
         value = parse_type(text, kind)
     except MalformedInput:
         if kind is ConfigType.BOOLEAN:
-            raise _bad_value(name, text, "Expected value to be either true or false") from None
-        raise _bad_value(name, text, f"Not a number of type {kind.value}") from None
+            raise bad_value(name, text, "Expected value to be either true or false") from None
+        raise bad_value(name, text, f"Not a number of type {kind.value}") from None
     if validity.fault(value):
         raise _fault(name, value, validity)
     return value
@@ -148,168 +146,43 @@ def parsed(name: str, text: str, kind: ConfigType, validity: Validity) -> Value:
 def _fault(name: str, value: Value, validity: Validity) -> Refused:
     match validity:
         case Range():
-            if validity.low is not None and _number(value) < validity.low:
-                return _bad_value(name, value, f"Value must be at least {validity.low}")
-            return _bad_value(name, value, f"Value must be no more than {validity.high}")
+            if validity.low is not None and number_in(value) < validity.low:
+                return bad_value(name, value, f"Value must be at least {validity.low}")
+            return bad_value(name, value, f"Value must be no more than {validity.high}")
         case RangeOr():
             low, high = validity.range.low, validity.range.high
             why = f"Value must be between {low} and {high} or equal to {validity.special}"
-            return _bad_value(name, value, why)
+            return bad_value(name, value, why)
         case OneOf():
             why = f"String must be one of: {', '.join(validity.words)}"
-            return _bad_value(name, value, why)
+            return bad_value(name, value, why)
         case EachOneOf():
             words = value if isinstance(value, tuple) else ()
             wrong = next(word for word in words if word not in validity.words)
             why = f"String must be one of: {', '.join(validity.words)}"
-            return _bad_value(name, wrong, why)
+            return bad_value(name, wrong, why)
         case ThrottledReplicas():
             why = (
                 f"{name} must be the literal '*' or a list of replicas in the following format: "
                 "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
             )
-            return _bad_value(name, value, why)
+            return bad_value(name, value, why)
         case _:
-            return _bad_value(name, value, validity.fault(value) or "")
+            return bad_value(name, value, validity.fault(value) or "")
 
 
-# ---- groups --------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Bounds:
-    """The default of a group's config, and the broker's bounds with the names of their configs."""
-
-    default: int
-    low: int
-    high: int
-    low_name: str
-    high_name: str
-
-
-def _bounds(default: int, low: int, high: int, kind: str, what: str) -> _Bounds:
-    return _Bounds(default, low, high, f"group.{kind}.min.{what}", f"group.{kind}.max.{what}")
-
-
-_SESSION, _HEARTBEAT = "session.timeout.ms", "heartbeat.interval.ms"
-_GROUP_NUMBERS: Mapping[str, _Bounds] = {
-    f"{kind}.{what}": _bounds(default, low, high, kind, what)
-    for kind in ("consumer", "share", "streams")
-    for what, default, low, high in (
-        (_HEARTBEAT, 5_000, 5_000, 15_000),
-        (_SESSION, 45_000, 45_000, 60_000),
-    )
-} | {
-    "share.record.lock.duration.ms": _bounds(
-        30_000, 15_000, 60_000, "share", "record.lock.duration.ms"
-    ),
-    "streams.num.standby.replicas": _bounds(0, 0, 2, "streams", "standby.replicas"),
-}
-_LEAST = {"share.record.lock.duration.ms": 1_000, "streams.num.standby.replicas": 0}
-_BY_DURATION = "by_duration:"
-_DURATION = re.compile(
-    r"([-+]?)P(?:([-+]?\d+)D)?(T(?=[-+\d])(?:([-+]?\d+)H)?(?:([-+]?\d+)M)?"
-    r"(?:([-+]?\d+)(?:[.,]\d{0,9})?S)?)?",
-    re.ASCII | re.IGNORECASE,
-)
-_ISOLATION = OneOf(("read_committed", "read_uncommitted"))
-
-
-def validate_group_configs(configs: Mapping[str, str]) -> None:
-    """Refuse configs that a group cannot have."""
-    known = {*_GROUP_NUMBERS, "share.auto.offset.reset", "share.isolation.level"}
-    for name in configs:
-        if name not in known:
-            raise _invalid(f"Unknown group config name: {name}")
-    numbers = {name: bounds.default for name, bounds in _GROUP_NUMBERS.items()}
-    for name, text in configs.items():
-        if name in numbers:
-            least = Range(_LEAST.get(name, 1))
-            numbers[name] = int(_number(parsed(name, text, ConfigType.INT, least)))
-        elif name == "share.isolation.level":
-            parsed(name, text, ConfigType.STRING, _ISOLATION)
-        elif not _is_offset_reset(text.strip()):
-            why = (
-                f"Invalid value `{text.strip()}` for configuration {name}. The value must be "
-                "either 'earliest', 'latest' or of the format 'by_duration:<PnDTnHnMn.nS>'."
-            )
-            raise _bad_value(name, text.strip(), why)
-    for name, bounds in _GROUP_NUMBERS.items():
-        if numbers[name] < bounds.low:
-            raise _invalid(f"{name} must be greater than or equal to {bounds.low_name}")
-        if numbers[name] > bounds.high:
-            raise _invalid(f"{name} must be less than or equal to {bounds.high_name}")
-
-
-def _is_offset_reset(text: str) -> bool:
-    """Whether a share group can start there: at an end, or some time ago (ISO 8601)."""
-    if not text.startswith(_BY_DURATION):
-        return text in ("earliest", "latest")
-    found = _DURATION.fullmatch(text.removeprefix(_BY_DURATION))
-    if found is None or (found[2] is None and found[3] is None):
-        return False
-    days, hours, minutes, seconds = (int(found[n] or 0) for n in (2, 4, 5, 6))
-    total = ((days * 24 + hours) * 60 + minutes) * 60 + seconds
-    return total <= 0 if found[1] == "-" else total >= 0
-
-
-# ---- client metrics ------------------------------------------------------------------------------
-
-_INTERVAL = "interval.ms"
-_MATCHES = frozenset(
-    {
-        "client_instance_id",
-        "client_id",
-        "client_software_name",
-        "client_software_version",
-        "client_source_address",
-        "client_source_port",
-    }
-)
-
-
-def validate_client_metrics(name: str, configs: Mapping[str, str]) -> None:
-    """Refuse a subscription to client metrics (KIP-714) that clients could not follow."""
-    if not name:
-        raise Refused(ErrorCode.INVALID_REQUEST, "Subscription name can't be empty")
-    for key in configs:
-        if key not in ("metrics", _INTERVAL, "match"):
-            message = f"Unknown client metrics configuration: {key}"
-            raise Refused(ErrorCode.INVALID_REQUEST, message)
-    if _INTERVAL in configs:
-        interval = parsed(_INTERVAL, configs[_INTERVAL], ConfigType.INT, Range())
-        if not 100 <= _number(interval) <= 3_600_000:
-            raise Refused(
-                ErrorCode.INVALID_REQUEST,
-                f"Invalid value {interval} for {_INTERVAL}, interval must be between 100 and "
-                "3600000 (1 hour)",
-            )
-    patterns = parse_type(configs.get("match", ""), ConfigType.LIST)
-    for pattern in patterns if isinstance(patterns, tuple) else ():
-        if not _is_match(pattern):
-            raise _invalid(f"Illegal client matching pattern: {pattern}")
-
-
-def _is_match(pattern: str) -> bool:
-    pieces = pattern.rstrip("=").split("=")
-    if len(pieces) != 2 or pieces[0].strip() not in _MATCHES:
-        return False
-    try:
-        re.compile(pieces[1].strip())
-    except re.error:
-        return False
-    return True
-
-
-def _number(value: Value) -> float:
+def number_in(value: Value) -> float:
+    """A value that was parsed as a number."""
     assert isinstance(value, int | float), "the value was parsed as a number"
     return value
 
 
-def _bad_value(name: str, value: Value, why: str) -> Refused:
+def bad_value(name: str, value: Value, why: str) -> Refused:
+    """The refusal of one value."""
     shown = f"[{', '.join(value)}]" if isinstance(value, tuple) else show(value)
-    return _invalid(f"Invalid value {shown} for configuration {name}: {why}")
+    return invalid_config(f"Invalid value {shown} for configuration {name}: {why}")
 
 
-def _invalid(message: str) -> Refused:
+def invalid_config(message: str) -> Refused:
+    """The refusal of a config."""
     return Refused(ErrorCode.INVALID_CONFIG, message)

@@ -12,11 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from kedge.errors import PolicyViolation
-from kedge.metadata.config_faults import (
-    validate_client_metrics,
-    validate_group_configs,
-    validate_topic_configs,
-)
+from kedge.metadata.client_config_faults import validate_client_metrics, validate_group_configs
+from kedge.metadata.config_faults import validate_topic_configs
 from kedge.metadata.decision import Decision, Situation, refuse_too_many
 from kedge.metadata.image import ConfigResource
 from kedge.metadata.records import ClearElrRecord, ConfigRecord, Versioned

@@ -16,6 +16,7 @@ from kedge.protocol.control_records import (
     decode_control,
     encode_control,
     is_footer,
+    last_contained_ms,
     snapshot_footer,
     snapshot_header,
 )
@@ -37,6 +38,7 @@ from kedge.quorum.values import (
 )
 
 RECORDS_PER_BATCH = 10_000
+HEAD_BYTES = 64 << 10  # more than the first batch has: a header, and the voters
 _NAME = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
 
 
@@ -52,16 +54,31 @@ def path_of(directory: Path, snapshot_id: EpochOffset) -> Path:
     return directory / f"{snapshot_id.offset:020d}-{snapshot_id.epoch:010d}.checkpoint"
 
 
-def found_in(directory: Path) -> list[SnapshotInfo]:
-    """The finished snapshots of a directory; what was being written is removed."""
+def remove_unfinished(directory: Path) -> None:
+    """Remove what was being written or received when the process ended."""
     for partial in directory.glob("*.checkpoint.part"):
         partial.unlink()
+
+
+def found_in(directory: Path) -> list[SnapshotInfo]:
+    """The finished snapshots of a directory, the oldest first."""
     found: list[SnapshotInfo] = []
     for path in directory.glob("*.checkpoint"):
         if match := _NAME.fullmatch(path.name):
             snapshot_id = EpochOffset(int(match[2]), int(match[1]))
-            found.append(SnapshotInfo(snapshot_id, path.stat().st_size))
-    return sorted(found)
+            found.append(SnapshotInfo(snapshot_id, path.stat().st_size, _last_contained_ms(path)))
+    return sorted(found, key=lambda known: known.id)
+
+
+def _last_contained_ms(path: Path) -> int | None:
+    """The time in a snapshot's header; a damaged one is noticed where it is loaded."""
+    with path.open("rb") as file:
+        head = file.read(HEAD_BYTES)
+    try:
+        first = next(iter(records_of(next(iter(split(head))))), None)
+    except (MalformedMessage, StopIteration):
+        return None
+    return None if first is None else last_contained_ms(first)
 
 
 def write(

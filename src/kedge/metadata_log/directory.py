@@ -49,6 +49,7 @@ class MetadataDirectory:
         self.path.mkdir(parents=True, exist_ok=True)
         if not (self.path / "partition.metadata").exists():
             replace_file(self.path / "partition.metadata", _TOPIC)
+        checkpoints.remove_unfinished(self.path)
         snapshots = checkpoints.found_in(self.path)
         usable = tuple(known for known in snapshots if known.id != BOOTSTRAP_SNAPSHOT)
         log = Log.loaded(self._segments.open(), usable)
@@ -160,7 +161,7 @@ class MetadataDirectory:
             last_contained_ms=due.last_contained_ms,
             voters=voters,
         )
-        return SnapshotInfo(due.id, size)
+        return SnapshotInfo(due.id, size, due.last_contained_ms)
 
     def load_snapshot(self, snapshot_id: EpochOffset) -> Iterable[Versioned]:
         """The records of a snapshot."""

@@ -98,6 +98,13 @@ def is_footer(record: Record) -> bool:
     return record.key is not None and _KEY.unpack_from(record.key)[1] == SNAPSHOT_FOOTER
 
 
+def last_contained_ms(record: Record) -> int | None:
+    """The time of the last record that a snapshot has, from its header; None for other records."""
+    if record.key is None or record.key != _KEY.pack(0, SNAPSHOT_HEADER):
+        return None
+    return _read(_HEADER, Reader(record.value)).last_contained_ms
+
+
 def _record(kind: int, form: Struct, value: Any) -> Record:
     out = bytearray()
     form.writer(0, flexible=True)(out, value)

@@ -31,6 +31,7 @@ class SnapshotInfo(NamedTuple):
 
     id: EpochOffset
     size: int
+    last_contained_ms: int | None = None  # the time of its last record, if that is known
 
 
 class Valid(NamedTuple):

@@ -40,7 +40,7 @@ def add(work: Working, token: int, request: AddVoterRequest) -> None:
     if refusal := _add_refusal(work, request):
         work.answer(token, refusal)
         return
-    if not work.send(request.voter.id, ApiVersionsRequest()):
+    if not work.send(request.voter.id, ApiVersionsRequest(), request.endpoints):
         work.answer(
             token,
             AddVoterResponse(

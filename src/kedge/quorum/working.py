@@ -32,6 +32,7 @@ from kedge.quorum.transitions import ALLOWED
 from kedge.quorum.values import (
     Batch,
     Draw,
+    Endpoints,
     KRaftVersionChange,
     LeaderAndEpoch,
     VoterEndpoint,
@@ -180,14 +181,17 @@ class Working:
         if peer in self.connections:
             self.connections = {p: c for p, c in self.connections.items() if p != peer}
 
-    def send(self, peer: int, message: OutboundMessage) -> bool:
-        """Send a request, unless the peer is busy with one or failed a moment ago."""
+    def send(self, peer: int, message: OutboundMessage, endpoints: Endpoints = ()) -> bool:
+        """Send a request, unless the peer is busy with one or failed a moment ago.
+
+        A peer that is no voter yet is reached at the `endpoints` that a request has named.
+        """
         if not links.is_ready(self.connections, peer, self.now, self.timeouts):
             return False
         correlation = self.next_correlation
         self.next_correlation += 1
         self.connections = {**self.connections, peer: Connection(correlation, self.now)}
-        self.sends.append(Send(peer, correlation, message, self._endpoint(peer)))
+        self.sends.append(Send(peer, correlation, message, self._endpoint(peer, endpoints)))
         self.has_changed = True
         return True
 
@@ -195,9 +199,9 @@ class Working:
         """Answer a request."""
         self.answers.append(Answer(token, message))
 
-    def _endpoint(self, peer: int) -> VoterEndpoint | None:
+    def _endpoint(self, peer: int, named: Endpoints) -> VoterEndpoint | None:
         role = self.role
-        known = self.voters.endpoints(peer)
+        known = named or self.voters.endpoints(peer)
         if isinstance(role, Follower) and role.leader_id == peer:
             known = role.leader_endpoints
         return next((e for e in known if e.listener == self.config.listener), None)

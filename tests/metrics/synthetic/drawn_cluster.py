@@ -86,6 +86,7 @@ def draw_cluster(seed: int, seconds: int = 900) -> Cluster:
         broker=int(draw.choice(ids)),
     )
     t0 = 1_790_000_000 // 60 * 60 + int(draw.integers(0, 100_000)) * 60
+    t0 += seed % 4 * 15  # intervals of results begin with the minute, recordings may not
     hosts = {broker: f"10.{broker // 250}.{broker % 250}.7" for broker in ids}
     return Cluster(seed, f"c-{seed}", t0, seconds, racks, topics, events, hosts)
 
@@ -122,6 +123,8 @@ def _topic(draw: np.random.Generator, kind: str, ids: list[int], racks: dict[int
         kind, Cleanup.NONE
     )
     speed = float(draw.uniform(0.6, 1.6))
+    if kind == "plain":  # some partitions of a busy topic are idle
+        shares[draw.random(partitions) < 0.2] = 0.0
     rates = total * speed * shares
     if kind == "mixed":  # a handful of large records would be more noise than rate
         rates = np.maximum(rates, 0.5 * sizes)

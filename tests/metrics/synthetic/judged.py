@@ -1,12 +1,16 @@
 """Judges attribution on drawn recordings, by the limits that hold for recordings of real clusters.
 
-python -m tests.metrics.synthetic.judged --seeds 20 [--first-seed N]
+python -m tests.metrics.synthetic.judged --seeds 20 [--first-seed N] [--commands]
+python -m tests.metrics.synthetic.judged --recording DIRECTORY [--commands]
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import secrets
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -63,19 +67,58 @@ def write_recording(seed: int, directory: Path) -> Recording:
     return Recording(writer.write())
 
 
-def judge(recording: Recording, sources: tuple[str, ...] = ()) -> Iterator[Judged]:
-    """Judge what the functions of `ingest` and `rates` make of a recording, without Spark."""
-    for source in sources or dict.fromkeys(name for name, _ in LIMITS):
-        samples = _samples(recording, source)
+def judge(recording: Recording, *, leaders: bool = True) -> Iterator[Judged]:
+    """Judge what the functions of `ingest` and `rates` make of a recording, without Spark.
+
+    Without leaders over time, only sources are judged that tell themselves who leads.
+    """
+    for source in dict.fromkeys(name for name, _ in LIMITS):
+        if not leaders and source not in WITH_GROUPS:
+            continue
+        samples = _samples(recording, source, leaders=leaders)
         for window, seconds in WINDOWS.items():
             start, end = recording.t0, recording.t0 + seconds
-            found, truth = _rates(samples, start, end), recording.truth(start, end)
-            for which, way in enumerate(("in", "out")):
-                if (source, way) in LIMITS:
-                    yield Judged(source, way, window, errors(found, truth, which))
+            yield from _judged(recording, source, window, _rates(samples, start, end))
 
 
-def _samples(recording: Recording, source: str) -> list[pa.Table]:
+def judge_commands(recording: Recording, *, leaders: bool = True) -> Iterator[Judged]:
+    """Judge `kedge pipeline ingest` and `kedge pipeline rates`, each in a process of its own."""
+    path = recording.path
+    described = ["--metadata", f"{path}/metadata.json"]
+    described += ["--leaders", f"{path}/leaders.json.gz"] if leaders else []
+    for source in dict.fromkeys(name for name, _ in LIMITS):
+        if not leaders and source not in WITH_GROUPS:
+            continue
+        with tempfile.TemporaryDirectory(prefix="kedge-judged-") as tables:
+            given = ["--source", source, "--input", f"{path}/{source}", *described]
+            _kedge("ingest", *given, "--tables", f"{tables}/t")
+            for window, seconds in WINDOWS.items():
+                times = ["--from", str(recording.t0), "--to", str(recording.t0 + seconds)]
+                of = ["--tables", f"{tables}/t", "--cluster", recording.cluster]
+                rows = json.loads(_kedge("rates", *of, *times, "--output", "json"))
+                found = {
+                    (row["topic"], row["partition"]): (
+                        row["in_bytes_per_s"],
+                        row["out_bytes_per_s"],
+                    )
+                    for row in rows
+                }
+                yield from _judged(recording, source, window, found)
+
+
+def _kedge(*words: str) -> str:
+    command = [sys.executable, "-m", "kedge", "pipeline", *words]
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def _judged(recording: Recording, source: str, window: str, found: Rates) -> Iterator[Judged]:
+    truth = recording.truth(recording.t0, recording.t0 + WINDOWS[window])
+    for which, way in enumerate(("in", "out")):
+        if (source, way) in LIMITS:
+            yield Judged(source, way, window, errors(found, truth, which))
+
+
+def _samples(recording: Recording, source: str, *, leaders: bool) -> list[pa.Table]:
     pc = compute()
     table = _measured(recording, source)
     if source in WITH_GROUPS:
@@ -91,7 +134,7 @@ def _samples(recording: Recording, source: str) -> list[pa.Table]:
     return [
         replica_samples(
             pa.concat_tables([table.filter(pc.equal(table["topic"], topic)), up]),
-            rows,
+            rows if leaders else (),
             SampleWindow(60_000),
         )
         for topic, rows in states.items()
@@ -123,13 +166,16 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--first-seed", type=int, default=secrets.randbelow(1_000_000))
     parser.add_argument("--recording", type=Path, help="judge this one instead of drawn ones")
+    parser.add_argument("--commands", action="store_true", help="through Spark, by the commands")
     given = parser.parse_args()
+    chosen = judge_commands if given.commands else judge
     if given.recording:
-        return _report("recording", list(judge(Recording(given.recording))))
+        return _report("recording", list(chosen(Recording(given.recording))))
     over, every = 0, list[Judged]()
     for seed in range(given.first_seed, given.first_seed + given.seeds):
         with tempfile.TemporaryDirectory(prefix="kedge-drawn-") as directory:
-            found = list(judge(write_recording(seed, Path(directory) / "recording")))
+            recording = write_recording(seed, Path(directory) / "recording")
+            found = list(chosen(recording, leaders=seed % 3 != 0))
         every += found
         over += _report(f"seed {seed}", [one for one in found if not one.fine])
     for key in dict.fromkeys((one.source, one.way, one.window) for one in every):

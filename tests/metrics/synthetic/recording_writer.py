@@ -35,6 +35,7 @@ class Style:
     replica_label: str
     old_agent: bool  # agent 0.20.0: a comma before the closing brace, labels as the bean has them
     mapped: str  # how instances are told: "metadata", "label" or "host"
+    packed: bool = True  # whether answers and scrapes are compressed
 
 
 def draw_style(seed: int) -> Style:
@@ -51,6 +52,7 @@ def draw_style(seed: int) -> Style:
         str(draw.choice(["prometheus_replica", "replica", "__replica__"])),
         bool(draw.random() < 0.5),
         str(draw.choice(["metadata", "metadata", "label", "host"])),
+        bool(draw.random() < 0.7),
     )
 
 
@@ -143,11 +145,23 @@ class RecordingWriter:
                 of_name = [one for one in self.series if one.name == name]
                 self._answer(name, step, [s for one in of_name for s in self._queried(one, step)])
             self._answer("up", step, [s for b in self.up for s in self._ups(b, step)])
+            self._answer("expr_size_deriv", step, self._expression(step))
+        targets = [{"labels": self._labels(b, 0), "health": "up"} for b in self.cluster.brokers]
+        self._dump("prometheus/targets.json", _success({"activeTargets": targets}))
+        self._dump("prometheus/series.json.gz", _success([{"__name__": one} for one in names]))
+        (self.directory / "prometheus" / "prometheus.yml").write_text("global: {}\n")
 
     def _answer(self, name: str, step: int, result: list[Any]) -> None:
-        data = {"resultType": "matrix", "result": result}
-        answer = {"status": "success", "data": data}
-        self._dump(f"prometheus/{name}.step{step}.json.gz", answer)
+        ending = ".gz" if self.style.packed else ""
+        answer = _success({"resultType": "matrix", "result": result})
+        self._dump(f"prometheus/{name}.step{step}.json{ending}", answer)
+
+    def _expression(self, step: int) -> list[Any]:
+        """An answer to a query that is no bare series: it has labels and no name."""
+        times = range(self.cluster.t0, self.cluster.t0 + self.cluster.seconds, step)
+        values = [[at, "1234.5"] for at in times]
+        of = [(one.labels, self._labels(one.broker, 0)) for one in self.series[:20]]
+        return [{"metric": {**labels, **target}, "values": values} for labels, target in of]
 
     def _labels(self, broker: int, server: int) -> dict[str, str]:
         labels = {**self.style.labels, "instance": self._instance(broker)}
@@ -193,11 +207,14 @@ class RecordingWriter:
             for second in range(2 + broker % 25, self.cluster.seconds + 5, 30):
                 if not self.up[broker][self._tick(second)]:
                     continue
-                path = self.directory / f"scrape/{broker}/{self.cluster.t0 + second}.prom.gz"
+                ending = ".gz" if self.style.packed else ""
+                at = self.cluster.t0 + second
+                path = self.directory / f"scrape/{broker}/{at}.prom{ending}"
                 path.parent.mkdir(parents=True, exist_ok=True)
                 lines = ["# HELP x arbitrary {text}", "jvm_threads_current 71.0"]
                 lines += [self._line(one, self._tick(second)) for one in own]
-                path.write_bytes(gzip.compress("\n".join(filter(None, lines)).encode() + b"\n", 1))
+                text = "\n".join(filter(None, lines)).encode() + b"\n"
+                path.write_bytes(gzip.compress(text, 1) if self.style.packed else text)
 
     def _line(self, one: Series, tick: int) -> str:
         value = one.value[tick]
@@ -208,6 +225,10 @@ class RecordingWriter:
         end = "," if self.style.old_agent else ""
         text = np.format_float_scientific(value, trim="0").replace("e+0", "E").replace("e+", "E")
         return f"{one.name}{{{','.join(pairs)}{end}}} {text}" if pairs else f"{one.name} {text}"
+
+
+def _success(data: Any) -> dict[str, Any]:
+    return {"status": "success", "data": data}
 
 
 def _series_of(logs: Logs) -> Iterator[Series]:

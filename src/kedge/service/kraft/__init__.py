@@ -14,8 +14,9 @@ Rules.
   waits (a Fetch, an answer before its commit) holds back only its own connection (`listener`).
 - One connection per peer, with one request under way; a new one replaces one that has not been
   answered in time (`channels`).
-- The configuration is Kafka's `server.properties` (`properties`). What is not supported and would
-  weaken the cluster if it were ignored (an authorizer, a listener with TLS) is refused.
+- The configuration is Kafka's `server.properties` (`properties`), with TLS and SASL/PLAIN on the
+  listener (`security`). What is not supported and would weaken the cluster if it were ignored (an
+  authorizer, another mechanism) is refused.
 - A fault of the protocol or of the disk ends the process: it must not go on with half a truth.
 """
 

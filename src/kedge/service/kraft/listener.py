@@ -1,4 +1,8 @@
-"""The port of a controller: frames in, frames out, in sequence on each connection."""
+"""The port of a controller: frames in, frames out, in sequence on each connection.
+
+A listener with SASL wraps what answers each connection: nothing but ApiVersions is answered before
+the other side has authenticated.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +10,35 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
 
+from kedge.endpoint.authentication import AuthenticatedNode
+from kedge.endpoint.dispatch import Answer, Node
 from kedge.errors import MalformedMessage
 from kedge.protocol import frame_length
+from kedge.service.kraft.security import ListenerSecurity
 
 FRAME_BYTES_MAX = 100 << 20  # socket.request.max.bytes
 
-Answer = Callable[[bytes], Awaitable[bytes]]
+Respond = Callable[[bytes], Awaitable[bytes]]
 Complain = Callable[[str, str], None]
+
+
+class _Plain:
+    """The node behind a listener, as the endpoint's authentication calls it."""
+
+    def __init__(self, respond: Respond) -> None:
+        self._respond = respond
+
+    async def answer(self, payload: bytes) -> Answer:
+        return Answer(await self._respond(payload))
 
 
 class Listener:
     """Accepts connections; each has a task that answers one request after the other."""
 
-    def __init__(self, answer: Answer, complain: Complain) -> None:
-        self._answer = answer
+    def __init__(self, respond: Respond, complain: Complain, security: ListenerSecurity) -> None:
+        self._node = _Plain(respond)
         self._complain = complain
+        self._security = security
         self._server: asyncio.Server | None = None
         self._connections: set[asyncio.Task[None]] = set()
 
@@ -37,7 +55,9 @@ class Listener:
 
     async def open(self, host: str, port: int) -> None:
         """Listen."""
-        self._server = await asyncio.start_server(self._serve, host, port)
+        self._server = await asyncio.start_server(
+            self._serve, host, port, ssl=self._security.server
+        )
 
     async def close(self) -> None:
         """Stop listening, and drop all connections."""
@@ -65,8 +85,16 @@ class Listener:
     async def _answer_all(
         self, incoming: asyncio.StreamReader, outgoing: asyncio.StreamWriter
     ) -> None:
+        node: Node = self._node
+        if self._security.users is not None:
+            node = AuthenticatedNode(node, self._security.users)
         while True:
             prefix = await incoming.readexactly(4)
             payload = await incoming.readexactly(frame_length(prefix, bytes_max=FRAME_BYTES_MAX))
-            outgoing.write(await self._answer(payload))
+            answer = await node.answer(payload)
+            outgoing.write(answer.frame)
             await outgoing.drain()
+            if answer.ends_connection:
+                outgoing.close()  # what was written goes out first
+                await outgoing.wait_closed()
+                return

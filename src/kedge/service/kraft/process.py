@@ -5,37 +5,28 @@ from __future__ import annotations
 import asyncio
 import os
 import random
-import socket
 import struct
 from collections import Counter, deque
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
-from kedge.errors import Conflict, InvalidConfiguration, MalformedMessage
+from kedge.errors import InvalidConfiguration, MalformedMessage
 from kedge.kraft import Ask, Ports, Registration, SnapshotDue, Work, start
 from kedge.kraft_rpc import Dispatched, Finished, dispatch
-from kedge.kraft_rpc.raft_calls import Call, call_of, response_of
 from kedge.kraft_rpc.raft_requests import (
     check_version,
     decode_raft_request,
     encode_raft_response,
     sends_endpoints,
 )
-from kedge.metadata import Image, Settings, Versioned
+from kedge.metadata import Image, Settings
 from kedge.metadata_log import MetadataDirectory, read_bootstrap, read_meta_properties
 from kedge.metadata_log.batches import AsBytes
-from kedge.metadata_log.checkpoints import SnapshotVoters, records_in, voters_of
-from kedge.protocol.controller_messages import (
-    CONTROLLER_REGISTRATION_REQUEST,
-    FEATURE,
-    LISTENER,
-)
-from kedge.protocol.kraft_apis import CONTROLLER_REGISTRATION, QUORUM_APIS
+from kedge.protocol.kraft_apis import QUORUM_APIS
 from kedge.quorum.messages import (
-    ApiVersionsRequest,
-    ApiVersionsResponse,
+    AddVoterRequest,
     DescribeQuorumRequest,
-    FetchSnapshotResponse,
+    RemoveVoterRequest,
     RequestMessage,
     ResponseMessage,
 )
@@ -52,11 +43,13 @@ from kedge.quorum.node import (
 )
 from kedge.quorum.roles import Leader, Resigned
 from kedge.quorum.values import EpochOffset
-from kedge.service.kraft.channels import CALL_FAILED, Channels
+from kedge.service.kraft.channels import CALL_FAILED
+from kedge.service.kraft.host import locked, new_id, resolves
 from kedge.service.kraft.listener import Listener
+from kedge.service.kraft.peers import Peers
 from kedge.service.kraft.properties import ServerProperties
+from kedge.service.kraft.snapshots import Snapshots
 from kedge.service.process import steady_wall_clock
-from kedge.topics import encode_id
 
 Note = Callable[..., None]
 HAND_OVER_S = 2.0  # how long a leader that stops waits for its successors to know
@@ -79,8 +72,11 @@ class KraftService:
         self._directory = MetadataDirectory(
             properties.directory, properties.voters, now_ms=self.now_ms
         )
-        self._lock = _locked(properties)
-        self._listener = Listener(self._answer, lambda what, why: note(what, why=why))
+        self._snapshots = Snapshots(self._directory)
+        self._lock = locked(properties.directory)
+        self._listener = Listener(
+            self._answer, lambda what, why: note(what, why=why), properties.security
+        )
         self._events: deque[Event | Ask] = deque()
         self._is_feeding = False
         self._answers: dict[int, asyncio.Future[Any]] = {}
@@ -88,7 +84,6 @@ class KraftService:
         self._timer: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._stopping: asyncio.Event | None = None
-        self._arriving: FetchSnapshotResponse | None = None  # in the event being handled
         self.fault: str | None = None
 
     # ---- life ------------------------------------------------------------------------------------
@@ -111,13 +106,14 @@ class KraftService:
         found = directory.open()
         features = read_bootstrap(properties.directory)
         config = properties.controller(self.meta, features, new_id())
-        self._channels = Channels(timeout_ms=config.quorum.request_timeout_ms)
+        timeout_ms = config.quorum.request_timeout_ms
+        self._peers = Peers(properties, timeout_ms=timeout_ms, note=self.note)
         ports = Ports(
             draw=random.SystemRandom().randrange,
             new_id=new_id,
             form=AsBytes(),
-            load_snapshot=self._load_snapshot,
-            resolves=_resolves,
+            load_snapshot=self._snapshots.load,
+            resolves=resolves,
         )
         await self._listener.open(properties.listener.host, properties.listener.port)
         self.controller, work = start(config, found, ports, now_ms=self.now_ms())
@@ -148,8 +144,8 @@ class KraftService:
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        if hasattr(self, "_channels"):
-            self._channels.close()
+        if hasattr(self, "_peers"):
+            self._peers.close()
         self._directory.close()
         os.close(self._lock)
 
@@ -205,8 +201,7 @@ class KraftService:
         try:
             while self._events and self.fault is None:
                 taken = self._events.popleft()
-                message = taken.message if isinstance(taken, Response) else None
-                self._arriving = message if isinstance(message, FetchSnapshotResponse) else None
+                self._snapshots.begin_event(taken)
                 self._carry_out(self.controller.handle(taken, now_ms=self.now_ms()))
         except Exception as problem:  # the disk or this code failed: nothing may follow
             self._fail(repr(problem))
@@ -264,85 +259,27 @@ class KraftService:
             waiting.set_result(answer)
 
     def _take_snapshot(self, due: SnapshotDue) -> None:
-        known = [at.voters for at in self.node.voter_history if at.offset < due.id.offset]
-        versions = [at.version for at in self.node.version_history if at.offset < due.id.offset]
-        voters = SnapshotVoters(versions[-1] if versions else 0, known[-1] if known else None)
-        info = self._directory.write_snapshot(due, voters)
+        info = self._snapshots.take(due, self.node)
         self.note("snapshot", offset=due.id.offset, epoch=due.id.epoch, bytes=info.size)
         self._events.append(SnapshotTaken(info))
 
     # ---- requests of this node -------------------------------------------------------------------
 
     async def _send(self, send: Send) -> None:
-        peer, correlation, message = send.peer, send.correlation, send.message
         try:
-            host, port = self._address(send)
-            channel = self._channels.to(peer, host, port)
-            if isinstance(message, ApiVersionsRequest):
-                versions = (await channel.versions()).features.get("kraft.version")
-                answer: Any = ApiVersionsResponse(kraft_versions=versions)
-            else:
-                call = call_of(message)
-                version, body = await channel.call(call)
-                answer = response_of(call, version, body, self._properties.listener.listener)
+            answer = await self._peers.ask(send)
         except CALL_FAILED:
-            self._feed(Failed(peer, correlation, message))
+            self._feed(Failed(send.peer, send.correlation, send.message))
             return
-        self._feed(Response(peer, correlation, self._with_voters(answer)))
-
-    def _address(self, send: Send) -> tuple[str, int]:
-        if send.endpoint is not None:
-            return send.endpoint.host, send.endpoint.port
-        if send.peer in self._properties.bootstrap:
-            return self._properties.bootstrap[send.peer]
-        known = self._properties.voters.endpoints(send.peer)
-        if not known:
-            raise OSError(f"the address of node {send.peer} is not known")
-        return known[0].host, known[0].port
-
-    def _with_voters(self, answer: Any) -> Any:
-        """The last part of a snapshot, with the voters that the whole has."""
-        if not isinstance(answer, FetchSnapshotResponse) or answer.snapshot is None:
-            return answer
-        if answer.position + len(answer.data) < answer.size:
-            return answer
-        found = voters_of(self._whole(answer, answer.snapshot))
-        return answer._replace(voters=found.voters, kraft_version=found.kraft_version)
-
-    def _whole(self, last: FetchSnapshotResponse, snapshot_id: EpochOffset) -> bytes:
-        return self._directory.received(snapshot_id)[: last.position] + last.data
-
-    def _load_snapshot(self, snapshot_id: EpochOffset) -> Iterable[Versioned]:
-        """A snapshot on disk, or the one whose last part the machine is just being given."""
-        last = self._arriving
-        if last is not None and last.snapshot == snapshot_id:
-            return records_in(self._whole(last, snapshot_id), self._directory.path)
-        return self._directory.load_snapshot(snapshot_id)
+        self._feed(Response(send.peer, send.correlation, self._snapshots.with_voters(answer)))
 
     async def _register(self, registration: Registration) -> None:
-        request, leader = registration.request, registration.leader
+        leader = registration.leader
         endpoints = self.node.role.leader_endpoints or self.node.voters.endpoints(leader)
         if not endpoints:
             return
-        body = CONTROLLER_REGISTRATION_REQUEST(
-            controller_id=request.controller,
-            incarnation=request.incarnation,
-            listeners=tuple(
-                LISTENER(name=e.name, host=e.host, port=e.port, security_protocol=0)
-                for e in request.listeners
-            ),
-            features=tuple(
-                FEATURE(
-                    name=f.name, lowest=f.min_supported_version, highest=f.max_supported_version
-                )
-                for f in request.features
-            ),
-        )
-        channel = self._channels.to(
-            leader, endpoints[0].host, endpoints[0].port, purpose="registration"
-        )
         try:
-            await channel.call(Call(CONTROLLER_REGISTRATION, body))
+            await self._peers.register(registration, endpoints)
         except CALL_FAILED as problem:
             self.note("registration failed", leader=leader, why=repr(problem))
 
@@ -372,7 +309,7 @@ class KraftService:
         return encode_raft_response(key, header, answer, self._directory)
 
     async def _ask(self, request: Any) -> Any:
-        if isinstance(request, DescribeQuorumRequest):
+        if isinstance(request, DescribeQuorumRequest | AddVoterRequest | RemoveVoterRequest):
             listener, message = self._properties.listener.listener, _as_message(request)
             return await self._wait(lambda token: Request(token, message, listener))
         return await self._wait(lambda token: Ask(token, request))
@@ -387,36 +324,7 @@ class KraftService:
         return await waiting
 
 
-def _as_message(request: DescribeQuorumRequest) -> RequestMessage:
+def _as_message(
+    request: DescribeQuorumRequest | AddVoterRequest | RemoveVoterRequest,
+) -> RequestMessage:
     return request
-
-
-def new_id() -> str:
-    """A random id that is not reserved and does not begin with a dash."""
-    while True:
-        text = encode_id(random.SystemRandom().randbytes(16))
-        if not text.startswith(("-", "A" * 20)):
-            return text
-
-
-def _resolves(host: str) -> bool:
-    try:
-        socket.getaddrinfo(host, None)
-    except OSError:
-        return False
-    return True
-
-
-def _locked(properties: ServerProperties) -> int:
-    """A lock on the directory: two processes on one log would destroy it."""
-    import fcntl
-
-    handle = os.open(properties.directory / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
-    try:
-        fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(handle)
-        raise Conflict(
-            f"{properties.directory} is in use by another process", hint="stop that one first"
-        ) from None
-    return handle

@@ -7,15 +7,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from kedge.cluster.properties import parse_properties
 from kedge.errors import InvalidConfiguration
 from kedge.kraft import ControllerConfig
 from kedge.metadata import Periods, Settings
 from kedge.metadata.records import Endpoint
 from kedge.metadata_log import MetaProperties
-from kedge.metadata_log.meta_properties import parse_properties
 from kedge.quorum.values import QuorumConfig, ReplicaKey, Voter, VoterEndpoint, VoterSet
+from kedge.service.kraft.security import PLAINTEXT, ListenerSecurity, security_of
 
-_PLAINTEXT = 0
 _ANY_HOST = "0.0.0.0"
 _FIRST_BOOTSTRAP_ID = -2  # ids of bootstrap servers, whose node ids are not known
 
@@ -26,7 +26,7 @@ def read_properties(path: Path) -> ServerProperties:
         text = path.read_text()
     except OSError as problem:
         raise InvalidConfiguration(f"{path} cannot be read: {problem.strerror}") from None
-    return ServerProperties.of(parse_properties(text))
+    return ServerProperties.of({k: v.strip() for k, v in parse_properties(text).items()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,7 @@ class ServerProperties:
     advertised: VoterEndpoint
     voters: VoterSet
     bootstrap: Mapping[int, tuple[str, int]]
+    security: ListenerSecurity = PLAINTEXT
 
     @classmethod
     def of(cls, values: Mapping[str, str]) -> ServerProperties:
@@ -62,7 +63,10 @@ class ServerProperties:
         directory = values.get("metadata.log.dir") or next(_parts(values, "log.dirs"), None)
         if directory is None:
             raise InvalidConfiguration("log.dirs is not set")
-        return cls(values, node_id, Path(directory), listener, advertised, voters, bootstrap)
+        security = security_of(values, listener.listener)
+        return cls(
+            values, node_id, Path(directory), listener, advertised, voters, bootstrap, security
+        )
 
     def number(self, name: str, default: int) -> int:
         """A whole number."""
@@ -90,11 +94,16 @@ class ServerProperties:
             ),
             self._periods(session_ms),
             incarnation,
-            (Endpoint(at.listener, at.host, at.port, _PLAINTEXT),),
+            (Endpoint(at.listener, at.host, at.port, self.security.number),),
             self.number("metadata.log.max.record.bytes.between.snapshots", 20 << 20),
             self.number("metadata.log.max.snapshot.interval.ms", 3_600_000) or None,
             self.number("metadata.max.retention.bytes", 100 << 20),
+            self._retention_ms(),
         )
+
+    def _retention_ms(self) -> int | None:
+        retention = self.number("metadata.max.retention.ms", 7 * 24 * 3_600_000)
+        return retention if retention >= 0 else None
 
     def _quorum(self, meta: MetaProperties) -> QuorumConfig:
         others = tuple(voter for voter in self.voters.ids if voter != self.node_id)
@@ -136,19 +145,10 @@ def _refuse_unsupported(values: Mapping[str, str]) -> None:
 
 
 def _listener(values: Mapping[str, str], name: str) -> VoterEndpoint:
-    """The listener of controllers, without encryption or authentication."""
+    """The listener of controllers."""
     names = next(_parts(values, "controller.listener.names"), None)
     if names is None:
         raise InvalidConfiguration("controller.listener.names is not set", hint="as in CONTROLLER")
-    protocols = dict(
-        part.split(":", 1)
-        for part in _parts(values, "listener.security.protocol.map")
-        if ":" in part
-    )
-    if (protocol := protocols.get(names, "PLAINTEXT").upper()) != "PLAINTEXT":
-        raise InvalidConfiguration(
-            f"the listener {names} has the protocol {protocol}", hint="PLAINTEXT is supported"
-        )
     for part in _parts(values, name):
         listener, _, address = part.partition("://")
         if listener == names:

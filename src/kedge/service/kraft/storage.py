@@ -10,7 +10,7 @@ from kedge.metadata.decision import SUPPORTED_FEATURES
 from kedge.metadata_log import FormatRequest, MetaProperties, format_directory
 from kedge.metadata_log.meta_properties import FILE
 from kedge.quorum.values import ReplicaKey, Voter, VoterSet
-from kedge.service.kraft.process import new_id
+from kedge.service.kraft.host import new_id
 from kedge.service.kraft.properties import ServerProperties
 from kedge.topics import decode_id
 

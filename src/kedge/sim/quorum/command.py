@@ -13,7 +13,7 @@ from functools import partial
 from multiprocessing import get_context
 from typing import Any
 
-from kedge.sim.quorum.run import Outcome
+from kedge.sim.quorum.two_phases import Outcome
 
 SWEEP_STEPS = 30
 DRAWN_SEEDS = 10**8
@@ -44,13 +44,14 @@ class Simulation:
         print(f"seeds {first} to {first + options.seeds - 1}", flush=True)
         began = time.monotonic()
         sweep = () if options.broken else self.crash_sweep(first, self.settings(SWEEP_STEPS, ""))
-        outcomes = list(sweep)
-        swept = len(outcomes)
         # spawned interpreters: a run depends on no state of this process
         with get_context("spawn").Pool(options.jobs) as pool:
             work = partial(self.run_seed, settings=settings)
             seeds = range(first, first + options.seeds)
-            for outcome in pool.imap_unordered(work, seeds, chunksize=8):
+            running = pool.imap_unordered(work, seeds, chunksize=8)
+            outcomes = list(sweep)  # while the pool is at work: each run decides on the next one
+            swept = len(outcomes)
+            for outcome in running:
                 outcomes.append(outcome)
                 if outcome.violation:
                     print(f"seed {outcome.seed}: {outcome.violation}", file=sys.stderr, flush=True)
