@@ -17,7 +17,7 @@ from kedge.apply.runs_place import chosen_place
 from kedge.cluster.memory import MemoryCluster
 from kedge.cluster.memory_log import MemoryLog, MemoryTopic
 from kedge.cluster.port import ConfigChange, broker_resource
-from kedge.errors import ReassignmentInProgress, RunTakenOver, Unauthorised
+from kedge.errors import ReassignmentInProgress, RunTakenOver, Unauthorised, WriterFenced
 from kedge.execution import RunState
 from kedge.model import BrokerId, TopicPartition
 from kedge.plan import Plan, Reassignment
@@ -141,6 +141,26 @@ def test_a_process_that_was_replaced_changes_nothing_further(machines: Machines)
             with pytest.raises(RunTakenOver):
                 guarded.alter_configs({broker_resource(B2): CHANGE[broker_resource(B1)]})
             assert cluster.describe_configs(list(CHANGE)) == before
+
+
+class FencedAtFirst(MemoryLog):
+    """A log whose writer is fenced while it becomes that: another client has called at once."""
+
+    calls = 0
+
+    def become_writer(self) -> None:
+        self.calls += 1
+        if self.calls == 1:
+            raise WriterFenced("another process has become the writer")
+        super().become_writer()
+
+
+def test_two_that_become_the_writer_at_once_do_not_both_act(machines: Machines) -> None:
+    """Being fenced is no reason to go on without the lease."""
+    with machines.runs("a", log=FencedAtFirst).held():
+        must_be_refused(machines.runs("b"))
+        must_be_refused(machines.runs("c", log=FencedAtFirst))
+    assert machines.notes == []
 
 
 @pytest.mark.parametrize("down_from", ["the start", "the middle"])
