@@ -36,7 +36,7 @@ FAST = ("--throttle", "50MB", "--interval", "0.1")
 # However low the rate, brokers copy 1 MiB at once, and the next when the quota has forgotten it,
 # after about 11 s: the slow copy takes more than two minutes.
 BYTES = 15_000_000
-TIMES_AT_ONCE = 3
+TIMES_AT_ONCE = 2
 
 
 class Story:
@@ -239,7 +239,7 @@ def test_of_two_with_directories_of_their_own_on_a_cluster_without_runs_one_runs
         assert RUNS not in story.here.admin.topic_names()
         operators = [story.apart(), story.apart()]
         both = [story.start(each, "apply", story.plan, *SLOW) for each in operators]
-        until(lambda both=both: any(process.poll() is not None for process in both), 60.0)
+        until(lambda both=both: any(process.poll() is not None for process in both), 120.0)
         winner, loser = sorted(both, key=lambda process: process.poll() is not None)
         refused = ended(loser)
         assert refused.code == 1, refused
