@@ -65,7 +65,7 @@ def test_another_rate_is_measured_within_ten_seconds(operator: Operator) -> None
         slow = Measured(operator).rate_after(5.0)
         with ThreadPoolExecutor(
             1
-        ) as measuring:  # the command takes longer: the rate rises in steps
+        ) as measuring:  # the command takes longer
             ten_seconds = measuring.submit(Measured(operator).rate_after, 10.0)
             changed = operator.run("throttle", "--rate", "4MB")
             fast = ten_seconds.result()
