@@ -106,12 +106,12 @@ def test_the_history_is_returned_for_the_time_that_is_needed(store: WatchStore) 
 
 
 def test_before_the_recent_time_a_few_samples_stand_for_the_trend(store: WatchStore) -> None:
-    found = [store.record_sample(sample(minute), 86_400.0, 600.0) for minute in range(500)]
+    found = [store.record_sample(sample(minute), 86_400.0, 600.0) for minute in range(230)]
     times = [each.at / 60 for each in found[-1]]
-    assert times[-11:] == list(range(489, 500)), "all of the last ten minutes"
-    assert len(times) - 11 == 163, "and every third before them"
+    assert times[-11:] == list(range(219, 230)), "all of the last ten minutes"
+    assert len(times) - 11 == 110, "and every second before them"
     shown = store.samples(0.0, 1e9, 50)
-    assert (len(shown), shown[-1].at) == (50, 499 * 60.0)
+    assert (len(shown), shown[-1].at) == (46, 229 * 60.0)
 
 
 def test_samples_of_days_ago_are_kept_for_each_ten_minutes(store: WatchStore) -> None:

@@ -79,13 +79,13 @@ def test_a_run_is_steered_and_cancelled(kedge: Kedge, served: Served) -> None:
     assert code == 0, err
     plan = err.split()[-1]
     with served.client() as client:
-        body = {"plan_id": plan, "throttle": "100kB"}
+        body = {"plan_id": plan, "throttle": "20kB"}
         keyed = {"Idempotency-Key": "steered-and-cancelled"}
         started = client.post("/api/v1/clusters/lab/runs", json=body, headers=keyed)
         assert started.status_code == 202, started.text
-    code, out, err = kedge("throttle", "--rate", "200kB")
+    code, out, err = kedge("throttle", "--rate", "40kB")
     assert code == 0, err
-    assert "throttle 200.0 kB/s in and out of each broker" in out
+    assert "throttle 40.0 kB/s in and out of each broker" in out
     assert "starts no more moves" in kedge("pause")[1]
     assert "goes on" in kedge("continue")[1]
     code, out, err = kedge("cancel", "--yes")
