@@ -63,9 +63,7 @@ def test_another_rate_is_measured_within_ten_seconds(operator: Operator) -> None
         process = operator.start("apply", plan, "--throttle", "1MB", "--interval", "0.2")
         until(lambda: arrived(operator, B3) > 3_000_000, 60.0)
         slow = Measured(operator).rate_after(5.0)
-        with ThreadPoolExecutor(
-            1
-        ) as measuring:  # the command takes longer
+        with ThreadPoolExecutor(1) as measuring:  # the command takes longer
             ten_seconds = measuring.submit(Measured(operator).rate_after, 10.0)
             changed = operator.run("throttle", "--rate", "4MB")
             fast = ten_seconds.result()
