@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import secrets
 import sys
 import tempfile
 from pathlib import Path
@@ -30,17 +31,18 @@ def main() -> int:
     """Kill the stream, let it finish, and check the tables."""
     options = argparse.ArgumentParser(prog="python -m tests.pipeline.kills")
     options.add_argument("--kills", type=int, default=20)
-    options.add_argument("--seed", type=int, default=1)
+    options.add_argument("--seed", type=int, help="drawn without")
     options.add_argument("--batch", type=int, default=600, help="rows of a batch at most")
     parsed = options.parse_args()
-    rng = random.Random(parsed.seed)
-    print(f"seed {parsed.seed}", flush=True)
+    seed = parsed.seed if parsed.seed is not None else secrets.randbelow(1_000_000)
+    rng = random.Random(seed)
+    print(f"seed {seed}", flush=True)
     with tempfile.TemporaryDirectory(prefix="kedge-kills-") as scratch:
         directory = Path(scratch)
-        expected = generate(directory / "m", size="XS", seed=parsed.seed, formats=("jsonl",))
+        expected = generate(directory / "m", size="XS", seed=seed, formats=("jsonl",))
         made = Metrics(directory / "m", expected)
         with kafka(directory / "kafka") as cluster:
-            send_shuffled(cluster.bootstrap, TOPIC, lines_of(made), seed=parsed.seed)
+            send_shuffled(cluster.bootstrap, TOPIC, lines_of(made), seed=seed)
             command = StreamCommand(cluster.bootstrap, made, directory, max_offsets=parsed.batch)
             for number in range(1, parsed.kills + 1):
                 print(f"kill {number}: {kill_somewhere(command, rng)}", flush=True)

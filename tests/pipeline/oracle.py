@@ -40,10 +40,7 @@ def rows(output: Place, table: str, columns: str = "*") -> list[tuple[Any, ...]]
     """The rows of a table of the last run, as DuckDB reads them, in order."""
     if Location.of(output).is_local:
         return query(f"select {columns} from {scan(output, table)} order by all")
-    with duckdb.connect() as connection:
-        connection.sql("set timezone='UTC'")
-        connection.register("found", Tables(output).read(table))
-        return connection.sql(f"select {columns} from found order by all").fetchall()
+    return content_of(output, table, columns)
 
 
 def scan(output: Place, table: str) -> str:
@@ -117,5 +114,13 @@ def as_set(named: Iterable[Iterable[Any]]) -> set[Any]:
 
 def state(output: Place) -> dict[str, Any]:
     """The content of all tables, without what depends on files and runs."""
-    content = {table: rows(output, table, columns) for table, columns in TABLES.items()}
+    content = {table: content_of(output, table, columns) for table, columns in TABLES.items()}
     return {"accounts": accounts(output), **content}
+
+
+def content_of(output: Place, table: str, columns: str) -> list[tuple[Any, ...]]:
+    """The rows of a table with the columns of its log, on any file system."""
+    with duckdb.connect() as connection:
+        connection.sql("set timezone='UTC'")
+        connection.register("found", Tables(output).read(table))
+        return connection.sql(f"select {columns} from found order by all").fetchall()

@@ -20,6 +20,7 @@ from confluent_kafka import Producer
 from jvm.clusters import RealCluster, kraft_cluster
 from kedge.cluster.port import Cluster, TopicCreation
 from kedge.errors import KedgeError
+from kedge.pipeline.warehouse import Place
 from kedge.wiring import open_cluster
 from tests.pipeline.conftest import SMALL, Metrics
 from tests.pipeline.oracle import accounts, expected_accounts, rows
@@ -86,12 +87,12 @@ class StreamCommand:
     max_offsets: int = 5000
 
     @property
-    def output(self) -> Path:
+    def output(self) -> Place:
         """Where the tables are."""
         return self.directory / "history"
 
     @property
-    def checkpoint(self) -> Path:
+    def checkpoint(self) -> Place:
         """How far it has got."""
         return self.directory / "checkpoint"
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
@@ -24,9 +25,9 @@ from kedge.pipeline.table_reader import Tables
 from kedge.pipeline.tables.delta_log import commit
 from kedge.pipeline.tables.location import Location
 from kedge.pipeline.tables.runs import all_runs
-from kedge.pipeline.tables.staged_run import StagedRun
+from kedge.pipeline.tables.staged_run import StagedRun, delta_schema
 from kedge.pipeline.tables.store_errors import error_line, without_secrets
-from kedge.pipeline.warehouse import Warehouse, open_warehouse
+from kedge.pipeline.warehouse import Place, Warehouse, open_warehouse
 from tests.pipeline.answer_tables import write_run
 
 DAYS = ("2026-01-05", "2026-01-06")
@@ -46,12 +47,12 @@ def stage(warehouse: Warehouse, value: int) -> StagedRun:
     return staged
 
 
-def publish(root: Path, value: int) -> None:
+def publish(root: Place, value: int) -> None:
     with open_warehouse(root, f"run-{value}") as warehouse:
         warehouse.publish(stage(warehouse, value), Manifest(run_id=f"run-{value}"))
 
 
-def contents(root: Path, run: str = "") -> dict[str, list[int]]:
+def contents(root: Place, run: str = "") -> dict[str, list[int]]:
     tables = Tables(root, run)
     return {name: sorted(tables.read(name).column("value").to_pylist()) for name in NAMES}
 
@@ -259,3 +260,63 @@ def test_secrets_are_not_part_of_locations_and_errors() -> None:
     text = "AWS_SECRET_ACCESS_KEY=abc x?X-Amz-Signature=def&y token: ghi"
     assert not any(secret in without_secrets(text) for secret in ("abc", "def", "ghi"))
     assert "hunter" not in error_line(OSError("no access\n ↳ password=hunter2"))
+
+
+def every_kind_of_column() -> pa.Table:
+    """Two rows, with more columns than delta-rs keeps statistics of, and long and missing texts."""
+    at = datetime(2026, 1, 5, tzinfo=UTC)
+    columns: dict[str, Any] = {
+        "cluster": ["c", "d"],
+        "is_leader": [True, False],
+        "bytes": [1.5, -0.5],
+        "ts": [at, at.replace(hour=23, microsecond=999_999)],
+        "rack": pa.array([None, "r"], pa.string()),
+        "topic": ["a" * 300, "b" * 300],
+    }
+    columns |= {f"count_{number:02d}": [number, -number] for number in range(40)}
+    return pa.table(columns)
+
+
+def test_statistics_of_merged_files_skip_no_row(tmp_path: Path) -> None:
+    rows = every_kind_of_column()
+    for number in range(3):
+        with open_warehouse(tmp_path, f"run-{number}") as warehouse, warehouse.stage() as staged:
+            path = f"silver/{number}/dt={DAYS[0]}/part-0.parquet"
+            with staged.location.open_output(path) as stream:
+                pq.write_table(rows, stream)
+            schema = delta_schema(rows.schema, "silver")
+            staged.append("silver", staged.written("silver", str(number)), schema)
+            warehouse.publish(staged, Manifest())
+    done = compact(tmp_path, "compacting", keep_days=None, session=no_spark)
+    assert (done.files_before, done.files_after) == (3, 1)
+    for column in rows.column_names:
+        for value in rows.column(column).drop_null().to_pylist():
+            wanted = sum(value == other for other in rows.column(column).to_pylist()) * 3
+            found = Tables(tmp_path).read("silver", where=[(column, "=", value)])
+            assert found.num_rows == wanted, f"{column} = {value}"
+    missing = Tables(tmp_path).open("silver").to_pyarrow_dataset()
+    assert missing.to_table(filter=pc.field("rack").is_null()).num_rows == 3
+
+
+def test_columns_are_added_and_files_without_them_have_null(tmp_path: Path) -> None:
+    for number, rows in enumerate(({"value": [1]}, {"value": [2], "origin": ["scrape"]})):
+        with open_warehouse(tmp_path, f"run-{number}") as warehouse, warehouse.stage() as staged:
+            staged.write_arrow("silver", pa.table(rows), DAYS[number])
+            warehouse.publish(staged, Manifest())
+    read = Tables(tmp_path).read("silver").sort_by("value")
+    assert read.to_pydict() == {"value": [1, 2], "origin": [None, "scrape"]}
+    assert Tables(tmp_path, "1").read("silver").column_names == ["value"]
+    compact(tmp_path, "compacting", keep_days=None, session=no_spark)
+    assert Tables(tmp_path).read("silver").sort_by("value").to_pydict() == read.to_pydict()
+
+
+def test_a_column_does_not_become_another_type(tmp_path: Path) -> None:
+    publish(tmp_path, 1)
+    with open_warehouse(tmp_path, "other") as warehouse, warehouse.stage() as staged:
+        staged.write_arrow("silver", pa.table({"value": ["text"]}), DAYS[0])
+        with pytest.raises(InvalidRequest, match="column value has another type") as refused:
+            warehouse.publish(staged, Manifest())
+    assert "\n" not in str(refused.value)
+    assert contents(tmp_path) == after(1)
+    publish(tmp_path, 2)
+    assert contents(tmp_path) == after(1, 2)

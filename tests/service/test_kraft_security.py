@@ -11,8 +11,12 @@ from typing import Any
 import pytest
 
 from kedge.errors import InvalidConfiguration, MalformedInput
+from kedge.quorum.messages import ApiVersionsRequest
+from kedge.quorum.node import Send
+from kedge.service.kraft import ServerProperties
 from kedge.service.kraft.channels import CALL_FAILED, Channel, Versions
 from kedge.service.kraft.listener import Listener
+from kedge.service.kraft.peers import Peers
 from kedge.service.kraft.security import PLAINTEXT, ListenerSecurity, security_of
 from tests.kraft.nodes import Quorum
 from tests.kraft_rpc.test_dispatch import Served
@@ -92,6 +96,39 @@ def test_a_wrong_password_is_refused() -> None:
     wrong = {**SASL, JAAS: f'{PLAIN} username="node" password="guess" {USERS};'}
     with pytest.raises(OSError, match="SASL/PLAIN"):
         run(asked(server, secured("SASL_PLAINTEXT", wrong)))
+
+
+def test_a_refused_login_is_logged_once() -> None:
+    notes: list[str] = []
+
+    async def ask_twice() -> None:
+        server = secured("SASL_PLAINTEXT", SASL)
+        listener = Listener(unreached, lambda what, why: None, server)
+        await listener.open("127.0.0.1", 0)
+        wrong = {**SASL, JAAS: f'{PLAIN} username="node" password="guess" {USERS};'}
+        values = {
+            "node.id": "1",
+            "listeners": "CONTROLLER://127.0.0.1:1",
+            "controller.listener.names": "CONTROLLER",
+            "controller.quorum.voters": f"2@127.0.0.1:{listener.port}",
+            "log.dirs": "unused",
+            MAP: "CONTROLLER:SASL_PLAINTEXT",
+            **wrong,
+        }
+        note = lambda what, **fields: notes.append(f"{what} {fields['peer']}")  # noqa: E731
+        peers = Peers(ServerProperties.of(values), timeout_ms=5_000, note=note)
+        for _ in range(2):
+            with pytest.raises(OSError, match="SASL/PLAIN"):
+                await peers.ask(Send(2, 1, ApiVersionsRequest()))
+        peers.close()
+        await listener.close()
+
+    asyncio.run(ask_twice())
+    assert notes == ["peer refused 2"]
+
+
+async def unreached(payload: bytes) -> bytes:
+    raise AssertionError("a request before authentication was let through")
 
 
 def test_nothing_is_answered_before_authentication() -> None:

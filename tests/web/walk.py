@@ -53,11 +53,12 @@ def make_a_plan(visitor: Visitor) -> None:
     visitor.page.get_by_role("heading", name="Plan", exact=True).wait_for()
 
 
-def verify_and_predict(visitor: Visitor, shot: str) -> None:
-    """The certificate of the plan, then how long it would take; and back to the plan."""
+def verify_and_predict(visitor: Visitor, rate: int, shot: str) -> None:
+    """The certificate of the plan, then how long it would take at a rate; and back to the plan."""
     page = visitor.page
     page.get_by_role("button", name="Verify").click()
     page.get_by_text(re.compile("every figure and bound")).wait_for()
+    page.get_by_label("Throttle").fill(str(rate))
     page.get_by_role("button", name="Predict").click()
     page.get_by_role("link", name="Moves and disks in time").wait_for()
     visitor.check()
@@ -71,18 +72,20 @@ def verify_and_predict(visitor: Visitor, shot: str) -> None:
     visitor.go(plan, "Plan")
 
 
-def apply_the_plan(visitor: Visitor, rate: int) -> None:
-    """Start the plan on its page, at a place of the throttle's slider."""
+def apply_the_plan(visitor: Visitor, rate: int | None = None) -> None:
+    """Start the plan on its page: at a place of the throttle's slider, or as it was predicted."""
     page = visitor.page
-    page.get_by_label("Throttle").fill(str(rate))
+    if rate is not None:
+        page.get_by_label("Throttle").fill(str(rate))
     page.get_by_role("button", name="Apply …").click()
     page.get_by_role("dialog").get_by_role("button", name="Apply", exact=True).click()
     page.get_by_role("heading", name="Run", exact=True).wait_for()
 
 
 def steer_and_cancel_the_run(visitor: Visitor, rate: int, shot: str) -> None:
-    """Another throttle, a pause, and the end of a run that is under way."""
+    """Another throttle, a pause, and the end of a run that is under way, and was predicted."""
     page = visitor.page
+    page.get_by_text(re.compile("in all; predicted")).wait_for()
     page.locator(".badge.moving").first.wait_for()
     page.get_by_text("In flight").wait_for()
     visitor.check()

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kedge.cli.controller_options import ControllerOptions
+from kedge.cli.option_group import with_option_group
 from kedge.cli.options import echo, help_without_command
 from kedge.errors import InvalidRequest
 
@@ -27,44 +29,8 @@ def group(context: typer.Context) -> None:
 
 
 @app.command("run")
-def run(
-    zookeeper: Annotated[
-        str | None, typer.Option("--zookeeper", help="ZooKeeper, as in zk1:2181,zk2:2181/kafka")
-    ] = None,
-    config: Annotated[
-        Path | None,
-        typer.Option("--config", help="KRaft: server.properties with process.roles=controller"),
-    ] = None,
-    listen: Annotated[
-        str, typer.Option("--listen", help="HOST:PORT for brokers and clients")
-    ] = "127.0.0.1:0",
-    node: Annotated[
-        int, typer.Option("--id", help="The node id; no broker may have it", min=0)
-    ] = 1000,
-    take_over: Annotated[
-        bool, typer.Option("--take-over", help="Take the role from any broker that holds it")
-    ] = False,
-    protocol: Annotated[
-        str | None,
-        typer.Option("--inter-broker-protocol", help="As on the brokers; read from them if absent"),
-    ] = None,
-    listener: Annotated[
-        str | None,
-        typer.Option("--listener", help="The brokers' listener to use; their first PLAINTEXT one"),
-    ] = None,
-    session_timeout_ms: Annotated[
-        int,
-        typer.Option("--session-timeout-ms", help="Milliseconds until ZooKeeper ends the session"),
-    ] = 6000,
-    metrics_port: Annotated[
-        int | None,
-        typer.Option("--metrics-port", help="Short for --metrics-listen 127.0.0.1:PORT"),
-    ] = None,
-    metrics_listen: Annotated[
-        str | None,
-        typer.Option("--metrics-listen", help="HOST:PORT of /metrics and /healthz; port 0 for any"),
-    ] = None,
-) -> None:
+@with_option_group(ControllerOptions)
+def run(options: ControllerOptions) -> None:
     """Run the controller until SIGTERM, or stand by until the role is vacant
 
     Example: kedge controller run --zookeeper 127.0.0.1:2181 --listen 127.0.0.1:9090 --take-over
@@ -73,38 +39,32 @@ def run(
 
     Example: kedge controller run --config server.properties
     """
-    if (zookeeper is None) == (config is None):
+    if (options.zookeeper is None) == (options.config is None):
         raise InvalidRequest("give one of --zookeeper and --config")
-    if config is not None:
+    if options.config is not None:
         from kedge.cli.kraft_controller import serve
 
-        serve(config, _metrics_address(metrics_listen, metrics_port))
-        return
-    assert zookeeper is not None
+        serve(options.config, options.metrics)
+    else:
+        _serve(_with_zookeeper(options))
+
+
+def _with_zookeeper(options: ControllerOptions) -> Options:
     from kedge.model import BrokerId
     from kedge.service import Options, parse_address, parse_protocol
 
-    metrics = _metrics_address(metrics_listen, metrics_port)
-    _serve(
-        Options(
-            zookeeper=zookeeper,
-            listen=parse_address(listen),
-            id=BrokerId(node),
-            take_over=take_over,
-            protocol=None if protocol is None else parse_protocol(protocol),
-            listener=listener,
-            session_timeout_ms=session_timeout_ms,
-            metrics=None if metrics is None else parse_address(metrics),
-        )
+    assert options.zookeeper is not None
+    metrics = options.metrics
+    return Options(
+        zookeeper=options.zookeeper,
+        listen=parse_address(options.listen),
+        id=BrokerId(options.node),
+        take_over=options.take_over,
+        protocol=None if options.protocol is None else parse_protocol(options.protocol),
+        listener=options.listener,
+        session_timeout_ms=options.session_timeout_ms,
+        metrics=None if metrics is None else parse_address(metrics),
     )
-
-
-def _metrics_address(listen: str | None, port: int | None) -> str | None:
-    if listen is not None and port is not None:
-        raise InvalidRequest(
-            "--metrics-listen and --metrics-port exclude each other", hint="use --metrics-listen"
-        )
-    return f"127.0.0.1:{port}" if port is not None else listen
 
 
 def _serve(options: Options) -> None:

@@ -41,7 +41,7 @@ def goals_for(
     optional = _within_budget(policy, partition_names(rested))
     if kind is Kind.DISK:
         limit = UNDER_LIMIT * policy.detect.disk_above
-        return replace(optional, above=limit, limits={"disk": None})
+        return replace(optional, above=limit)
     if kind is Kind.FILL:
         tolerance = min(FILL_TOLERANCE, policy.detect.tolerance / 2)
         added = tuple(NewBroker(broker) for broker in brokers)

@@ -18,6 +18,7 @@ import orjson
 from kedge.errors import KedgeError, MalformedInput, OutputInUse, Unavailable
 from kedge.model.arrow import arrow
 from kedge.pipeline.tables.data_files import DataFile
+from kedge.pipeline.tables.evolution import add_columns
 from kedge.pipeline.tables.location import Location
 from kedge.pipeline.tables.store_errors import any_error, error_line, store_error
 
@@ -127,6 +128,7 @@ def _commit(
         return 0
     if base is not None:
         _restore(opened, base, note)
+        add_columns(opened, location.child(table), schema, strict(note))
     mode = "append" if base is not None else "overwrite"
     removed = [_remove(one) for one in change.removed]
     opened.create_write_transaction(

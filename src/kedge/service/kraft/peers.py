@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ssl
+from collections.abc import Callable
 from typing import Any
 
 from kedge.kraft import Registration
@@ -12,23 +14,42 @@ from kedge.protocol.kraft_apis import CONTROLLER_REGISTRATION
 from kedge.quorum.messages import ApiVersionsRequest, ApiVersionsResponse
 from kedge.quorum.node import Send
 from kedge.quorum.values import Endpoints
-from kedge.service.kraft.channels import Channels
+from kedge.service.kraft.channels import AuthenticationRefused, Channels
 from kedge.service.kraft.properties import ServerProperties
 
 
 class Peers:
     """The other controllers; every call raises one of `channels.CALL_FAILED` if it fails."""
 
-    def __init__(self, properties: ServerProperties, *, timeout_ms: int) -> None:
+    def __init__(
+        self, properties: ServerProperties, *, timeout_ms: int, note: Callable[..., None]
+    ) -> None:
         self._properties = properties
+        self._note = note
+        self._refused: dict[int, str] = {}  # why a peer or this node does not trust the other
         self._channels = Channels(timeout_ms=timeout_ms, security=properties.security)
 
     async def ask(self, send: Send) -> Any:
         """The answer to a request of raft."""
+        try:
+            answer = await self._answer(send)
+        except (AuthenticationRefused, ssl.SSLError) as problem:
+            self._on_refusal(send.peer, str(problem))
+            raise
+        self._refused.pop(send.peer, None)
+        return answer
+
+    def _on_refusal(self, peer: int, why: str) -> None:
+        """Log it once: it is the configuration that must change, and raft tries again for ever."""
+        if self._refused.get(peer) != why:
+            self._refused[peer] = why
+            self._note("peer refused", peer=peer, why=why)
+
+    async def _answer(self, send: Send) -> Any:
         host, port = self._address(send)
         channel = self._channels.to(send.peer, host, port)
         if isinstance(send.message, ApiVersionsRequest):
-            versions = (await channel.ask_versions()).features.get("kraft.version")
+            versions = (await channel.versions()).features.get("kraft.version")
             return ApiVersionsResponse(kraft_versions=versions)
         call = call_of(send.message)
         version, body = await channel.call(call)

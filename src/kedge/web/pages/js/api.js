@@ -2,7 +2,9 @@
 
 let csrf = "";
 /** @param {string} token */
-export const setCsrf = (token) => { csrf = token; };
+export const setCsrf = (token) => {
+  csrf = token;
+};
 
 /** A refusal of the server, as problem+json has it. */
 export class Problem extends Error {
@@ -26,7 +28,13 @@ async function request(method, path, body, signal) {
   const headers = {};
   if (method !== "GET") Object.assign(headers, { "X-CSRF-Token": csrf, "Idempotency-Key": newKey() });
   if (body !== undefined) headers["Content-Type"] = "application/json";
-  const response = await fetch(`/api/v1${path}`, { method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body), credentials: "same-origin" });
+  const response = await fetch(`/api/v1${path}`, {
+    method,
+    headers,
+    signal,
+    body: body === undefined ? undefined : JSON.stringify(body),
+    credentials: "same-origin",
+  });
   const text = await response.text();
   const row = text ? JSON.parse(text) : null;
   if (response.ok) return row;
@@ -36,8 +44,12 @@ async function request(method, path, body, signal) {
 
 /** A read; of a page that was left meanwhile it never ends. @param {string} path @param {AbortSignal} [signal] */
 export async function get(path, signal) {
-  try { return await request("GET", path, undefined, signal); }
-  catch (error) { if (signal?.aborted) return new Promise(() => {}); throw error; }
+  try {
+    return await request("GET", path, undefined, signal);
+  } catch (error) {
+    if (signal?.aborted) return new Promise(() => {});
+    throw error;
+  }
 }
 /** @param {string} path @param {any} [body] */
 export const post = (path, body) => request("POST", path, body);
@@ -49,7 +61,8 @@ export const del = (path) => request("DELETE", path);
 /** Listen to events until the page is left. @param {string} path @param {AbortSignal} signal @param {Record<string, (row: any) => void>} handlers */
 export function listen(path, signal, handlers) {
   const source = new EventSource(`/api/v1${path}`);
-  for (const [kind, handle] of Object.entries(handlers)) source.addEventListener(kind, (event) => handle(JSON.parse(/** @type {MessageEvent} */ (event).data)));
+  for (const [kind, handle] of Object.entries(handlers))
+    source.addEventListener(kind, (event) => handle(JSON.parse(/** @type {MessageEvent} */ (event).data)));
   signal.addEventListener("abort", () => source.close());
   return source;
 }
@@ -60,8 +73,13 @@ export function awaitJob(cluster, id, signal, onProgress = () => {}) {
     const source = listen(`/clusters/${cluster}/jobs/${id}/events`, signal, {
       progress: onProgress,
       job: (row) => {
-        if (row.state === "done") { source.close(); resolve(row); }
-        else if (row.state === "failed") { source.close(); reject(new Problem(row.problem)); }
+        if (row.state === "done") {
+          source.close();
+          resolve(row);
+        } else if (row.state === "failed") {
+          source.close();
+          reject(new Problem(row.problem));
+        }
       },
     });
   });

@@ -5,7 +5,10 @@ const UNITS = ["B", "kB", "MB", "GB", "TB", "PB"];
 export function bytes(n) {
   if (n === null || n === undefined) return "–";
   let unit = 0;
-  while (Math.abs(n) >= 1000 && unit < UNITS.length - 1) { n /= 1000; unit += 1; }
+  while (Math.abs(n) >= 1000 && unit < UNITS.length - 1) {
+    n /= 1000;
+    unit += 1;
+  }
   return `${unit === 0 ? n : n.toFixed(n < 10 ? 2 : n < 100 ? 1 : 0)} ${UNITS[unit]}`;
 }
 
@@ -21,9 +24,16 @@ export function duration(seconds) {
 /** @param {number|null|undefined} n */
 export const count = (n) => (n === null || n === undefined ? "–" : n.toLocaleString("en"));
 /** @param {number|null|undefined} share */
-export const percent = (share, digits = 0) => (share === null || share === undefined ? "–" : `${(100 * share).toFixed(digits)} %`);
+export const percent = (share, digits = 0) =>
+  share === null || share === undefined ? "–" : `${(100 * share).toFixed(digits)} %`;
 /** @param {number|string|null|undefined} at seconds since 1970, or a text */
-export const time = (at) => (at === null || at === undefined ? "–" : new Date(typeof at === "number" ? at * 1000 : at).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "medium" }));
+export const time = (at) =>
+  at === null || at === undefined
+    ? "–"
+    : new Date(typeof at === "number" ? at * 1000 : at).toLocaleString("en-GB", {
+        dateStyle: "medium",
+        timeStyle: "medium",
+      });
 /** How long ago, or in how long. @param {number|null|undefined} at seconds since 1970 */
 export function ago(at) {
   if (at === null || at === undefined) return "–";
@@ -34,6 +44,10 @@ export function ago(at) {
 export const step = (ratio) => (ratio < 0.8 ? 1 : ratio < 0.95 ? 2 : ratio < 1.05 ? 3 : ratio < 1.25 ? 4 : 5);
 export const STEPS = ["far under", "under", "its share", "over", "far over"];
 /** Bytes per second of a slider between 1 MB and 2 GB, by powers. @param {number} place 0 to 100 */
-export const rateAt = (place) => { const raw = 1e6 * 2000 ** (place / 100); const unit = 10 ** Math.floor(Math.log10(raw) - 1); return Math.round(raw / unit) * unit; };
+export const rateAt = (place) => {
+  const raw = 1e6 * 2000 ** (place / 100);
+  const unit = 10 ** Math.floor(Math.log10(raw) - 1);
+  return Math.round(raw / unit) * unit;
+};
 /** @param {number} rate */
 export const placeOf = (rate) => Math.max(0, Math.min(100, (100 * Math.log(rate / 1e6)) / Math.log(2000)));

@@ -5,12 +5,14 @@ import * as overview from "./views/overview.js";
 import * as cluster from "./views/cluster.js";
 import * as broker from "./views/broker.js";
 import * as topics from "./views/topics.js";
+import * as topic from "./views/topic.js";
 import * as balance from "./views/balance.js";
 import * as plan from "./views/plan.js";
 import * as prediction from "./views/prediction.js";
 import * as runs from "./views/runs.js";
 import * as run from "./views/run.js";
 import * as proposals from "./views/proposals.js";
+import * as proposal from "./views/proposal.js";
 import * as history from "./views/history.js";
 import * as controller from "./views/controller.js";
 import * as audit from "./views/audit.js";
@@ -20,20 +22,27 @@ const ROUTES = [
   [/^clusters\/([\w.-]+)$/, cluster.page, "cluster"],
   [/^clusters\/([\w.-]+)\/brokers\/(\d+)$/, broker.page, "cluster"],
   [/^clusters\/([\w.-]+)\/topics$/, topics.page, "topics"],
-  [/^clusters\/([\w.-]+)\/topics\/([\w.-]+)$/, topics.topicPage, "topics"],
+  [/^clusters\/([\w.-]+)\/topics\/([\w.-]+)$/, topic.page, "topics"],
   [/^clusters\/([\w.-]+)\/balance$/, balance.page, "balance"],
   [/^clusters\/([\w.-]+)\/plans\/([0-9a-f]+)$/, plan.page, "balance"],
   [/^clusters\/([\w.-]+)\/predictions\/([0-9a-f]+)$/, prediction.page, "balance"],
   [/^clusters\/([\w.-]+)\/runs$/, runs.page, "runs"],
   [/^clusters\/([\w.-]+)\/runs\/([\w.:-]+)$/, run.page, "runs"],
   [/^clusters\/([\w.-]+)\/proposals$/, proposals.page, "proposals"],
-  [/^clusters\/([\w.-]+)\/proposals\/([\w.:-]+)$/, proposals.proposalPage, "proposals"],
+  [/^clusters\/([\w.-]+)\/proposals\/([\w.:-]+)$/, proposal.page, "proposals"],
   [/^clusters\/([\w.-]+)\/history$/, history.page, "history"],
   [/^clusters\/([\w.-]+)\/controller$/, controller.page, "controller"],
   [/^audit$/, audit.page, "audit"],
 ];
-const TABS = [["cluster", "Cluster", ""], ["topics", "Topics", "/topics"], ["balance", "Balance", "/balance"], ["runs", "Runs", "/runs"],
-  ["proposals", "Proposals", "/proposals"], ["history", "History", "/history"], ["controller", "Controller", "/controller"]];
+const TABS = [
+  ["cluster", "Cluster", ""],
+  ["topics", "Topics", "/topics"],
+  ["balance", "Balance", "/balance"],
+  ["runs", "Runs", "/runs"],
+  ["proposals", "Proposals", "/proposals"],
+  ["history", "History", "/history"],
+  ["controller", "Controller", "/controller"],
+];
 const RETRY_MS = 3000;
 const main = /** @type {HTMLElement} */ (document.getElementById("main"));
 const top = /** @type {HTMLElement} */ (document.getElementById("top"));
@@ -41,16 +50,52 @@ const top = /** @type {HTMLElement} */ (document.getElementById("top"));
 let session = null;
 let leaving = new AbortController();
 
-const anchor = () => s("svg", { viewBox: "0 0 32 32", fill: "none", stroke: "currentColor", "stroke-width": "2.6", "stroke-linecap": "round", "aria-hidden": "true" },
-  s("circle", { cx: 16, cy: 6, r: 3 }), s("path", { d: "M16 9v19M10 13h12M4 19c1 6 6 9 12 9s11-3 12-9M4 19l-1.5 3.5M4 19l3.5 2M28 19l1.5 3.5M28 19l-3.5 2" }));
+const anchor = () =>
+  s(
+    "svg",
+    {
+      viewBox: "0 0 32 32",
+      fill: "none",
+      stroke: "currentColor",
+      "stroke-width": "2.6",
+      "stroke-linecap": "round",
+      "aria-hidden": "true",
+    },
+    s("circle", { cx: 16, cy: 6, r: 3 }),
+    s("path", {
+      d: "M16 9v19M10 13h12M4 19c1 6 6 9 12 9s11-3 12-9M4 19l-1.5 3.5M4 19l3.5 2M28 19l1.5 3.5M28 19l-3.5 2",
+    }),
+  );
 
 /** @param {string} active @param {string} [name] */
 function shell(active, name) {
-  const tabs = name ? TABS.map(([id, text, path]) => h("a", { href: `#/clusters/${name}${path}`, "aria-current": id === active ? "page" : null }, text)) : [];
-  fill(top, h("div", { class: "bar" }, h("a", { class: "brand", href: "#/" }, anchor(), "Kedge"),
-    name && h("span", { class: "where" }, name),
-    h("nav", { class: "tabs", "aria-label": "Pages" }, tabs, h("a", { href: "#/audit", "aria-current": active === "audit" ? "page" : null }, "Audit")),
-    h("div", { class: "who" }, session.read_only && h("span", { class: "badge" }, "read-only"), h("span", { class: "name", title: session.name }, session.name), h("button", { onclick: signOut }, "Sign out"))));
+  const tabs = name
+    ? TABS.map(([id, text, path]) =>
+        h("a", { href: `#/clusters/${name}${path}`, "aria-current": id === active ? "page" : null }, text),
+      )
+    : [];
+  fill(
+    top,
+    h(
+      "div",
+      { class: "bar" },
+      h("a", { class: "brand", href: "#/" }, anchor(), "Kedge"),
+      name && h("span", { class: "where" }, name),
+      h(
+        "nav",
+        { class: "tabs", "aria-label": "Pages" },
+        tabs,
+        h("a", { href: "#/audit", "aria-current": active === "audit" ? "page" : null }, "Audit"),
+      ),
+      h(
+        "div",
+        { class: "who" },
+        session.read_only && h("span", { class: "badge" }, "read-only"),
+        h("span", { class: "name", title: session.name }, session.name),
+        h("button", { onclick: signOut }, "Sign out"),
+      ),
+    ),
+  );
   top.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
   if (name) countProposals(name, leaving.signal).catch(() => {}); // the page itself says what is wrong
 }
@@ -72,16 +117,49 @@ async function signOut() {
 async function signIn(options) {
   fill(top);
   document.title = "Sign in · Kedge";
-  const token = /** @type {HTMLInputElement} */ (h("input", { type: "password", id: "token", autocomplete: "current-password", required: true }));
+  const token = /** @type {HTMLInputElement} */ (
+    h("input", { type: "password", id: "token", autocomplete: "current-password", required: true })
+  );
   const fault = h("div", {});
   const user = h("input", { type: "text", name: "username", autocomplete: "username", value: "token", hidden: true });
-  const form = h("form", { onsubmit: async (event) => {
-    event.preventDefault();
-    try { session = await post("/session", { token: token.value.trim() }); setCsrf(session.csrf); show(); }
-    catch (error) { fill(fault, problemBox(error)); token.focus(); }
-  } }, user, h("div", { class: "field" }, h("label", { for: "token" }, "Token"), token, h("div", { class: "hint" }, "kedge serve prints the first one when it starts.")), fault, h("button", { class: "primary", type: "submit" }, "Sign in"));
-  fill(main, h("div", { class: "signin card" }, h("div", { class: "brand" }, anchor(), "Kedge"), h("h1", { tabindex: "-1" }, "Sign in"),
-    h("p", { class: "sub" }, "Place, move and balance Kafka replicas."), options.oidc && h("p", {}, h("a", { class: "button", href: "/oidc/begin" }, "Sign in with your organisation")), form));
+  const form = h(
+    "form",
+    {
+      onsubmit: async (event) => {
+        event.preventDefault();
+        try {
+          session = await post("/session", { token: token.value.trim() });
+          setCsrf(session.csrf);
+          show();
+        } catch (error) {
+          fill(fault, problemBox(error));
+          token.focus();
+        }
+      },
+    },
+    user,
+    h(
+      "div",
+      { class: "field" },
+      h("label", { for: "token" }, "Token"),
+      token,
+      h("div", { class: "hint" }, "kedge serve prints the first one when it starts."),
+    ),
+    fault,
+    h("button", { class: "primary", type: "submit" }, "Sign in"),
+  );
+  fill(
+    main,
+    h(
+      "div",
+      { class: "signin card" },
+      h("div", { class: "brand" }, anchor(), "Kedge"),
+      h("h1", { tabindex: "-1" }, "Sign in"),
+      h("p", { class: "sub" }, "Place, move and balance Kafka replicas."),
+      options.oidc && h("p", {}, h("a", { class: "button", href: "/oidc/begin" }, "Sign in with your organisation")),
+      form,
+    ),
+  );
   token.focus();
 }
 
@@ -107,7 +185,16 @@ async function show() {
 async function draw(page, tab, params) {
   const signal = leaving.signal;
   shell(tab, tab === "audit" ? undefined : params[0]);
-  const context = { params, signal, session, main, go: (where) => { location.hash = where; }, may: (role) => may(role, params[0]) };
+  const context = {
+    params,
+    signal,
+    session,
+    main,
+    go: (where) => {
+      location.hash = where;
+    },
+    may: (role) => may(role, params[0]),
+  };
   try {
     const node = await page(context);
     if (signal.aborted) return;
@@ -116,8 +203,16 @@ async function draw(page, tab, params) {
   } catch (error) {
     if (signal.aborted) return;
     const later = error instanceof Problem && error.status === 503; // the cluster was not read yet, or is away
-    fill(main, h("h1", { tabindex: "-1" }, "This cannot be shown"), error instanceof Problem ? problemBox(error) : h("p", {}, String(error)), later && h("p", { class: "sub" }, "It is tried again every few seconds."));
-    if (later) setTimeout(() => { if (!signal.aborted) draw(page, tab, params); }, RETRY_MS);
+    fill(
+      main,
+      h("h1", { tabindex: "-1" }, "This cannot be shown"),
+      error instanceof Problem ? problemBox(error) : h("p", {}, String(error)),
+      later && h("p", { class: "sub" }, "It is tried again every few seconds."),
+    );
+    if (later)
+      setTimeout(() => {
+        if (!signal.aborted) draw(page, tab, params);
+      }, RETRY_MS);
     else if (!(error instanceof Problem)) throw error;
   }
   const title = main.querySelector("h1");
@@ -133,5 +228,8 @@ function may(role, name) {
 }
 
 addEventListener("hashchange", show);
-addEventListener("kedge-signed-out", () => { session = null; show(); });
+addEventListener("kedge-signed-out", () => {
+  session = null;
+  show();
+});
 show();

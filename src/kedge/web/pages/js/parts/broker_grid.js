@@ -11,7 +11,12 @@ export const RESOURCES = {
   leaders: { text: "Leaders", of: (b) => b.leaders, show: count },
   out_of_sync: { text: "Out of sync", of: (b) => b.out_of_sync, show: count, bad: true },
   in: { text: "Bytes in", of: (b) => b.bytes_in ?? 0, show: (n) => `${bytes(n)}/s`, known: (b) => b.bytes_in !== null },
-  out: { text: "Bytes out", of: (b) => b.bytes_out ?? 0, show: (n) => `${bytes(n)}/s`, known: (b) => b.bytes_out !== null },
+  out: {
+    text: "Bytes out",
+    of: (b) => b.bytes_out ?? 0,
+    show: (n) => `${bytes(n)}/s`,
+    known: (b) => b.bytes_out !== null,
+  },
 };
 const DENSE = 60;
 
@@ -27,15 +32,24 @@ const shade = (how, value, mean) => (how.bad ? (value ? 5 : 3) : mean ? step(val
 /** One tile; what changes is text, a class and a transform, so that no other tile is laid out again. @param {string} cluster @param {any} broker */
 function tile(cluster, broker) {
   const flag = h("span", { class: "flag", title: "controller", hidden: true }, "controller");
-  const value = document.createTextNode(""), more = document.createTextNode("");
+  const value = document.createTextNode(""),
+    more = document.createTextNode("");
   const meter = h("i", {});
-  const node = h("a", { class: "tile", href: `#/clusters/${cluster}/brokers/${broker.id}` },
-    h("span", { class: "id" }, broker.id), flag, h("span", { class: "val" }, value), h("div", { class: "meter" }, meter), h("span", { class: "more" }, more));
+  const node = h(
+    "a",
+    { class: "tile", href: `#/clusters/${cluster}/brokers/${broker.id}` },
+    h("span", { class: "id" }, broker.id),
+    flag,
+    h("span", { class: "val" }, value),
+    h("div", { class: "meter" }, meter),
+    h("span", { class: "more" }, more),
+  );
   return {
     node,
     /** @param {any} b @param {Resource} how @param {number} mean @param {number} most */
     update(b, how, mean, most) {
-      const amount = how.of(b), kind = shade(how, amount, mean);
+      const amount = how.of(b),
+        kind = shade(how, amount, mean);
       value.data = b.alive ? how.show(amount) : "down";
       more.data = `${count(b.replicas)} replicas · ${count(b.leaders)} leaders`;
       flag.hidden = !b.controller;
@@ -43,7 +57,10 @@ function tile(cluster, broker) {
       meter.style.setProperty("transform", `scaleX(${amount / most})`);
       node.className = b.alive ? "tile" : "tile down";
       const place = how.bad ? "" : `, ${STEPS[kind - 1] ?? ""}`;
-      node.setAttribute("aria-label", `broker ${b.id}${b.alive ? "" : ", down"}${b.controller ? ", controller" : ""}: ${how.text} ${how.show(amount)}${place}`);
+      node.setAttribute(
+        "aria-label",
+        `broker ${b.id}${b.alive ? "" : ", down"}${b.controller ? ", controller" : ""}: ${how.text} ${how.show(amount)}${place}`,
+      );
     },
   };
 }
@@ -61,10 +78,20 @@ export function brokerGrid(cluster) {
     /** @type {Map<string, any[]>} */
     const racks = new Map();
     for (const b of brokers) racks.set(b.rack ?? "", [...(racks.get(b.rack ?? "") ?? []), b]);
-    const rows = [...racks].sort(([a], [b]) => (a < b ? -1 : 1)).map(([rack, list]) =>
-      h("section", { class: "rack", "aria-label": rack ? `rack ${rack}` : "no rack" },
-        h("div", { class: "name" }, rack || "no rack", h("span", { class: "sub" }, ` ${list.length}`)),
-        h("div", { class: "tiles" }, list.map((b) => tiles.get(b.id)?.node))));
+    const rows = [...racks]
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([rack, list]) =>
+        h(
+          "section",
+          { class: "rack", "aria-label": rack ? `rack ${rack}` : "no rack" },
+          h("div", { class: "name" }, rack || "no rack", h("span", { class: "sub" }, ` ${list.length}`)),
+          h(
+            "div",
+            { class: "tiles" },
+            list.map((b) => tiles.get(b.id)?.node),
+          ),
+        ),
+      );
     node.style.setProperty("--largest", String(Math.max(1, ...[...racks.values()].map((list) => list.length))));
     node.classList.toggle("dense", brokers.length > DENSE);
     fill(node, rows);
@@ -72,7 +99,10 @@ export function brokerGrid(cluster) {
   /** @param {any[]} brokers @param {string} resource */
   function show(brokers, resource) {
     const now = brokers.map((b) => `${b.id}/${b.rack}`).join();
-    if (now !== membership) { build(brokers); membership = now; }
+    if (now !== membership) {
+      build(brokers);
+      membership = now;
+    }
     const how = RESOURCES[resource];
     const values = brokers.filter((b) => b.alive).map(how.of);
     const mean = values.reduce((sum, v) => sum + v, 0) / Math.max(1, values.length);
@@ -83,4 +113,9 @@ export function brokerGrid(cluster) {
 }
 
 /** What the colours mean. */
-export const gridLegend = () => h("div", { class: "legend" }, STEPS.map((text, i) => h("span", {}, h("i", { class: `c${i + 1}` }), text)));
+export const gridLegend = () =>
+  h(
+    "div",
+    { class: "legend" },
+    STEPS.map((text, i) => h("span", {}, h("i", { class: `c${i + 1}` }), text)),
+  );

@@ -9,10 +9,12 @@ export const colour = (name) => getComputedStyle(document.documentElement).getPr
 export function canvas(how) {
   const node = /** @type {HTMLCanvasElement} */ (h("canvas", { role: "img", "aria-label": how.label }));
   const context = /** @type {CanvasRenderingContext2D} */ (node.getContext("2d"));
-  let drawnWidth = 0, due = 0;
+  let drawnWidth = 0,
+    due = 0;
 
   function paint() {
-    const width = node.clientWidth, scale = devicePixelRatio || 1;
+    const width = node.clientWidth,
+      scale = devicePixelRatio || 1;
     if (!width) return;
     const height = how.height(width);
     drawnWidth = width;
@@ -24,11 +26,19 @@ export function canvas(how) {
   }
   /** Draw before the next frame, once however often it is asked for. */
   function repaint() {
-    due ||= requestAnimationFrame(() => { due = 0; paint(); });
+    due ||= requestAnimationFrame(() => {
+      due = 0;
+      paint();
+    });
   }
-  new ResizeObserver(() => { if (node.clientWidth !== drawnWidth) repaint(); }).observe(node);
+  new ResizeObserver(() => {
+    if (node.clientWidth !== drawnWidth) repaint();
+  }).observe(node);
   const scheme = matchMedia("(prefers-color-scheme: dark)");
-  const onScheme = () => { if (node.isConnected) repaint(); else scheme.removeEventListener("change", onScheme); };
+  const onScheme = () => {
+    if (node.isConnected) repaint();
+    else scheme.removeEventListener("change", onScheme);
+  };
   scheme.addEventListener("change", onScheme);
   return { node, repaint };
 }

@@ -41,7 +41,17 @@ export function gantt(prediction) {
       });
     },
   });
-  return h("div", {}, node, h("div", { class: "legend" }, h("span", {}, h("i", { class: "accent" }), "copies"), h("span", {}, h("i", { class: "c4" }), "copies, and the partition is under-replicated meanwhile")));
+  return h(
+    "div",
+    {},
+    node,
+    h(
+      "div",
+      { class: "legend" },
+      h("span", {}, h("i", { class: "accent" }), "copies"),
+      h("span", {}, h("i", { class: "c4" }), "copies, and the partition is under-replicated meanwhile"),
+    ),
+  );
 }
 
 const LETTERS = 20;

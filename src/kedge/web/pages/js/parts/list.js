@@ -8,10 +8,15 @@ const PAGE = 200;
 export function virtualList(how) {
   const spacer = h("div", { class: "spacer" });
   const box = h("div", { class: "vlist", tabindex: "0", role: "table", "aria-label": how.label }, spacer);
-  const head = h("div", { class: `vrow vhead ${how.columns}`, "aria-hidden": "true" }, how.head.map((each) => h("div", {}, each)));
+  const head = h(
+    "div",
+    { class: `vrow vhead ${how.columns}`, "aria-hidden": "true" },
+    how.head.map((each) => h("div", {}, each)),
+  );
   /** @type {Map<number, any[]>} */
   let pages = new Map();
-  let total = 0, generation = 0;
+  let total = 0,
+    generation = 0;
   const asked = new Set();
 
   /** @param {number} page */
@@ -31,7 +36,11 @@ export function virtualList(how) {
   /** @param {any} row @param {number} at */
   function rowAt(row, at) {
     const cells = how.row(row).map((cell) => h("div", { role: "cell" }, cell));
-    return h("div", { class: `vrow ${how.columns}`, role: "row", "aria-rowindex": at + 1, style: { top: `${at * ROW}px` } }, cells);
+    return h(
+      "div",
+      { class: `vrow ${how.columns}`, role: "row", "aria-rowindex": at + 1, style: { top: `${at * ROW}px` } },
+      cells,
+    );
   }
 
   function draw() {
@@ -44,7 +53,8 @@ export function virtualList(how) {
       if (row) rows.push(rowAt(row, at));
       else load(page);
     }
-    const nothing = () => h("div", { class: "empty", role: "row" }, h("div", { role: "cell" }, how.empty ?? "Nothing found"));
+    const nothing = () =>
+      h("div", { class: "empty", role: "row" }, h("div", { role: "cell" }, how.empty ?? "Nothing found"));
     fill(spacer, rows.length ? rows : total === 0 && pages.size ? nothing() : null);
   }
 
@@ -56,7 +66,12 @@ export function virtualList(how) {
     return load(0);
   }
   let due = 0;
-  box.addEventListener("scroll", () => { due ||= requestAnimationFrame(() => { due = 0; draw(); }); });
+  box.addEventListener("scroll", () => {
+    due ||= requestAnimationFrame(() => {
+      due = 0;
+      draw();
+    });
+  });
   reload();
   return { node: h("div", {}, head, box), reload };
 }

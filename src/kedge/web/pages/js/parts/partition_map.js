@@ -4,14 +4,24 @@ import { bytes, count } from "../format.js";
 import { canvas, colour } from "./canvas.js";
 
 /** What a cell can say, and its colour; topics alternate between two shades of "in sync". */
-const KINDS = /** @type {const} */ ([["in sync", "--m1"], ["in sync", "--m2"], ["under-replicated", "--s4"], ["no leader", "--s5"], ["moving", "--s1"]]);
-const UNDER = 2, OFFLINE = 3, MOVING = 4;
+const KINDS = /** @type {const} */ ([
+  ["in sync", "--m1"],
+  ["in sync", "--m2"],
+  ["under-replicated", "--s4"],
+  ["no leader", "--s5"],
+  ["moving", "--s1"],
+]);
+const UNDER = 2,
+  OFFLINE = 3,
+  MOVING = 4;
 const NAMED_TOPICS = 40;
 const NAME_WIDTH = 150;
 
 /** The kind of each partition, as one small number. @param {any} data columns of partitions */
 function kindsOf(data) {
-  const size = data.topic.length, width = data.width, kinds = new Uint8Array(size);
+  const size = data.topic.length,
+    width = data.width,
+    kinds = new Uint8Array(size);
   for (let i = 0; i < size; i += 1) {
     let factor = 0;
     for (let k = i * width; k < (i + 1) * width; k += 1) if (data.replicas[k] >= 0) factor += 1;
@@ -47,14 +57,18 @@ class Layout {
   }
   /** The left and upper edge of a cell. @param {number} i */
   corner(i) {
-    return [this.left + (this.places[i] % this.columns) * this.cell, Math.floor(this.places[i] / this.columns) * this.cell];
+    return [
+      this.left + (this.places[i] % this.columns) * this.cell,
+      Math.floor(this.places[i] / this.columns) * this.cell,
+    ];
   }
   /** The partition at a point, or -1. @param {number} x @param {number} y */
   at(x, y) {
     const column = Math.floor((x - this.left) / this.cell);
     if (column < 0 || column >= this.columns) return -1;
     const place = Math.floor(y / this.cell) * this.columns + column;
-    let low = 0, high = this.places.length - 1;
+    let low = 0,
+      high = this.places.length - 1;
     while (low <= high) {
       const middle = (low + high) >> 1;
       if (this.places[middle] === place) return middle;
@@ -67,14 +81,18 @@ class Layout {
 
 /** @param {any} data columns of partitions @param {(topic: string) => void} open */
 export function partitionMap(data, open) {
-  let kinds = kindsOf(data), chosen = -1;
+  let kinds = kindsOf(data),
+    chosen = -1;
   /** @type {Layout} */
   let layout = new Layout(data, 0);
   const tip = h("div", { class: "tip", hidden: true });
   const spoken = h("div", { class: "unseen", "aria-live": "polite" });
   const picture = canvas({
     label: `${count(data.topic.length)} partitions, one cell each`,
-    height: (width) => { layout = new Layout(data, width); return layout.height; },
+    height: (width) => {
+      layout = new Layout(data, width);
+      return layout.height;
+    },
     draw(c, width, height) {
       c.clearRect(0, 0, width, height);
       KINDS.forEach(([, name], kind) => {
@@ -83,7 +101,12 @@ export function partitionMap(data, open) {
         for (let i = 0; i < kinds.length; i += 1) {
           if (kinds[i] !== kind) continue;
           const place = layout.places[i];
-          c.fillRect(layout.left + (place % layout.columns) * layout.cell, Math.floor(place / layout.columns) * layout.cell, inner, inner);
+          c.fillRect(
+            layout.left + (place % layout.columns) * layout.cell,
+            Math.floor(place / layout.columns) * layout.cell,
+            inner,
+            inner,
+          );
         }
       });
       c.fillStyle = colour("--ink-soft");
@@ -92,7 +115,17 @@ export function partitionMap(data, open) {
     },
   });
   const ring = h("div", { class: "ring", hidden: true });
-  const scroll = h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Partitions; arrow keys choose one, Enter opens its topic" }, picture.node, ring);
+  const scroll = h(
+    "div",
+    {
+      class: "scroll",
+      tabindex: "0",
+      role: "group",
+      "aria-label": "Partitions; arrow keys choose one, Enter opens its topic",
+    },
+    picture.node,
+    ring,
+  );
   const box = h("div", { class: "map" }, scroll, tip, spoken);
 
   /** @param {number} i */
@@ -108,7 +141,10 @@ export function partitionMap(data, open) {
     fill(tip, text(i));
     tip.hidden = false;
     const right = box.clientWidth - tip.offsetWidth;
-    tip.style.setProperty("transform", `translate(${Math.max(0, Math.min(x + 14, right))}px, ${y - scroll.scrollTop + layout.cell + 6}px)`);
+    tip.style.setProperty(
+      "transform",
+      `translate(${Math.max(0, Math.min(x + 14, right))}px, ${y - scroll.scrollTop + layout.cell + 6}px)`,
+    );
   }
   /** @param {number} i */
   function choose(i) {
@@ -119,26 +155,62 @@ export function partitionMap(data, open) {
     ring.style.setProperty("width", `${layout.cell + 2}px`);
     ring.style.setProperty("height", `${layout.cell + 2}px`);
     if (y < scroll.scrollTop) scroll.scrollTop = y;
-    else if (y + layout.cell > scroll.scrollTop + scroll.clientHeight) scroll.scrollTop = y + layout.cell - scroll.clientHeight;
+    else if (y + layout.cell > scroll.scrollTop + scroll.clientHeight)
+      scroll.scrollTop = y + layout.cell - scroll.clientHeight;
     show(chosen);
     fill(spoken, text(chosen));
   }
-  const hide = () => { tip.hidden = true; };
-  const under = (/** @type {MouseEvent} */ e) => { const edge = picture.node.getBoundingClientRect(); return layout.at(e.clientX - edge.left, e.clientY - edge.top); };
-  picture.node.addEventListener("mousemove", (e) => { const i = under(e); if (i < 0) hide(); else show(i); });
-  picture.node.addEventListener("mouseleave", hide);
-  picture.node.addEventListener("click", (e) => { const i = under(e); if (i >= 0) open(data.topics[data.topic[i]]); });
-  scroll.addEventListener("blur", () => { ring.hidden = true; hide(); });
-  scroll.addEventListener("keydown", (e) => {
-    const steps = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: layout.columns, ArrowUp: -layout.columns };
-    if (e.key in steps) { e.preventDefault(); choose(chosen < 0 ? 0 : chosen + steps[e.key]); }
-    else if (e.key === "Enter" && chosen >= 0) open(data.topics[data.topic[chosen]]);
+  const hide = () => {
+    tip.hidden = true;
+  };
+  const under = (/** @type {MouseEvent} */ e) => {
+    const edge = picture.node.getBoundingClientRect();
+    return layout.at(e.clientX - edge.left, e.clientY - edge.top);
+  };
+  picture.node.addEventListener("mousemove", (e) => {
+    const i = under(e);
+    if (i < 0) hide();
+    else show(i);
   });
-  return { node: box, update: (next) => { data = next; kinds = kindsOf(data); picture.repaint(); } };
+  picture.node.addEventListener("mouseleave", hide);
+  picture.node.addEventListener("click", (e) => {
+    const i = under(e);
+    if (i >= 0) open(data.topics[data.topic[i]]);
+  });
+  scroll.addEventListener("blur", () => {
+    ring.hidden = true;
+    hide();
+  });
+  scroll.addEventListener("keydown", (e) => {
+    /** @type {Record<string, number>} */
+    const steps = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: layout.columns, ArrowUp: -layout.columns };
+    if (e.key in steps) {
+      e.preventDefault();
+      choose(chosen < 0 ? 0 : chosen + steps[e.key]);
+    } else if (e.key === "Enter" && chosen >= 0) open(data.topics[data.topic[chosen]]);
+  });
+  return {
+    node: box,
+    update: (next) => {
+      data = next;
+      kinds = kindsOf(data);
+      picture.repaint();
+    },
+  };
 }
 
 /** What the colours mean. */
-export const mapLegend = () => h("div", { class: "legend" }, [["m1", "in sync"], ["c4", "under-replicated"], ["c5", "no leader"], ["c1", "moving"]].map(([name, text]) => h("span", {}, h("i", { class: name }), text)));
+export const mapLegend = () =>
+  h(
+    "div",
+    { class: "legend" },
+    [
+      ["m1", "in sync"],
+      ["c4", "under-replicated"],
+      ["c5", "no leader"],
+      ["c1", "moving"],
+    ].map(([name, text]) => h("span", {}, h("i", { class: name }), text)),
+  );
 
 const LETTERS = 22;
 /** @param {string} name */

@@ -4,7 +4,9 @@ import { bytes, placeOf, rateAt } from "../format.js";
 
 /** @param {number} rate */
 export function rateSlider(rate) {
-  const slider = /** @type {HTMLInputElement} */ (h("input", { type: "range", min: 0, max: 100, step: 1, value: placeOf(rate) }));
+  const slider = /** @type {HTMLInputElement} */ (
+    h("input", { type: "range", min: 0, max: 100, step: 1, value: placeOf(rate) })
+  );
   const text = h("output", {});
   const value = () => rateAt(Number(slider.value));
   const show = () => {

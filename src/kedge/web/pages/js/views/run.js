@@ -8,48 +8,122 @@ const BROKERS = 30;
 const MOVES = 40;
 const NOTES = 12;
 const POLL_MS = 4000;
+const LATE = 1.25;
 const ENDED = ["done", "cancelled", "rolled back"];
 
 /** @param {number} done @param {number} total */
 function bar(done, total) {
   const share = total ? Math.min(100, (100 * done) / total) : 0;
-  return h("div", { class: "progress", role: "progressbar", "aria-valuenow": Math.round(share), "aria-valuemin": 0, "aria-valuemax": 100, "aria-label": `${bytes(done)} of ${bytes(total)}` }, h("i", { style: { width: `${share}%` } }));
+  return h(
+    "div",
+    {
+      class: "progress",
+      role: "progressbar",
+      "aria-valuenow": Math.round(share),
+      "aria-valuemin": 0,
+      "aria-valuemax": 100,
+      "aria-label": `${bytes(done)} of ${bytes(total)}`,
+    },
+    h("i", { style: { width: `${share}%` } }),
+  );
 }
 
 /** @param {number} done @param {number} total */
-const flow = (done, total) => h("div", { class: "two-part" }, bar(done, total), h("span", { class: "amount" }, total ? `${bytes(done)} / ${bytes(total)}` : "–"));
+const flow = (done, total) =>
+  h(
+    "div",
+    { class: "two-part" },
+    bar(done, total),
+    h("span", { class: "amount" }, total ? `${bytes(done)} / ${bytes(total)}` : "–"),
+  );
 
 /** The whole run in one bar and figures. @param {any} p progress @param {any} run @param {number|null} predicted */
 function totals(p, run, predicted) {
   const share = p.bytes_total ? p.bytes_done / p.bytes_total : p.partitions ? (p.done ?? 0) / p.partitions : 0;
-  const expected = p.elapsed_seconds !== undefined && p.seconds_left !== null && p.seconds_left !== undefined ? p.elapsed_seconds + p.seconds_left : null;
-  return [bar(share, 1), h("div", { class: "figures spaced" },
-    figure("done", `${(100 * share).toFixed(1)} %`), figure("partitions in place", h("span", {}, count(p.done), h("small", {}, ` / ${count(p.partitions)}`))), figure("moving", count(p.moving)),
-    figure("copied", h("span", {}, bytes(p.bytes_done), h("small", {}, ` / ${bytes(p.bytes_total)}`))), figure("rate", p.bytes_per_second ? `${bytes(p.bytes_per_second)}/s` : "–"),
-    figure("time left", duration(p.seconds_left)), figure("predicted in all", predicted ? duration(predicted) : "–"), expected && figure("expected in all", duration(expected)), figure("throttle", run.rate ? `${bytes(run.rate)}/s` : "none"))];
+  const left = p.seconds_left ?? null,
+    expected = left === null || !run.elapsed_seconds ? null : run.elapsed_seconds + left;
+  return [
+    bar(share, 1),
+    h(
+      "div",
+      { class: "figures spaced" },
+      figure("done", `${(100 * share).toFixed(1)} %`),
+      figure(`of ${count(p.partitions)} partitions in place`, count(p.done)),
+      figure("moving", count(p.moving)),
+      figure(`copied of ${bytes(p.bytes_total)}`, bytes(p.bytes_done)),
+      figure("rate", p.bytes_per_second ? `${bytes(p.bytes_per_second)}/s` : "–"),
+      figure("time left", duration(left)),
+      figure(
+        predicted ? `in all; predicted ${duration(predicted)}` : "in all; not predicted",
+        duration(expected),
+        predicted && expected > LATE * predicted ? "warn" : "",
+      ),
+      figure("throttle", run.rate ? `${bytes(run.rate)}/s` : "none"),
+    ),
+  ];
 }
 
 /** @param {any} p progress */
 function brokerBars(p) {
   const size = (b) => b.total_in + b.total_out;
-  const busy = (p.brokers ?? []).filter(size).sort((a, b) => size(b) - size(a)).slice(0, BROKERS);
+  const busy = (p.brokers ?? [])
+    .filter(size)
+    .sort((a, b) => size(b) - size(a))
+    .slice(0, BROKERS);
   if (!busy.length) return h("p", { class: "empty" }, "Bars appear while a server carries the run out.");
-  return [h("div", { class: "b sub" }, h("span", {}, "broker"), h("span", {}, "in"), h("span", {}, "out")), busy.map((b) => h("div", { class: "b" }, h("span", {}, b.broker), flow(b.bytes_in, b.total_in), flow(b.bytes_out, b.total_out)))];
+  return [
+    h("div", { class: "b sub" }, h("span", {}, "broker"), h("span", {}, "in"), h("span", {}, "out")),
+    busy.map((b) =>
+      h("div", { class: "b" }, h("span", {}, b.broker), flow(b.bytes_in, b.total_in), flow(b.bytes_out, b.total_out)),
+    ),
+  ];
 }
 
 /** @param {any} p progress */
-const moveTable = (p) => table([["In flight"], ["From → to"], ["Copied", "num"], ["Rate", "num"], ["Left", "num"]], (p.moves ?? []).slice(0, MOVES).map((m) => [
-  `${m.topic}-${m.partition}`, h("span", { class: "mono" }, `${m.source ?? "–"} → ${m.destinations.join(", ")}`), `${bytes(m.bytes_done)} of ${bytes(m.bytes_total)}`, m.bytes_per_second ? `${bytes(m.bytes_per_second)}/s` : "–", duration(m.seconds_left)]), "No move is in flight.");
+const moveTable = (p) =>
+  table(
+    [["In flight"], ["From → to"], ["Copied", "num"], ["Rate", "num"], ["Left", "num"]],
+    (p.moves ?? [])
+      .slice(0, MOVES)
+      .map((m) => [
+        `${m.topic}-${m.partition}`,
+        h("span", { class: "mono" }, `${m.source ?? "–"} → ${m.destinations.join(", ")}`),
+        `${bytes(m.bytes_done)} of ${bytes(m.bytes_total)}`,
+        m.bytes_per_second ? `${bytes(m.bytes_per_second)}/s` : "–",
+        duration(m.seconds_left),
+      ]),
+    "No move is in flight.",
+  );
 
 /** The page of one run: what is drawn, and what follows its events. */
 class RunPage {
   /** @param {any} context @param {any} run */
   constructor(context, run) {
-    const { params: [name, id] } = context;
-    Object.assign(this, context, { run, name, path: `/clusters/${name}/runs/${id}` });
+    const {
+      params: [name, id],
+      signal,
+      may,
+      go,
+    } = context;
+    this.run = run;
+    this.name = name;
+    this.path = `/clusters/${name}/runs/${id}`;
+    this.signal = signal;
+    this.may = may;
+    this.go = go;
+    /** @type {EventSource|null} */
+    this.source = null;
     this.predicted = run.job?.request?.predicted_s ?? null;
     this.notes = [...(run.job?.progress?.notes ?? [])];
-    this.parts = { state: h("span", {}), totals: h("div", {}), brokers: h("div", { class: "bars" }), moves: h("div", {}), notes: h("ul", { class: "plain" }), verbs: h("div", { class: "actions" }), fault: h("div", {}) };
+    this.parts = {
+      state: h("span", {}),
+      totals: h("div", {}),
+      brokers: h("div", { class: "bars" }),
+      moves: h("div", {}),
+      notes: h("ul", { class: "plain" }),
+      verbs: h("div", { class: "actions" }),
+      fault: h("div", {}),
+    };
     this.rate = rateSlider(run.rate ?? 50e6);
   }
   /** @param {any} p progress */
@@ -59,14 +133,26 @@ class RunPage {
     fill(this.parts.moves, moveTable(p));
   }
   drawNotes() {
-    const lines = this.notes.slice(-NOTES).reverse().map((n) => h("li", {}, n.text ?? n));
+    const lines = this.notes
+      .slice(-NOTES)
+      .reverse()
+      .map((n) => h("li", {}, n.text ?? n));
     fill(this.parts.notes, lines.length ? lines : h("li", { class: "sub" }, "None so far."));
   }
   /** The figures of the run's own journal, before any progress was published. */
   drawStored() {
-    const counts = this.run.partitions, done = counts.done ?? counts["in place"] ?? 0;
+    const counts = this.run.partitions,
+      done = counts.done ?? counts["in place"] ?? 0;
     const partitions = Object.values(counts).reduce((a, b) => a + b, 0);
-    this.drawProgress({ partitions, done, moving: this.run.moving.length, bytes_total: this.run.bytes_total, bytes_done: this.run.bytes_done, seconds_left: this.run.seconds_left, ...(this.run.job?.progress?.brokers ? this.run.job.progress : {}) });
+    this.drawProgress({
+      partitions,
+      done,
+      moving: this.run.moving.length,
+      bytes_total: this.run.bytes_total,
+      bytes_done: this.run.bytes_done,
+      seconds_left: this.run.seconds_left,
+      ...(this.run.job?.progress?.brokers ? this.run.job.progress : {}),
+    });
   }
   async refresh() {
     this.run = await get(this.path, this.signal);
@@ -89,35 +175,64 @@ class RunPage {
     }
   }
   async cancel() {
-    if (!(await ask("Cancel this run?", "Moves under way go back to where they were. What has arrived stays.", { agree: "Cancel the run", danger: true }))) return;
+    if (
+      !(await ask("Cancel this run?", "Moves under way go back to where they were. What has arrived stays.", {
+        agree: "Cancel the run",
+        danger: true,
+      }))
+    )
+      return;
     await this.attempt("cancel", undefined, "The run is being cancelled");
     this.follow();
   }
   async rollBack() {
-    if (!(await ask("Roll this run back?", "Everything that it has moved comes back.", { agree: "Roll back", danger: true }))) return;
-    const row = await this.attempt("rollback", { throttle: String(this.rate.value()), ignore_health: true }, "Rolling back");
+    if (
+      !(await ask("Roll this run back?", "Everything that it has moved comes back.", {
+        agree: "Roll back",
+        danger: true,
+      }))
+    )
+      return;
+    const row = await this.attempt(
+      "rollback",
+      { throttle: String(this.rate.value()), ignore_health: true },
+      "Rolling back",
+    );
     if (row) this.go(`#/clusters/${this.name}/runs/${row.run}`);
   }
   async resume() {
     if (await this.attempt("resume", {}, "The run continues")) this.follow();
   }
   drawVerbs() {
-    const { run } = this, ended = ENDED.includes(run.state), atWork = run.job && ["waiting", "running"].includes(run.job.state);
+    const { run } = this,
+      ended = ENDED.includes(run.state),
+      atWork = run.job && ["waiting", "running"].includes(run.job.state);
     /** @param {boolean} possible @param {string} text @param {string} kind @param {() => void} act */
     const verb = (possible, text, kind, act) => possible && h("button", { class: kind, onclick: act }, text);
-    fill(this.parts.verbs, this.may("apply") && [
-      verb(!ended && atWork && run.state !== "paused", "Pause", "", () => this.attempt("pause", undefined, "Paused: no more moves start")),
-      verb(!ended && run.state === "paused", "Continue", "primary", () => this.attempt("continue", undefined, "The run goes on")),
-      verb(!ended && !atWork, "Resume", "primary", () => this.resume()),
-      verb(!ended, "Cancel", "danger", () => this.cancel()),
-      verb(run.state !== "rolled back" && run.kind !== "rollback", "Roll back", "danger", () => this.rollBack())]);
+    fill(
+      this.parts.verbs,
+      this.may("apply") && [
+        verb(!ended && atWork && run.state !== "paused", "Pause", "", () =>
+          this.attempt("pause", undefined, "Paused: no more moves start"),
+        ),
+        verb(!ended && run.state === "paused", "Continue", "primary", () =>
+          this.attempt("continue", undefined, "The run goes on"),
+        ),
+        verb(!ended && !atWork, "Resume", "primary", () => this.resume()),
+        verb(!ended, "Cancel", "danger", () => this.cancel()),
+        verb(run.state !== "rolled back" && run.kind !== "rollback", "Roll back", "danger", () => this.rollBack()),
+      ],
+    );
   }
   follow() {
     this.source?.close();
     if (!this.run.job) return;
     this.source = listen(`/clusters/${this.name}/jobs/${this.run.job.id}/events`, this.signal, {
       progress: (p) => this.drawProgress(p),
-      note: (n) => { this.notes.push(n); this.drawNotes(); },
+      note: (n) => {
+        this.notes.push(n);
+        this.drawNotes();
+      },
       finished: () => this.refresh(),
       job: (row) => this.onJob(row),
     });
@@ -133,19 +248,50 @@ class RunPage {
   }
   node() {
     const { run, parts, rate } = this;
-    const change = () => this.attempt("throttle", { throttle: String(rate.value()) }, `The throttle is ${bytes(rate.value())}/s`);
-    return h("div", {},
-      h("div", { class: "head" }, h("div", {}, h("h1", { tabindex: "-1" }, run.kind === "rollback" ? "Rollback" : "Run"), h("div", { class: "sub mono" }, run.run)), parts.state, parts.verbs), parts.fault,
+    const change = () =>
+      this.attempt("throttle", { throttle: String(rate.value()) }, `The throttle is ${bytes(rate.value())}/s`);
+    return h(
+      "div",
+      {},
+      h(
+        "div",
+        { class: "head" },
+        h(
+          "div",
+          {},
+          h("h1", { tabindex: "-1" }, run.kind === "rollback" ? "Rollback" : "Run"),
+          h("div", { class: "sub mono" }, run.run),
+        ),
+        parts.state,
+        parts.verbs,
+      ),
+      parts.fault,
       h("div", { class: "card" }, parts.totals),
-      h("div", { class: "grid two" }, h("div", { class: "card" }, h("h2", {}, "Brokers"), parts.brokers),
-        h("div", { class: "card" }, h("h2", {}, "Throttle"), field("New throttle", rate.slider, rate.text), this.may("apply") && h("button", { onclick: change }, "Change the throttle"), h("h2", { class: "spaced" }, "Notes"), parts.notes)),
-      h("div", { class: "card" }, h("h2", {}, "Moves"), parts.moves));
+      h(
+        "div",
+        { class: "grid two" },
+        h("div", { class: "card" }, h("h2", {}, "Brokers"), parts.brokers),
+        h(
+          "div",
+          { class: "card" },
+          h("h2", {}, "Throttle"),
+          field("New throttle", rate.slider, rate.text),
+          this.may("apply") && h("button", { onclick: change }, "Change the throttle"),
+          h("h2", { class: "spaced" }, "Notes"),
+          parts.notes,
+        ),
+      ),
+      h("div", { class: "card" }, h("h2", {}, "Moves"), parts.moves),
+    );
   }
 }
 
 /** @param {any} context */
 export async function page(context) {
-  const { params: [name, id], signal } = context;
+  const {
+    params: [name, id],
+    signal,
+  } = context;
   const shown = new RunPage(context, await get(`/clusters/${name}/runs/${id}`, signal));
   fill(shown.parts.state, badge(shown.run.state));
   shown.drawStored();

@@ -1,0 +1,74 @@
+"""Delta's own library for Spark reads the tables, at the version of each run."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jvm import resolve
+from kedge.pipeline.table_reader import Tables
+from tests.pipeline.streaming import quick_spark
+from tests.pipeline.test_delta_tables import NAMES, after, contents, publish
+
+pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(1800)]
+
+# the jars that Spark does not have already
+DELTA_JARS = ("delta-", "RoaringBitmap", "shims", "unitycatalog")
+ASK = """
+import json, sys
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.master("local[2]").getOrCreate()
+spark.sparkContext.setLogLevel("ERROR")
+print(json.dumps([[list(row) for row in spark.sql(text).collect()] for text in sys.argv[1:]]))
+"""
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
+    """Spark with Delta's library."""
+    directory = tmp_path_factory.mktemp("delta-spark")
+    jars = [str(jar) for jar in resolve("delta-4.4.0").glob("*.jar")]
+    chosen = [jar for jar in jars if Path(jar).name.startswith(DELTA_JARS)]
+    settings = {
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.jars": ",".join(chosen),
+        "spark.ui.enabled": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.sql.warehouse.dir": f"{directory}/warehouse",
+    }
+    return quick_spark(directory, settings)
+
+
+def ask(environment: Mapping[str, str], *queries: str) -> list[Any]:
+    """The answers of Spark SQL to queries."""
+    command = [sys.executable, "-c", ASK, *queries]
+    done = subprocess.run(
+        command, env=dict(environment), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_delta_spark_sees_the_rows_of_each_run(
+    environment: Mapping[str, str], tmp_path: Path
+) -> None:
+    for value in (1, 2, 3):
+        publish(tmp_path, value)
+    pinned = [(run, name) for run in ("1", "2", "3") for name in NAMES]
+    queries = [
+        f"select value from delta.`{tmp_path / name}`"
+        f" version as of {Tables(tmp_path, run).run.versions[name]} order by value"
+        for run, name in pinned
+    ]
+    found = dict(zip(pinned, ask(environment, *queries), strict=True))
+    for number, run in enumerate(("1", "2", "3"), start=1):
+        read = {name: [row[0] for row in found[run, name]] for name in NAMES}
+        assert read == contents(tmp_path, run) == after(*range(1, number + 1))
