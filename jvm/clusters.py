@@ -41,6 +41,8 @@ BOTH = {
     "controlled.shutdown.retry.backoff.ms": "200",
     "replica.fetch.max.bytes": "131072",  # small steps, so that a throttle bites before the end
 }
+# Of clusters with three brokers or more: transactions go on when one of them is killed.
+THREE = {"transaction.state.log.replication.factor": "3"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +139,7 @@ def broker_apart(
     cluster: RealCluster, broker: int, port: int, settings: Mapping[str, str]
 ) -> Generator[JavaProcess]:
     """One more broker of a cluster, in a JVM of its own; its logs stay when it has ended."""
-    chosen = cluster.settings(broker, port) | settings
+    chosen = {**cluster.settings(broker, port), **settings}
     file = _write(cluster.directory, broker, chosen)
     program = PROGRAMS[cluster.release]
     with java(cluster.release, *program, file, cwd=cluster.directory) as process:
@@ -154,6 +156,7 @@ def _kraft(
     also = more.pop("listeners", "")
     return {
         **BOTH,
+        **THREE,
         "process.roles": "broker,controller" if leads else "broker",
         "node.id": str(broker),
         "broker.rack": f"r{broker}",
@@ -176,6 +179,7 @@ def _kraft(
 def _zookeeper(directory: Path, broker: int, port: int, zookeeper: int) -> dict[str, str]:
     return {
         **BOTH,
+        **THREE,
         "broker.id": str(broker),
         "broker.rack": f"r{broker}",
         "listeners": f"PLAINTEXT://127.0.0.1:{port}",

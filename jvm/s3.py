@@ -1,26 +1,28 @@
-"""A real S3 server for tests: s3proxy, which keeps objects as files."""
+"""A real S3 server for tests: s3proxy, which keeps objects in memory."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Generator
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from jvm import free_port, java, resolve
 
 S3PROXY = "s3proxy-2.6.0"
 HADOOP_AWS = "hadoop-aws-3.5.0"
+REGION = "us-east-1"
 CONFIG = """\
 s3proxy.endpoint=http://127.0.0.1:{port}
 s3proxy.authorization=aws-v2-or-v4
 s3proxy.identity={key}
 s3proxy.credential={secret}
 s3proxy.ignore-unknown-headers=true
-jclouds.provider=filesystem-nio2
+jclouds.provider=transient
 jclouds.identity=local
 jclouds.credential=local
-jclouds.filesystem.basedir={data}
 """
 LOG = """\
 <configuration>
@@ -34,16 +36,25 @@ LOG = """\
 
 @dataclass(frozen=True, slots=True)
 class S3Server:
-    """The address of the server, its credentials, and the directory that has the buckets."""
+    """The address of the server and its credentials."""
 
     endpoint: str
     key: str
     secret: str
-    buckets: Path
 
     def create_bucket(self, name: str) -> str:
         """A new bucket; returns its URI."""
-        (self.buckets / name).mkdir()
+        scheme, _, address = self.endpoint.partition("://")
+        fs: Any = import_module("pyarrow.fs")
+        files = fs.S3FileSystem(
+            access_key=self.key,
+            secret_key=self.secret,
+            endpoint_override=address,
+            scheme=scheme,
+            region=REGION,
+            allow_bucket_creation=True,
+        )
+        files.create_dir(name)
         return f"s3a://{name}"
 
     def spark_settings(self) -> dict[str, str]:
@@ -53,7 +64,7 @@ class S3Server:
             "spark.driver.extraClassPath": jars,  # not spark.jars: 690 MB would be copied
             "spark.executor.extraClassPath": jars,
             "spark.hadoop.fs.s3a.endpoint": self.endpoint,
-            "spark.hadoop.fs.s3a.endpoint.region": "us-east-1",
+            "spark.hadoop.fs.s3a.endpoint.region": REGION,
             "spark.hadoop.fs.s3a.path.style.access": "true",
             "spark.hadoop.fs.s3a.access.key": self.key,
             "spark.hadoop.fs.s3a.secret.key": self.secret,
@@ -64,13 +75,12 @@ class S3Server:
 def s3_server(directory: Path) -> Generator[S3Server]:
     """A server for the time of a `with` block."""
     resolve(S3PROXY)
-    data = directory / "buckets"
-    data.mkdir(parents=True, exist_ok=True)
+    directory.mkdir(parents=True, exist_ok=True)
     (directory / "logback.xml").write_text(LOG)
-    server = S3Server(f"http://127.0.0.1:{free_port()}", "kedge-test", "not-a-secret-0451", data)
+    server = S3Server(f"http://127.0.0.1:{free_port()}", "kedge-test", "not-a-secret-0451")
     config = directory / "s3proxy.conf"
     port = server.endpoint.rpartition(":")[2]
-    config.write_text(CONFIG.format(port=port, key=server.key, secret=server.secret, data=data))
+    config.write_text(CONFIG.format(port=port, key=server.key, secret=server.secret))
     options = ("--properties", str(config))
     with java(
         S3PROXY, "org.gaul.s3proxy.Main", *options, cwd=directory, extra_classpath=str(directory)

@@ -132,13 +132,11 @@ def open_runs(
     on_note: Callable[[str], None],
     begins: bool = False,
     take_over: bool = False,
-    unthrottled: bool = False,
 ) -> Generator[RunStore]:
     """The runs of a cluster, in a directory or in the cluster, for the time of a `with` block.
 
     Where `place` does not say which, the runs themselves do (`kedge.apply.runs_place`): `begins` is
-    whether the command starts a run. Runs in a directory take a lease in the cluster as well, if it
-    keeps runs; one that is `unthrottled`, and so sets nothing that others see, in any case.
+    whether the command starts a run. Runs in a directory take a lease in the cluster as well.
     """
     with ExitStack() as stack:
         log = _log_of(cluster, place)
@@ -148,7 +146,7 @@ def open_runs(
             cluster.describe().cluster_id,
             place.state,
             log,
-            _How(on_note, begins=begins, take_over=take_over, unthrottled=unthrottled),
+            _How(on_note, begins=begins, take_over=take_over),
         )
 
 
@@ -156,7 +154,6 @@ class _How(NamedTuple):
     on_note: Callable[[str], None]
     begins: bool
     take_over: bool
-    unthrottled: bool
 
 
 def _log_of(cluster: Cluster, place: RunsPlace) -> FencedLog | None:
@@ -187,7 +184,7 @@ def _opened(cluster_id: str, state: str | None, log: FencedLog | None, how: _How
     def in_directory(path: Path) -> Runs:
         if log is None:
             return Runs(path, cluster_id)
-        lease = DirectoryLease(log, create=how.unthrottled, take_over=take_over, on_note=on_note)
+        lease = DirectoryLease(log, take_over=take_over, on_note=on_note)
         return Runs(path, cluster_id, lease)
 
     if state == IN_CLUSTER:

@@ -43,6 +43,7 @@ class SteeredBench(Bench):
         super().__init__(state)
         self.clock = Clock()
         self.seen: list[tuple[float, str, int, bool]] = []
+        self.rise_s = 0.0  # higher rates are set at once, as in a lab
         self.more_signals: Callable[[Signals], Signals] = lambda signals: signals
 
     def steered(self, steering: Steering, rate: int | None = 1000) -> RunFiles:
@@ -56,6 +57,7 @@ class SteeredBench(Bench):
     def pacing_by_clock(self, interval_s: float = 1.0) -> Pacing:
         return Pacing(
             interval_s=interval_s,
+            rise_s=self.rise_s,
             sleep=self.clock.sleep,
             clock=lambda: self.clock.seconds,
             now=lambda: NOON + self.clock.seconds,

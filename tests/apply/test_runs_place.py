@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Generator
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from kedge.apply.runs_place import chosen_place
 from kedge.cluster.memory import MemoryCluster
 from kedge.cluster.memory_log import MemoryLog, MemoryTopic
 from kedge.cluster.port import ConfigChange, broker_resource
-from kedge.errors import ReassignmentInProgress, RunTakenOver, Unauthorised
+from kedge.errors import ReassignmentInProgress, RunTakenOver, Unauthorised, WriterFenced
 from kedge.execution import RunState
 from kedge.model import BrokerId, TopicPartition
 from kedge.plan import Plan, Reassignment
@@ -50,13 +51,11 @@ class Machines:
         self,
         name: str,
         *,
-        create: bool = True,
         take_over: bool = False,
         log: type[MemoryLog] = MemoryLog,
     ) -> Runs:
         lease = DirectoryLease(
             log(self.topic),
-            create=create,
             take_over=take_over,
             on_note=self.notes.append,
             timing=QUICK,
@@ -94,9 +93,42 @@ def test_two_directories_exclude_each_other_and_runs_in_the_cluster(machines: Ma
     assert machines.notes == []
 
 
-def test_a_lease_creates_no_log_unless_that_is_wanted(machines: Machines) -> None:
-    with machines.runs("a", create=False).held():
+def test_the_first_that_acts_creates_the_log_and_one_that_cleans_up_does_not(
+    machines: Machines,
+) -> None:
+    with machines.runs("a").held(patient=False):
         assert not machines.topic.created
+    with machines.runs("a").held():
+        assert machines.topic.created
+
+
+@pytest.mark.parametrize("attempt", range(20))
+def test_of_two_directories_that_start_at_once_on_a_new_cluster_one_acts(
+    machines: Machines, attempt: int
+) -> None:
+    """Neither finds a log; `attempt` only repeats the race."""
+    stores = [machines.runs(name) for name in ("a", "b")]
+    acting: list[int] = []
+    refused: list[int] = []
+    begin_together, both_tried = threading.Barrier(2), threading.Barrier(2)
+
+    def act(number: int) -> None:
+        begin_together.wait()
+        try:
+            with stores[number].held():
+                acting.append(number)
+                both_tried.wait(10)
+        except ReassignmentInProgress:
+            refused.append(number)
+            both_tried.wait(10)
+
+    threads = [threading.Thread(target=act, args=(number,)) for number in (0, 1)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert (len(acting), len(refused)) == (1, 1)
+    assert machines.notes == []
 
 
 def test_a_process_that_was_replaced_changes_nothing_further(machines: Machines) -> None:
@@ -109,6 +141,26 @@ def test_a_process_that_was_replaced_changes_nothing_further(machines: Machines)
             with pytest.raises(RunTakenOver):
                 guarded.alter_configs({broker_resource(B2): CHANGE[broker_resource(B1)]})
             assert cluster.describe_configs(list(CHANGE)) == before
+
+
+class FencedAtFirst(MemoryLog):
+    """A log whose writer is fenced while it becomes that: another client has called at once."""
+
+    calls = 0
+
+    def become_writer(self) -> None:
+        self.calls += 1
+        if self.calls == 1:
+            raise WriterFenced("another process has become the writer")
+        super().become_writer()
+
+
+def test_two_that_become_the_writer_at_once_do_not_both_act(machines: Machines) -> None:
+    """Being fenced is no reason to go on without the lease."""
+    with machines.runs("a", log=FencedAtFirst).held():
+        must_be_refused(machines.runs("b"))
+        must_be_refused(machines.runs("c", log=FencedAtFirst))
+    assert machines.notes == []
 
 
 @pytest.mark.parametrize("down_from", ["the start", "the middle"])
@@ -146,7 +198,7 @@ def begin(store: RunStore, at: float, state: RunState | None = None) -> None:
 
 
 def place(machines: Machines, *, begins: bool, log: type[MemoryLog] = MemoryLog) -> str:
-    directory, in_cluster = machines.runs("home", create=False), machines.in_cluster()
+    directory, in_cluster = machines.runs("home"), machines.in_cluster()
     found = chosen_place(
         directory,
         in_cluster,
@@ -168,7 +220,7 @@ def test_without_any_run_nothing_is_looked_for_in_the_cluster(machines: Machines
 
 
 def test_commands_about_runs_go_where_the_latest_is(machines: Machines) -> None:
-    begin(machines.runs("home", create=False), 1e9, RunState.DONE)
+    begin(machines.runs("home"), 1e9, RunState.DONE)
     assert place(machines, begins=False) == "directory"
     begin(machines.in_cluster(), 1.1e9, RunState.DONE)
     assert place(machines, begins=False) == "cluster"
@@ -179,7 +231,7 @@ def test_commands_about_runs_go_where_the_latest_is(machines: Machines) -> None:
 
 
 def test_a_run_of_the_directory_that_has_not_ended_keeps_runs_there(machines: Machines) -> None:
-    begin(machines.runs("home", create=False), 1e9, RunState.MOVING)
+    begin(machines.runs("home"), 1e9, RunState.MOVING)
     begin(machines.in_cluster(), 1.1e9, RunState.DONE)
     assert place(machines, begins=True) == "directory"
     assert place(machines, begins=False) == "directory"

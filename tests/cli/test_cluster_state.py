@@ -99,6 +99,20 @@ def test_without_the_right_to_create_the_topic_a_directory_keeps_them_and_it_say
         assert "Missing permission: Create on Topic runs" in refusal
 
 
+def test_a_run_in_a_directory_takes_the_lease_that_keeps_others_out(
+    desk: Desk, moves: str, topic: MemoryTopic, tmp_path: Path
+) -> None:
+    state = ("--state", str(tmp_path / "state"))
+    assert desk.json("runs", *state) == {"runs": []}
+    assert not topic.created
+    assert desk.json("apply", moves, "--throttle", "1MB", "--yes", *state)["complete"]
+    assert topic.created
+    topic.add(*lease_entry(Owner("other-host", 4711, "nonce", "another machine", "1")))
+    done = desk("rollback", "--throttle", "1MB", "--yes", *state)
+    assert (done.code, "other-host:4711 does not renew its lease" in done.err) == (0, True), done
+    assert desk.json("runs", "--state", "cluster") == {"runs": []}
+
+
 def test_a_dry_run_creates_nothing_in_the_cluster(
     desk: Desk, moves: str, topic: MemoryTopic
 ) -> None:

@@ -212,6 +212,30 @@ def test_of_two_that_have_nothing_in_common_and_set_no_throttle_one_runs(
         assert len(story.run("cancel", "--yes", state=place)["cancelled"]) == 2
 
 
+@pytest.mark.parametrize("times", [2, pytest.param(25, marks=pytest.mark.slow)])
+def test_two_with_directories_of_their_own_start_at_once_again_and_again(
+    lab: dict[str, Any], tmp_path: Path, times: int
+) -> None:
+    """Both set throttles, and neither has a run, a directory or a log in common with the other."""
+    with closing(Story(lab, tmp_path, "cluster")) as story:
+        for number in range(times):
+            places = [str(tmp_path / f"{number}-{name}") for name in ("one", "two")]
+            words = ("apply", story.plan, *SLOW, "--yes")
+            both = [story.start(*words, state=each) for each in places]
+            until(lambda both=both: any(process.poll() is not None for process in both))
+            winner, loser = sorted(both, key=lambda process: process.poll() is not None)
+            refused = Done(loser)
+            assert refused.code == 1, refused.err
+            assert f":{winner.pid} is working on a run of this cluster" in refused.err
+            until(story.admin.reassignments)
+            assert winner.poll() is None
+            winner.kill()
+            winner.communicate()
+            place = places[both.index(winner)]
+            assert len(story.run("cancel", "--yes", state=place)["cancelled"]) == 2
+            story.must_be(BEFORE)
+
+
 @pytest.mark.parametrize(("lines", "command"), [(3, "cancel"), (5, "rollback"), (6, "resume")])
 def test_a_process_that_is_killed_right_after_a_line_in_the_lab(
     story: Story, lines: int, command: str

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from kedge.apply import RunStore
-from kedge.apply.run_store import Runs
 from kedge.cluster.kafka_admin import KafkaAdmin
-from kedge.cluster.port import Cluster, ConfigSource, broker_resource
-from kedge.database import open_database
 from kedge.errors import WriterFenced
 from kedge.execution.windows import parse_window
 from kedge.lab import Lab
@@ -21,11 +17,10 @@ from kedge.model import BrokerId
 from kedge.watch.findings import FindingKind
 from kedge.watch.policy import DAY_S, Budget, Detection, Kind, Mode, Policy
 from kedge.watch.proposals import Proposal, ProposalState, approve
-from kedge.watch_runtime import LoopRunner, WatchedCluster, WatchStore
+from kedge.watch_runtime import LoopRunner
 from tests.lab.labs import MB, create, running, until
+from tests.watch_runtime.watched import MINUTE, ONE_AM, Watched
 
-ONE_AM = 1_774_659_600.0  # 2026-03-28 01:00 UTC
-MINUTE = 60.0
 POLICY = Policy(
     mode=Mode.APPROVE,
     throttle=None,
@@ -39,61 +34,20 @@ POLICY = Policy(
 )
 
 
-class Watched:
-    """A lab, and servers that share a database; a look is a minute after the one before."""
+class WatchedLab(Watched):
+    """A lab that is watched."""
 
     def __init__(self, lab: Lab, place: Path) -> None:
-        self.lab, self._place, self.now = lab, place, ONE_AM
-        self.database = open_database(f"sqlite:///{place}/watch.db")
-
-    @contextmanager
-    def _cluster(self) -> Generator[Cluster]:
-        with closing(KafkaAdmin(self.lab.bootstrap_servers)) as admin:
-            yield admin
-
-    @contextmanager
-    def _runs(self, cluster: Cluster) -> Generator[RunStore]:
-        yield Runs(self._place / "runs", cluster.describe().cluster_id)
-
-    def server(self, name: str) -> LoopRunner:
-        watched = WatchedCluster("lab", self._cluster, self._runs)
-        store = WatchStore(self.database, "lab", name)
-        return LoopRunner(watched, store, now=lambda: self.now, run_interval_s=0.05)
-
-    def look(self, server: LoopRunner, times: int = 1) -> None:
-        for _ in range(times):
-            self.now += MINUTE
-            assert server.look() is not None
-
-    def finish(self, server: LoopRunner) -> None:
-        until(lambda: not server.carrier.at_work_on, "the end of the run", 120.0)
-        self.look(server)
-
-    def missing(self) -> int:
-        with self._cluster() as cluster:
-            topics = cluster.describe_topics(list(cluster.topic_names()))
-        parts = [p for t in topics.values() if not isinstance(t, Exception) for p in t.partitions]
-        return sum(len(p.isr) < len(p.replicas) for p in parts)
-
-    def throttles(self) -> list[str]:
-        with self._cluster() as cluster:
-            brokers = [broker_resource(b) for b in sorted(cluster.describe().alive)]
-            found = cluster.describe_configs(brokers)
-        return [
-            entry.name
-            for configs in found.values()
-            if not isinstance(configs, Exception)
-            for entry in configs
-            if "throttled" in entry.name and entry.source is ConfigSource.BROKER
-        ]
+        super().__init__(lab.bootstrap_servers, place)
+        self.lab = lab
 
 
 @pytest.fixture
-def watched(tmp_path: Path) -> Generator[Watched]:
+def watched(tmp_path: Path) -> Generator[WatchedLab]:
     with running(brokers=4, speed=20.0) as (lab, admin):
         create(admin, "t", (0, 1), (1, 2), (2, 0), (0, 2), (1, 0), (2, 1))
         lab.fill("t", 40 * MB)
-        found = Watched(lab, tmp_path)
+        found = WatchedLab(lab, tmp_path)
         yield found
         found.database.close()
 
@@ -103,7 +57,9 @@ def only(server: LoopRunner) -> Proposal:
     return found
 
 
-def test_a_broker_that_is_killed_for_good_is_repaired_after_an_approval(watched: Watched) -> None:
+def test_a_broker_that_is_killed_for_good_is_repaired_after_an_approval(
+    watched: WatchedLab,
+) -> None:
     server = watched.server("a")
     server.store.set_policy(replace(POLICY, budget=Budget(kinds=frozenset({Kind.REPAIR}))))
     assert server.lead()
@@ -123,7 +79,7 @@ def test_a_broker_that_is_killed_for_good_is_repaired_after_an_approval(watched:
     assert FindingKind.BROKER_DOWN not in kinds
 
 
-def test_a_new_broker_is_filled_within_the_budget_over_two_windows(watched: Watched) -> None:
+def test_a_new_broker_is_filled_within_the_budget_over_two_windows(watched: WatchedLab) -> None:
     """Broker 3 is empty; a day's budget is half of what it should get."""
     server = watched.server("a")
     budget = Budget(bytes_per_day=60 * MB, windows=(parse_window("01:00-05:00"),))
@@ -148,7 +104,7 @@ def test_a_new_broker_is_filled_within_the_budget_over_two_windows(watched: Watc
     assert all(p.by == "the loop" for p in done)
 
 
-def test_another_server_continues_a_run_that_was_interrupted(watched: Watched) -> None:
+def test_another_server_continues_a_run_that_was_interrupted(watched: WatchedLab) -> None:
     first, second = watched.server("a"), watched.server("b")
     policy = replace(POLICY, mode=Mode.AUTO, throttle=2_000_000)
     first.store.set_policy(policy)
@@ -174,7 +130,7 @@ def test_another_server_continues_a_run_that_was_interrupted(watched: Watched) -
 
 
 def test_the_command_proposes_approves_and_repairs(
-    watched: Watched, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    watched: WatchedLab, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from kedge.cli.app import run
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from kedge.errors import InvalidRequest, SparkUnavailable
+from kedge.pipeline import session
 from kedge.pipeline.session import (
     SessionSettings,
     _check_java,
@@ -100,3 +101,16 @@ def test_the_session_of_a_cluster_uses_its_cores_and_memory() -> None:
     assert settings.master == "spark://h:1"
     assert settings.more["spark.cores.max"] == "2"
     assert settings.more["spark.executor.memory"] == "1g"
+
+
+def test_a_driver_that_has_ended_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Ended:
+        def stop(self) -> None:
+            raise ConnectionRefusedError
+
+    monkeypatch.setattr(session, "create_session", lambda settings: Ended())
+    with (
+        pytest.raises(SparkUnavailable, match="the process of Spark's driver has ended"),
+        session.spark_session(),
+    ):
+        raise ConnectionResetError

@@ -2,9 +2,11 @@
 
 Each round applies a plan to twelve partitions of a real cluster of four brokers, with random kills
 of the command and of a broker (`apply_rounds`). Producers write to all partitions meanwhile. With
-`--state cluster`, every second pair of rounds keeps its runs in the cluster, and each command of
-such a round starts in a directory of its own. The exit code is 1 with the seed and the story of the
-first round that fails, or when an acknowledged record is lost or there twice.
+`--state cluster`, rounds keep their runs in the cluster while no more commands were killed there
+than elsewhere, so that it is half of the kills; each command of such a round starts in a directory
+of its own. `--kills 25` goes on until so many commands were killed. The exit code is 1 with the
+seed and the story of the first round that fails, or when an acknowledged record is lost or there
+twice.
 """
 
 from __future__ import annotations
@@ -143,6 +145,7 @@ def rounds(
     directories: bool,
     in_cluster: bool = False,
     minutes: float = math.inf,
+    kills_wanted: float = math.inf,
 ) -> bool:
     """Play rounds on a cluster of a release; whether all ended as they must."""
     with (
@@ -150,14 +153,15 @@ def rounds(
         four_brokers(Path(directory), RELEASES[release]) as cluster,
         workload(cluster, Path(directory), seed) as load,
     ):
-        clean, kills, kills_there = True, Counter[str](), 0
+        clean, kills, kills_there = True, Counter[str](), Counter[str]()
         last_begin = time.monotonic() + 60 * minutes
         for number in range(1, count + 1):
             began = time.monotonic()
-            if began > last_begin:
+            if began > last_begin or of_commands(kills) >= kills_wanted:
                 break
             try:
-                kept_there = in_cluster and number % 4 in (1, 2)  # one of apply, one of rollback
+                elsewhere = of_commands(kills) - of_commands(kills_there)
+                kept_there = in_cluster and of_commands(kills_there) <= elsewhere
                 one = play(
                     cluster,
                     Path(directory),
@@ -172,15 +176,22 @@ def rounds(
                 break
             seconds = time.monotonic() - began
             kills += one.kills
-            kills_there += one.kills.total() if kept_there else 0
+            kills_there += one.kills if kept_there else Counter[str]()
             place = " in the cluster" if kept_there else ""
             story = ", ".join(one.story)
             print(f"{release} round {number}{place}: {story} ({seconds:.0f} s)", flush=True)
         written = load.finish()
     shown = ", ".join(f"{count} of {what}" for what, count in sorted(kills.items()))
-    there = f", {kills_there} of them of runs in the cluster" if in_cluster else ""
-    print(f"{release}: {kills.total()} kills{there}: {shown}; {written}", flush=True)
+    there = f", {of_commands(kills_there)} of runs in the cluster" if in_cluster else ""
+    print(
+        f"{release}: {of_commands(kills)} kills of commands{there}; {shown}; {written}", flush=True
+    )
     return clean and written.is_clean
+
+
+def of_commands(kills: Counter[str]) -> int:
+    """How many of the kills were of commands, not of a broker."""
+    return sum(count for what, count in kills.items() if not what.startswith("broker"))
 
 
 def main() -> int:
@@ -188,6 +199,9 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=20, help="per release")
     parser.add_argument(
         "--minutes", type=float, default=math.inf, help="no round begins later, per release"
+    )
+    parser.add_argument(
+        "--kills", type=float, default=math.inf, help="of commands, after which no round begins"
     )
     parser.add_argument("--seed", default="", help="drawn when it is not given")
     parser.add_argument("--release", choices=[*RELEASES, "both"], default="both")
@@ -209,6 +223,7 @@ def main() -> int:
             directories=not chosen.no_directories,
             in_cluster=chosen.state == "cluster",
             minutes=chosen.minutes,
+            kills_wanted=chosen.kills,
         )
         for release in releases
     )

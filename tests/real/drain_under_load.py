@@ -7,10 +7,11 @@ what limits the run is the throttle into each of the brokers 1 to 3.
 
 from __future__ import annotations
 
+import bisect
 import threading
 import time
 from collections import Counter
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -130,31 +131,45 @@ class Arrivals:
         (began, before), (ended, after) = inner[0], inner[-1]
         return (after - before) / (ended - began)
 
-    def rate(self, broker: int, since: float, until_: float) -> float:
-        """Bytes per second between two moments."""
-        within = [(at, each[broker]) for at, each in self.samples if since <= at <= until_]
-        (began, before), (ended, after) = within[0], within[-1]
-        return (after - before) / (ended - began)
+    def rate(self, brokers: Iterable[int], since: float, until_: float) -> float:
+        """Bytes per second into some brokers between two moments, between samples in proportion.
+
+        What arrives in a burst between two samples counts: none is left out at the edges.
+        """
+        return sum(self._at(b, until_) - self._at(b, since) for b in brokers) / (until_ - since)
+
+    def _at(self, broker: int, moment: float) -> float:
+        after = bisect.bisect_left(self.samples, moment, key=lambda sample: sample[0])
+        assert 0 < after < len(self.samples), "nothing was measured before or after that moment"
+        (began, before), (ended, later) = self.samples[after - 1], self.samples[after]
+        share = (moment - began) / (ended - began)
+        return before[broker] + share * (later[broker] - before[broker])
 
 
 @contextmanager
 def watching(loaded: Loaded, brokers: tuple[int, ...] = OTHERS) -> Generator[Arrivals]:
-    """Measure on a thread of its own, within the block."""
+    """Measure on threads of their own, within the block: a broker that is late to answer which
+    replicas are in sync does not delay what is read from disks."""
     found, stopping = Arrivals(), threading.Event()
 
-    def watch() -> None:
+    def watch_disks() -> None:
         while not stopping.wait(SAMPLE_S):
             arrived = {broker: sum(loaded.new_on(broker).values()) for broker in brokers}
             found.samples.append((time.monotonic(), arrived))
+
+    def watch_replicas() -> None:
+        while not stopping.wait(SAMPLE_S):
             found.under_min_isr.update(loaded.under_min_isr())
 
-    thread = threading.Thread(target=watch)
-    thread.start()
+    threads = [threading.Thread(target=each) for each in (watch_disks, watch_replicas)]
+    for each in threads:
+        each.start()
     try:
         yield found
     finally:
         stopping.set()
-        thread.join()
+        for each in threads:
+            each.join()
 
 
 class LiveReader:

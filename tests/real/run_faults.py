@@ -12,7 +12,7 @@ import argparse
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -62,6 +62,8 @@ FAULTS: tuple[Fault, ...] = (
     topic_hidden,
 )
 IN_CLUSTER = frozenset({runs_topic_deleted})
+# Throttles are read every 10 s: moves must be under way when a changed one is found.
+BYTES: Mapping[Fault, int] = {config_changed: 3 * BYTES_EACH}
 OF_RIGHTS = frozenset({right_to_move_lost, right_to_throttle_lost, right_to_see_lost, topic_hidden})
 
 
@@ -70,8 +72,6 @@ def play(
     directory: Path,
     fault: Fault,
     security: Secured,
-    *,
-    bytes_each: int = BYTES_EACH,
 ) -> str:
     """One fault; returns what came of it."""
     directory.mkdir()
@@ -86,7 +86,9 @@ def play(
             user = Operator(cluster, directory, *config, bootstrap=security.bootstrap)
             stack.callback(user.close)
         one = stack.enter_context(
-            trial(cluster, directory, user=user, state=state, bytes_each=bytes_each)
+            trial(
+                cluster, directory, user=user, state=state, bytes_each=BYTES.get(fault, BYTES_EACH)
+            )
         )
         return fault(one)
 

@@ -285,7 +285,8 @@ def test_new_moves_are_refused_while_another_broker_is_down(
 def test_new_moves_wait_while_another_broker_is_down(story: Story, four: FourBrokers) -> None:
     story.operator.create("elsewhere", {0: (1, KILLABLE)})
     try:
-        pace = ("--throttle", "150kB", "--moves-per-broker", "1", "--interval", "0.1")
+        # so that the first move goes on while the broker's session expires
+        pace = ("--throttle", "1500kB", "--moves-per-broker", "1", "--interval", "0.1")
         process = story.operator.start("apply", story.plan, *pace)
         until(lambda: bool(story.operator.admin.reassignments()), 30.0)
         four.kill()

@@ -36,6 +36,7 @@ FAST = ("--throttle", "50MB", "--interval", "0.1")
 # However low the rate, brokers copy 1 MiB at once, and the next when the quota has forgotten it,
 # after about 11 s: the slow copy takes more than two minutes.
 BYTES = 15_000_000
+TIMES_AT_ONCE = 2
 
 
 class Story:
@@ -228,6 +229,29 @@ def test_of_two_with_directories_of_their_own_and_no_throttle_one_runs(story: St
         owner = operators[both.index(winner)]
         assert len(owner.run("cancel")["cancelled"]) == 2
     story.must_be(BEFORE)
+
+
+def test_of_two_with_directories_of_their_own_on_a_cluster_without_runs_one_runs(
+    story: Story,
+) -> None:
+    """Both set throttles, start at once, and find no lease; each time the topic is new."""
+    for _ in range(TIMES_AT_ONCE):
+        assert RUNS not in story.here.admin.topic_names()
+        operators = [story.apart(), story.apart()]
+        both = [story.start(each, "apply", story.plan, *SLOW) for each in operators]
+        until(lambda both=both: any(process.poll() is not None for process in both), 120.0)
+        winner, loser = sorted(both, key=lambda process: process.poll() is not None)
+        refused = ended(loser)
+        assert refused.code == 1, refused
+        assert f":{winner.pid} is working on a run of this cluster" in refused.err
+        until(lambda: bool(story.here.admin.reassignments()), 30.0)
+        assert winner.poll() is None
+        winner.kill()
+        winner.communicate()
+        owner = operators[both.index(winner)]
+        assert len(owner.run("cancel")["cancelled"]) == 2
+        story.must_be(BEFORE)
+        story.here.delete(RUNS)
 
 
 @pytest.mark.slow

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -27,32 +29,29 @@ class Administrator:
     def add(self, node: int, *, directly: bool = False) -> None:
         """Make an observer a voter; the tool reads its id and directory from its files."""
         config = str(self._quorum.directory / f"c{node}.properties")
-        until(
-            f"{node} to be added",
-            lambda: self._ask(directly, "--command-config", config, "add-controller"),
-            timeout_s=PATIENCE_S,
-        )
-        until("the voter", lambda: node in self.voters(), timeout_s=PATIENCE_S)
+        words = ("--command-config", config, "add-controller")
+        self._until(words, lambda: node in self.voters(), directly)
 
     def remove(self, node: int, *, directly: bool = False) -> None:
         text = (self._quorum.data(node) / "meta.properties").read_text()
         found = re.search(r"directory\.id=(\S+)", text)
         assert found is not None
-        words = ("--controller-id", str(node), "--controller-directory-id", found[1])
-        until(
-            f"{node} to be removed",
-            lambda: self._ask(directly, "remove-controller", *words),
-            timeout_s=PATIENCE_S,
-        )
-        until("its leaving", lambda: node not in self.voters(), timeout_s=PATIENCE_S)
+        ids = ("--controller-id", str(node), "--controller-directory-id", found[1])
+        self._until(("remove-controller", *ids), lambda: node not in self.voters(), directly)
 
-    def _ask(self, directly: bool, *words: str) -> bool:
-        made = self._quorum
+    def _until(self, words: Sequence[str], done: Callable[[], bool], directly: bool) -> None:
+        """Ask until it is so: a change that is refused for the moment may be asked for again."""
+        made, said = self._quorum, ""
         at = ("--bootstrap-controller", made.controllers)
         if not directly:
             at = ("--bootstrap-server", made.bootstrap)
-        answer = self._tools("quorum", *at, *words)
-        return answer.code == 0
+        deadline = time.monotonic() + PATIENCE_S
+        while not (self.voters() and done()):
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{words}: {said}")
+            answer = self._tools("quorum", *at, *words)
+            said = answer.out + answer.err
+            time.sleep(1)
 
     def voters(self) -> set[int]:
         """The voters as the leader sees them; empty while there is none."""

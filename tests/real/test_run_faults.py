@@ -19,7 +19,6 @@ from tests.real.run_faults import FAULTS, Fault, play
 pytestmark = pytest.mark.real
 
 QUICK = (topic_deleted, right_to_move_lost)
-QUICK_BYTES = 700_000
 
 
 def name_of(fault: Fault) -> str:
@@ -32,7 +31,7 @@ def test_what_goes_wrong_is_set_aside_and_the_rest_goes_on(
 ) -> None:
     four = clusters.four(pytestconfig, KAFKA_4_1)
     security = clusters.security_of_four(pytestconfig)
-    play(four, tmp_path / "trial", fault, security, bytes_each=QUICK_BYTES)
+    play(four, tmp_path / "trial", fault, security)
 
 
 @pytest.mark.slow

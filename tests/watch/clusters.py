@@ -163,7 +163,7 @@ class World:
                 return self.policy
             case TakeSample():
                 return self.now()
-            case RecordSample(sample, _):
+            case RecordSample(sample):
                 self.history.append(sample)
                 return self.history
             case LoadProposals():

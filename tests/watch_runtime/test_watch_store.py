@@ -1,10 +1,9 @@
-"""The store of the loop: versions, fencing, history and events, on SQLite."""
+"""The store of the loop: versions, fencing, history and events, on SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -21,8 +20,8 @@ DOWN = Finding(FindingKind.BROKER_DOWN, NOON, "Broker 4 is down", (4,))
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Generator[Database]:
-    found = open_database(f"sqlite:///{tmp_path}/watch.db")
+def database(new_database: Callable[[], str]) -> Generator[Database]:
+    found = open_database(new_database())
     yield found
     found.close()
 
@@ -71,7 +70,7 @@ def test_one_server_leads_and_a_replaced_one_writes_nothing(
     assert other.acquire(NOON + 60, 30.0)
     for write in (
         lambda: store.replace(proposal()),
-        lambda: store.record_sample(sample(1), 60.0),
+        lambda: store.record_sample(sample(1), 60.0, 60.0),
         lambda: store.store_findings(NOON, (), ()),
         lambda: store.begin_run(proposal(), NOON),
     ):
@@ -102,8 +101,25 @@ def test_a_run_begins_only_in_the_version_that_is_stored_as_running(store: Watch
 
 
 def test_the_history_is_returned_for_the_time_that_is_needed(store: WatchStore) -> None:
-    found = [store.record_sample(sample(minute), 120.0) for minute in range(5)]
+    found = [store.record_sample(sample(minute), 120.0, 120.0) for minute in range(5)]
     assert [each.at for each in found[-1]] == [120.0, 180.0, 240.0]
+
+
+def test_before_the_recent_time_a_few_samples_stand_for_the_trend(store: WatchStore) -> None:
+    found = [store.record_sample(sample(minute), 86_400.0, 600.0) for minute in range(230)]
+    times = [each.at / 60 for each in found[-1]]
+    assert times[-11:] == list(range(219, 230)), "all of the last ten minutes"
+    assert len(times) - 11 == 110, "and every second before them"
+    shown = store.samples(0.0, 1e9, 50)
+    assert (len(shown), shown[-1].at) == (46, 229 * 60.0)
+
+
+def test_samples_of_days_ago_are_kept_for_each_ten_minutes(store: WatchStore) -> None:
+    day = 24 * 60
+    for minute in [*range(60), *range(2 * day, 2 * day + 61)]:
+        store.record_sample(sample(minute), 60.0, 60.0)
+    old = [each.at / 60 for each in store.samples(0.0, day * 60.0)]
+    assert old == [0, 10, 20, 30, 40, 50]
 
 
 def test_every_change_is_an_event_until_it_is_delivered(store: WatchStore) -> None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from threading import Thread
 
 import pytest
@@ -48,8 +47,8 @@ def receiver(*answers: int) -> Generator[tuple[str, list[dict[str, object]]]]:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Generator[WatchStore]:
-    database = open_database(f"sqlite:///{tmp_path}/watch.db")
+def store(new_database: Callable[[], str]) -> Generator[WatchStore]:
+    database = open_database(new_database())
     found = WatchStore(database, "orders", "a")
     assert found.acquire(NOON, 30.0)
     assert found.replace(proposal())

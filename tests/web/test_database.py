@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -26,9 +27,11 @@ def _all_tables() -> MetaData:
     return every
 
 
-def test_tables_of_the_loop_that_were_made_before_migrations_are_kept(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path / 'watch.db'}"
-    engine = create_engine(url)
+def test_tables_of_the_loop_that_were_made_before_migrations_are_kept(
+    new_database: Callable[[], str],
+) -> None:
+    url = new_database()
+    engine = create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
     METADATA.create_all(engine)
     with engine.begin() as connection:
         connection.execute(insert(POLICIES).values(cluster="orders", text="mode = 'auto'"))
@@ -38,16 +41,18 @@ def test_tables_of_the_loop_that_were_made_before_migrations_are_kept(tmp_path: 
     database.close()
 
 
-def test_migrations_make_the_tables_that_the_classes_describe(tmp_path: Path) -> None:
-    database = open_database(f"sqlite:///{tmp_path / 'a.db'}")
+def test_migrations_make_the_tables_that_the_classes_describe(
+    new_database: Callable[[], str],
+) -> None:
+    database = open_database(new_database())
     with database.engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
         assert compare_metadata(context, _all_tables()) == []
     database.close()
 
 
-def test_a_second_start_finds_the_tables(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path / 'a.db'}"
+def test_a_second_start_finds_the_tables(new_database: Callable[[], str]) -> None:
+    url = new_database()
     open_database(url).close()
     open_database(url).close()
 
@@ -65,3 +70,11 @@ def test_a_place_that_cannot_be_written_is_one_sentence() -> None:
 
 def test_a_password_is_not_shown() -> None:
     assert "hidden" not in shown_url("postgresql://kedge:hidden@host/kedge")
+
+
+def test_servers_that_start_at_once_take_turns(new_database: Callable[[], str]) -> None:
+    url = new_database()
+    with ThreadPoolExecutor(4) as pool:
+        for database in list(pool.map(lambda _: open_database(url), range(4))):
+            assert WatchRecords(database, "orders").last_sample_at() is None
+            database.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -41,16 +42,34 @@ def watched_by(lab: Lab, folder: Path, policy: Policy = POLICY, **changed: Any) 
 
 @pytest.fixture(scope="module")
 def lab() -> Generator[Lab]:
+    """A lab that no test breaks."""
     with running(brokers=4, speed=60.0) as (lab, admin):
         create(admin, "t", (0, 1), (1, 2), (2, 0), (0, 2), (1, 0), (2, 1))
-        lab.fill("t", 10 * MB)
         yield lab
 
 
 @pytest.fixture(scope="module")
-def served(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
-    with serving(watched_by(lab, tmp_path_factory.mktemp("loop"))) as served:
+def served(
+    lab: Lab, tmp_path_factory: pytest.TempPathFactory, new_database: Callable[[], str]
+) -> Generator[Served]:
+    folder = tmp_path_factory.mktemp("loop")
+    with serving(watched_by(lab, folder, database=new_database())) as served:
         yield served
+
+
+@pytest.fixture
+def broken(tmp_path: Path, new_database: Callable[[], str]) -> Generator[Served]:
+    """A server over a lab of four brokers, of which broker 2 is down for good."""
+    with running(brokers=4, speed=60.0) as (lab, admin):
+        create(admin, "t", (0, 1), (1, 2), (2, 0), (0, 2), (1, 0), (2, 1))
+        lab.fill("t", 10 * MB)
+        settings = watched_by(lab, tmp_path, database=new_database())
+        with serving(settings) as served:
+            with served.client() as client:
+                until(client, "/loop", lambda found: found["last_sample_at"] is not None)
+                until(client, "", lambda found: found["state"] == "healthy")
+            lab.inject("broker-crash", 2)
+            yield served
 
 
 def until(client: httpx.Client, path: str, holds: Callable[[Any], bool]) -> Any:
@@ -93,7 +112,7 @@ def test_a_policy_is_checked_without_being_set(served: Served) -> None:
         assert client.get(f"{API}/policy").json()["mode"] == "approve"
 
 
-def test_the_controller_its_tables_and_its_timeline_are_shown(served: Served, lab: Lab) -> None:
+def test_the_controller_its_tables_and_its_timeline_are_shown(served: Served) -> None:
     with served.client() as client:
         shown = ControllerShown.model_validate(client.get(f"{API}/controller").json())
         machines = {each.name: each for each in shown.machines}
@@ -103,11 +122,10 @@ def test_the_controller_its_tables_and_its_timeline_are_shown(served: Served, la
         TimelineShown.model_validate(client.get(f"{API}/controller/events").json())
 
 
-def test_a_broker_that_is_down_is_repaired_after_an_approval(served: Served, lab: Lab) -> None:
+def test_a_broker_that_is_down_is_repaired_after_an_approval(broken: Served) -> None:
     """The whole way: found, proposed, refused to a planner, approved once, carried out."""
-    planner = served.token_for(lab=Role.PLAN)
-    with served.client() as client, served.client(planner) as other:
-        lab.inject("broker-crash", 2)
+    planner = broken.token_for(lab=Role.PLAN)
+    with broken.client() as client, broken.client(planner) as other:
         found = until(client, "/proposals?state=open", lambda each: each["proposals"])
         made = ProposalList.model_validate(found).proposals[0]
         assert (made.kind, made.brokers, made.version) == ("repair", [2], 1)
@@ -131,22 +149,14 @@ def test_a_broker_that_is_down_is_repaired_after_an_approval(served: Served, lab
         until(client, "/findings", lambda each: each["findings"] == [])
         kinds = {each["kind"] for each in client.get(f"{API}/controller/events").json()["changes"]}
         assert {"broker down", "isr shrank"} <= kinds
-    audited = served.audited()
+    audited = broken.audited()
     assert ("proposal.approve", "done", 200) in audited
     assert ("proposal.approve", "refused", 409) in audited
     assert any(status == 403 for _, _, status in audited)
 
 
-def test_a_proposal_is_rejected_with_a_reason_and_not_made_again(
-    tmp_path: Path,
-) -> None:
-    with (
-        running(brokers=4, speed=60.0) as (lab, admin),
-        serving(watched_by(lab, tmp_path)) as served,
-        served.client() as client,
-    ):
-        create(admin, "t", (0, 1), (1, 2), (2, 0))
-        lab.inject("broker-crash", 2)
+def test_a_proposal_is_rejected_with_a_reason_and_not_made_again(broken: Served) -> None:
+    with broken.client() as client:
         found = until(client, "/proposals?state=open", lambda each: each["proposals"])
         path = f"{API}/proposals/{found['proposals'][0]['id']}"
         empty = client.post(f"{path}/reject", json={"version": 1, "reason": ""}, headers=key())
@@ -172,3 +182,20 @@ def test_events_of_the_loop_reach_browsers(served: Served) -> None:
             if {"observed", "loop"} <= kinds:
                 break
     assert {"observed", "loop"} <= kinds
+
+
+def test_of_two_servers_one_leads_and_the_other_goes_on_when_it_ends(
+    lab: Lab, tmp_path: Path, new_database: Callable[[], str]
+) -> None:
+    settings = watched_by(lab, tmp_path, database=new_database())
+    with ExitStack() as stack:
+        first = stack.enter_context(serving(settings))
+        with first.client() as client:
+            until(client, "/loop", lambda found: found["leads_here"])
+        with serving(settings) as second, second.client() as client:
+            state = client.get(f"{API}/loop").json()
+            assert (state["leads_here"], state["leader"]["epoch"]) == (False, 1)
+            assert first.services.loops.leads("lab")
+            stack.close()
+            state = until(client, "/loop", lambda found: found["leads_here"])
+            assert state["leader"]["epoch"] == 2

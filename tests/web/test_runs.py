@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +11,10 @@ import httpx
 import pytest
 
 from kedge.cluster.kafka_admin import KafkaAdmin
-from kedge.cluster.port import BROKER_DEFAULTS, TopicCreation, broker_resource, topic_resource
+from kedge.cluster.port import TopicCreation
 from kedge.lab import Lab, LabSettings
 from kedge.model import BrokerId
+from tests.web.processes import throttles_of
 from tests.web.served import DEADLINE_S, Served, ended_job, key, serving, settings_for
 
 API = "/api/v1/clusters/lab"
@@ -34,8 +35,9 @@ def skewed_lab(tmp_path: Path) -> Iterator[Lab]:
 
 
 @pytest.fixture
-def server(skewed_lab: Lab, tmp_path: Path) -> Iterator[Served]:
-    with serving(settings_for(skewed_lab.bootstrap_servers, tmp_path)) as served:
+def server(skewed_lab: Lab, tmp_path: Path, new_database: Callable[[], str]) -> Iterator[Served]:
+    settings = settings_for(skewed_lab.bootstrap_servers, tmp_path, database=new_database())
+    with serving(settings) as served:
         yield served
 
 
@@ -61,21 +63,6 @@ def _until(client: httpx.Client, run: str, wanted: str) -> dict[str, Any]:
             return row
         assert time.monotonic() < deadline, f"{wanted} was not reached: {row}"
         time.sleep(0.2)
-
-
-def _throttles(lab: Lab) -> list[str]:
-    """The throttle configs that are set on the lab."""
-    admin = KafkaAdmin(lab.bootstrap_servers)
-    resources = [BROKER_DEFAULTS, topic_resource("skewed")]
-    resources += [broker_resource(BrokerId(n)) for n in range(4)]
-    found = admin.describe_configs(resources)
-    admin.close()
-    return [
-        f"{resource} {entry.name}={entry.value}"
-        for resource, entries in found.items()
-        for entry in (entries if isinstance(entries, tuple) else ())
-        if "throttled" in entry.name and "DYNAMIC" in str(entry.source) and entry.value
-    ]
 
 
 def test_a_plan_is_made_verified_predicted_applied_and_rolled_back(
@@ -110,7 +97,7 @@ def test_a_plan_is_made_verified_predicted_applied_and_rolled_back(
         )
         assert ended_job(client, back.json())["result"]["complete"]
         _until(client, run["run"], "rolled back")
-    assert _throttles(skewed_lab) == []
+    assert throttles_of(skewed_lab, "skewed", 4) == []
 
 
 def test_a_run_is_throttled_paused_continued_and_cancelled(server: Served, skewed_lab: Lab) -> None:
@@ -126,7 +113,7 @@ def test_a_run_is_throttled_paused_continued_and_cancelled(server: Served, skewe
         assert second.status_code == 409, "two runs at once are refused"
         changed = client.post(f"{API}/runs/{run}/throttle", json={"throttle": "2MB"}, headers=key())
         assert changed.json()["rate"] == 2_000_000, changed.text
-        assert any("2000000" in each for each in _throttles(skewed_lab))
+        assert any("2000000" in each for each in throttles_of(skewed_lab, "skewed", 4))
         client.post(f"{API}/runs/{run}/pause", headers=key()).raise_for_status()
         client.post(f"{API}/runs/{run}/continue", headers=key()).raise_for_status()
         low = client.post(f"{API}/runs/{run}/throttle", json={"throttle": "5"}, headers=key())
@@ -135,7 +122,7 @@ def test_a_run_is_throttled_paused_continued_and_cancelled(server: Served, skewe
         assert cancelled.status_code == 202, cancelled.text
         assert ended_job(client, cancelled.json())["state"] == "done"
         assert _until(client, run, "cancelled")["partitions"]["moving"] == 0
-    assert _throttles(skewed_lab) == []
+    assert throttles_of(skewed_lab, "skewed", 4) == []
     actions = [action for action, outcome, _ in server.audited() if outcome == "done"]
     assert {"run.start", "run.throttle", "run.pause", "run.continue", "run.cancel"} <= set(actions)
 
@@ -153,7 +140,7 @@ def test_a_run_goes_on_at_the_next_start_of_the_server(skewed_lab: Lab, tmp_path
         assert changed.status_code == 200, changed.text
         assert ended_job(client, job)["result"]["complete"]
         _until(client, job["run"], "done")
-    assert _throttles(skewed_lab) == []
+    assert throttles_of(skewed_lab, "skewed", 4) == []
 
 
 def test_bad_goals_and_unknown_plans_are_refused(server: Served) -> None:

@@ -73,3 +73,28 @@ def test_the_higher_role_counts() -> None:
     principal = Principal("someone", grants)
     assert principal.role_on("a") is Role.ADMIN
     assert principal.role_on("b") is Role.PLAN
+
+
+def test_settings_are_shown_as_they_are_used_with_secrets_masked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from kedge.cli.app import run
+
+    (tmp_path / "secret").write_text("s3cret\n")
+    database = 'database = "postgresql://kedge:hunter2@db/kedge"\n'
+    hook = '[[clusters.orders.policy.webhooks]]\nform = "json"\nurl = "https://h.example/x/y"\n'
+    text = WHOLE.replace("port = 9000\n", f"port = 9000\n{database}") + hook
+    (tmp_path / "kedge.toml").write_text(text)
+    assert run(["config", "show", "--config", str(tmp_path / "kedge.toml"), "--port", "81"]) == 0
+    shown = capsys.readouterr().out
+    for secret in ("s3cret", "hunter2", "/x/y"):
+        assert secret not in shown
+    assert "port = 81\n" in shown
+    assert 'client_secret = "********"' in shown
+    assert '[clusters.orders.policy]\nmode = "propose"' in shown
+    (tmp_path / "again.toml").write_text(
+        shown.replace('client_secret = "********"\n', "").replace(":***@", "@")
+    )
+    again = read_settings(tmp_path / "again.toml")
+    assert again.clusters["orders"].policy.webhooks[0].url == "https://h.example/…"
+    assert again.limits.body_bytes == 5000

@@ -139,6 +139,8 @@ def carry_out(
     """Do what was proposed and shown."""
     judged = proposal.judged
     assert judged is not None, "this action carries nothing out"
+    if runs.clock() is not None:  # the brokers of a lab follow another rate at once
+        pacing = replace(pacing, rise_s=0.0)
     run = _run_for(cluster, runs, proposal, judged, pacing)
     pacing.on_run(run)
     if judged.skipped:

@@ -1,8 +1,10 @@
 """Keeps processes on other machines out while runs are kept in a directory.
 
 The lease is the one that runs in the cluster have (`ownership`), in the same log, so that a run of
-either kind keeps out all others. What differs is what happens when the log cannot be used: a run in
-a directory goes on without the lease, and says so. A process that was replaced stops in any case.
+either kind keeps out all others. The log is created by the first process that acts, as it is for
+runs in the cluster: otherwise two that start at once would both find no lease. What differs is what
+happens when the log cannot be used: a run in a directory goes on without the lease, and says so. A
+process that was replaced stops in any case.
 """
 
 from __future__ import annotations
@@ -21,31 +23,30 @@ _NO_LEASE = (Unauthorised, UnsupportedByCluster, Unavailable)
 
 
 class DirectoryLease:
-    """The lease of a process whose runs are in a directory.
-
-    A log that does not exist is created only where `create` says so.
-    """
+    """The lease of a process whose runs are in a directory."""
 
     def __init__(
         self,
         log: FencedLog,
         *,
-        create: bool,
         take_over: bool = False,
         on_note: Callable[[str], None],
         timing: Timing | None = None,
     ) -> None:
-        self._log, self._create, self._take_over = log, create, take_over
+        self._log, self._take_over = log, take_over
         self._on_note = on_note
         self._ownership = Ownership(log, on_note, timing)
         self._given_up = False
 
     @contextmanager
     def held(self, *, patient: bool) -> Generator[None]:
-        """No process of another machine acts on the cluster within the block, where possible."""
+        """No process of another machine acts on the cluster within the block, where possible.
+
+        A caller that is not `patient` only cleans up after others: it creates no log.
+        """
         self._given_up = False
         try:
-            if self._create or self._log.exists():
+            if patient or self._log.exists():
                 self._ownership.acquire(take_over=self._take_over, patient=patient)
         except _NO_LEASE as fault:
             self._give_up(fault)

@@ -75,7 +75,13 @@ class Executor:
             record.steering.stuck_after_s,
         )
         self._throttles = ThrottleControl(
-            cluster, files, self._changes, self._target, pacing.waiting, self._notes.once
+            cluster,
+            files,
+            self._changes,
+            self._target,
+            pacing.waiting,
+            self._notes.once,
+            rise_s=pacing.rise_s,
         )
         self._control = RunControl(
             cluster, files, judged, pacing, self._notes, self._throttles, self._health
@@ -109,6 +115,7 @@ class Executor:
     def _end(self, state: RunState, outcome: Outcome) -> Outcome:
         if outcome.skipped:
             self._files.write(lines.skipped(outcome.skipped))
+        self._control.answer_raise()
         self._files.enter(RunState.RELEASING if state is RunState.DONE else state)
         left = self._throttles.release()
         if state is RunState.DONE:

@@ -11,6 +11,7 @@ from kedge.apply.throttles import Waiting
 from kedge.errors import KedgeError
 from kedge.execution import Lease, MoveStatus, Progress, RateChange, Statuses, Work
 from kedge.execution.adaptive_throttle import Signals
+from kedge.execution.rate_rise import WINDOW_S
 from kedge.model import TopicPartition
 
 
@@ -32,6 +33,7 @@ class Pacing:
 
     interval_s: float = 1.0
     patience_s: float = 300.0
+    rise_s: float = WINDOW_S  # over which a higher throttle is set in steps; 0: at once
     sleep: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.monotonic
     now: Callable[[], float] = time.time

@@ -20,6 +20,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from kedge.apply.run_records import LogImage, Owner, lease_entry
@@ -119,11 +120,11 @@ class Ownership:
         """Fence the owner before and commit a lease; False where another process was faster."""
         with self._lock:
             before = self.image.lease
-            self._log.become_writer()
-            self._add_new()
-            if self.image.lease != before and self.image.owner and not take_over:
-                raise self._in_progress()
             try:
+                self._log.become_writer()
+                self._add_new()
+                if self.image.lease != before and self.image.owner and not take_over:
+                    raise self._in_progress()
                 self._commit([], me)
             except WriterFenced:
                 self._add_new()
@@ -197,7 +198,8 @@ class Ownership:
         """Become the writer again, unless another process has committed a lease."""
         self._add_new()
         self._must_be_mine()
-        self._log.become_writer()
+        with suppress(WriterFenced):  # the next attempt to write finds out
+            self._log.become_writer()
         self._add_new()
         self._must_be_mine()
 

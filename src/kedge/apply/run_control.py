@@ -57,6 +57,7 @@ class RunControl:
         self._steering = files.record().steering
         self._paused = False
         self._requests = RequestQueue(files)
+        self._raise_request: str | None = None  # whose rates are being set in steps
         self.adaptive = AdaptiveControl(cluster, files, health, throttles, pacing, notes.once)
         stuck_after_s = self._steering.stuck_after_s
         self._watch = StuckWatch(cluster, self._changes, stuck_after_s, pacing.clock)
@@ -74,9 +75,22 @@ class RunControl:
             self._requests.answer(interrupted, Reply())
         for request in self._requests.pending():
             self._requests.take(request)
-            self._requests.answer(request.id, self._carried_out(request, statuses, found))
+            if request.kind is RequestKind.RATE:
+                self.answer_raise()
+            reply = self._carried_out(request, statuses, found)
+            if reply is None:
+                self._raise_request = request.id
+            else:
+                self._requests.answer(request.id, reply)
 
-    def _carried_out(self, request: Request, statuses: Statuses, found: Found) -> Reply:
+    def answer_raise(self, reply: Reply | None = None) -> None:
+        """Answer the request whose rates were being set in steps: they are set, or cut short."""
+        if self._raise_request is not None:
+            self._requests.answer(self._raise_request, reply or Reply())
+            self._raise_request = None
+
+    def _carried_out(self, request: Request, statuses: Statuses, found: Found) -> Reply | None:
+        """The reply; None while the rates of the request are being set in steps."""
         match request.kind:
             case RequestKind.PAUSE:
                 already, self._paused = self._paused, True
@@ -87,7 +101,7 @@ class RunControl:
             case RequestKind.RATE:
                 return self._change_rate(statuses, found)
 
-    def _change_rate(self, statuses: Statuses, found: Found) -> Reply:
+    def _change_rate(self, statuses: Statuses, found: Found) -> Reply | None:
         record = self._files.record()  # it has the request: the journal is written first
         before, self._steering = self._steering, record.steering
         rate_before, rates = self._throttles.rate, (record.rate, record.steering.log_dir_rate)
@@ -95,16 +109,30 @@ class RunControl:
             silent = self._throttles.change(*rates, statuses, found.seen)
         except (RefusedCommand, Unauthorised) as refusal:
             self._steering = before
-            self._throttles.rate, self._throttles.log_dir_rate = rate_before, before.log_dir_rate
+            self._throttles.stay(rate_before, before.log_dir_rate)
             self._files.write(lines.settings_changed(rate_before, record.each_way, before))
             return Reply(refused=f"keeps its throttle: {refusal}")
         except Unavailable:  # it is in the journal, and some brokers may have it
             silent = tuple(record.lease.brokers)
         self.rate_changed(found)
         self._notes.tell("the throttle was changed with kedge throttle")
+        return None if silent is None else self._confirmed(silent)
+
+    def _confirmed(self, silent: tuple[str, ...]) -> Reply:
         if silent:
             self._notes.tell(f"broker {', '.join(silent)} did not report its new throttle")
         return Reply(silent)
+
+    def _raise_further(self) -> None:
+        """Set the next step of a throttle that rises; the last one answers its request."""
+        try:
+            silent = self._throttles.rise()
+        except Unauthorised as refusal:
+            self._throttles.stay(self._throttles.rate, self._throttles.log_dir_rate)
+            self.answer_raise(Reply(refused=f"does not raise its throttle further: {refusal}"))
+            raise
+        if silent is not None and self._raise_request is not None:
+            self.answer_raise(self._confirmed(silent))
 
     def rate_changed(self, found: Found) -> None:
         """Throttles were set: what is seen from now on is evidence of how the cluster copes."""
@@ -143,6 +171,7 @@ class RunControl:
             self._notes.once(f"the run cannot be steered: {refusal.what}")
 
     def _steer(self, statuses: Statuses, found: Found) -> None:
+        self._raise_further()
         self._throttles.set_on_started_brokers(statuses, found.seen)
         for tp, why in self._throttles.keep(statuses, found.seen).items():
             self._set_aside(tp, why)

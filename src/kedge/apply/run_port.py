@@ -95,7 +95,8 @@ class RunStore(ABC):
     def held(self, *, patient: bool = True) -> AbstractContextManager[None]:
         """No other process acts on these runs within the block.
 
-        Where that takes waiting for a process that may be dead, only a `patient` caller waits.
+        A `patient` caller acts: it waits for a process that may be dead, and creates what keeps
+        others out. One that is not only cleans up where that takes neither.
 
         Raises:
             ReassignmentInProgress: another process acts on them.

@@ -165,6 +165,7 @@ class RequestQueue:
         self._run = run
         self._answered = {i for i, reply in run.record().replies.items() if reply is not None}
         self._taken = {i for i, reply in run.record().replies.items() if reply is None}
+        self._interrupted = frozenset(self._taken)
 
     def pending(self) -> list[Request]:
         """Those that were not taken yet, in their order."""
@@ -185,4 +186,4 @@ class RequestQueue:
 
     def interrupted(self) -> list[str]:
         """Requests that a process had taken when it died: their effect is in the journal."""
-        return sorted(self._taken)
+        return sorted(self._taken & self._interrupted)

@@ -28,6 +28,8 @@ from kedge.execution import (
     refuse_foreign,
 )
 from kedge.execution import journal as lines
+from kedge.execution.journal import Settings
+from kedge.execution.rate_rise import STEP_S, RateRise
 from kedge.model import BrokerId, TopicPartition
 from kedge.plan import Change
 
@@ -47,7 +49,10 @@ class ThrottleControl:
         target: Target,
         waiting: Waiting,
         on_note: Callable[[str], None],
+        *,
+        rise_s: float = 0.0,
     ) -> None:
+        """`rise_s` is the time over which higher rates are set in steps."""
         self._cluster, self._files, self._changes = cluster, files, changes
         self._target, self._waiting, self._note = target, waiting, on_note
         record = files.record()
@@ -55,6 +60,9 @@ class ThrottleControl:
         self.log_dir_rate = record.steering.log_dir_rate
         self._leased_for: frozenset[BrokerId] = frozenset()
         self._moving = False
+        self._rise_s = rise_s
+        self._rise: RateRise | None = None
+        self._step_due = 0.0
         self._keeper = ThrottleKeeper(cluster, files, changes, waiting.clock, on_note)
 
     @property
@@ -64,7 +72,7 @@ class ThrottleControl:
 
     def begin(self, statuses: Statuses, seen: Observation) -> None:
         """Set the throttles of all that is still to be moved; returns when brokers confirm."""
-        self._moving, self._leased_for = True, seen.alive
+        self._moving, self._leased_for, self._rise = True, seen.alive, None
         if self.wanted:
             self._lease(self._files.record().lease.updated(self._lease_for(statuses, seen)))
 
@@ -92,12 +100,13 @@ class ThrottleControl:
 
     def change(
         self, rate: int | None, log_dir_rate: int | None, statuses: Statuses, seen: Observation
-    ) -> tuple[str, ...]:
+    ) -> tuple[str, ...] | None:
         """Throttle to other rates; returns the brokers that did not confirm theirs.
 
-        While nothing moves nothing is set: `begin` uses the rates later.
+        Higher rates are set in steps: None says that `rise` has more to set. While nothing moves
+        nothing is set: `begin` uses the rates later.
         """
-        self.rate, self.log_dir_rate = rate, log_dir_rate
+        self.rate, self.log_dir_rate, self._rise = rate, log_dir_rate, None
         if not self._moving:
             return ()
         self._keeper.put_off()
@@ -106,11 +115,39 @@ class ThrottleControl:
         if missing:
             refuse_foreign(present_throttles(self._cluster, missing)[0], record.own)
             self._lease(record.lease.updated(missing))
-        return change_rates(self._cluster, self._files, rate, log_dir_rate, self._waiting)
+        before = self._files.record().lease
+        last = other_rates(before, rate, log_dir_rate)
+        now = self._waiting.clock()
+        self._rise, self._step_due = RateRise(before.brokers, last, now, self._rise_s), now
+        return self.rise()
+
+    def rise(self) -> tuple[str, ...] | None:
+        """Set the next step of rates that rise; None until the last one is set.
+
+        Only the last step is confirmed: returns the brokers that did not confirm it.
+        """
+        if self._rise is None:
+            return ()
+        now = self._waiting.clock()
+        self._keeper.put_off()
+        if self._rise.is_over(now):
+            silent = set_rates(self._cluster, self._files, self._rise.last, self._waiting)
+            self._rise = None
+            return silent
+        if now >= self._step_due:
+            self._step_due = now + STEP_S
+            step = self._rise.at(now)
+            self._files.write(lines.rates_leased(step))
+            set_throttles(self._cluster, Lease(step))
+        return None
+
+    def stay(self, rate: int | None, log_dir_rate: int | None) -> None:
+        """Other rates were refused: these are the run's, and none is set."""
+        self.rate, self.log_dir_rate, self._rise = rate, log_dir_rate, None
 
     def release(self) -> Lease:
         """Remove the throttles; returns those that are not confirmed to be gone."""
-        self._moving = False
+        self._moving, self._rise = False, None
         try:
             return self._repeated(lambda: release(self._cluster, self._files, self._waiting))
         except Unauthorised as refusal:
@@ -153,11 +190,16 @@ def change_rates(
     log_dir_rate: int | None,
     waiting: Waiting,
 ) -> tuple[str, ...]:
-    """Set other rates where a run has set some; returns the brokers that did not confirm theirs.
+    """Set other rates where a run has set some; returns the brokers that did not confirm theirs."""
+    rates = other_rates(files.record().lease, rate, log_dir_rate)
+    return set_rates(cluster, files, rates, waiting)
+
+
+def set_rates(cluster: Cluster, files: Run, rates: Settings, waiting: Waiting) -> tuple[str, ...]:
+    """Set rates of brokers; returns the brokers that did not confirm theirs.
 
     A broker that is down is not waited for: no other broker may change its configs.
     """
-    rates = other_rates(files.record().lease, rate, log_dir_rate)
     if not rates:
         return ()
     files.write(lines.rates_leased(rates))

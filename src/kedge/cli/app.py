@@ -18,6 +18,7 @@ import typer
 
 from kedge import __version__
 from kedge.cli.options import EXIT_BAD_REQUEST, EXIT_FAILED, echo, help_without_command
+from kedge.cli.server_target import ServerTarget, chosen_server
 from kedge.errors import InvalidRequest, JournalDamaged, KedgeError, Unsatisfiable
 from kedge.model.printable import printable
 
@@ -68,6 +69,7 @@ COMMANDS = {
         "cost", "Show what topics and their owners pay for bytes in, out and stored, by day"
     ),
     "serve": Listed("serve", "Serve the pages and the HTTP API over one or many clusters"),
+    "config": Listed("config", "Show the settings of a server, with secrets masked"),
     "lab": Listed("lab", "Run a whole cluster in one process"),
     "controller": Listed("controller", "Be the controller of a Kafka cluster"),
 }
@@ -100,14 +102,46 @@ def _only_listed() -> None:
     """A command that is listed by name and help alone."""
 
 
+REMOTE = {
+    "plan": "remote_plan",
+    **dict.fromkeys(("apply", "resume", "cancel", "rollback"), "remote_apply"),
+    **dict.fromkeys(("status", "runs", "pause", "continue", "throttle"), "remote_runs"),
+}
+"""The commands that also run through a server (`kedge --server URL …`), and their modules."""
+
+
 def _wanted(arguments: Sequence[str]) -> typer.Typer:
     """No more of the tree than these words need."""
-    first = next((word for word in arguments if not word.startswith("-")), None)
+    first, server = _first_word(arguments)
+    if server:
+        return _remote(first)
     if first in COMMANDS:
         return tree((), [COMMANDS[first].module])
     completing = any(name.startswith("_KEDGE") for name in os.environ)
     modules = dict.fromkeys(each.module for each in COMMANDS.values()) if completing else ()
     return tree(list(COMMANDS), list(modules))
+
+
+def _first_word(arguments: Sequence[str]) -> tuple[str | None, bool]:
+    """The command, and whether a server was named before it."""
+    server = value_follows = False
+    for word in arguments:
+        if not value_follows and not word.startswith("-"):
+            return word, server
+        server = server or word.partition("=")[0] == "--server"
+        value_follows = not value_follows and word in ("--server", "--token", "--cluster")
+    return None, server
+
+
+def _remote(command: str | None) -> typer.Typer:
+    """The commands that run through a server."""
+    if command is not None and command not in REMOTE:
+        raise InvalidRequest(
+            f"kedge {command} does not run through a server",
+            hint=f"those that do: {', '.join(sorted(REMOTE))}",
+        )
+    modules = list(dict.fromkeys(REMOTE.values())) if command is None else [REMOTE[command]]
+    return tree((), modules)
 
 
 def _print_version(wanted: bool) -> None:
@@ -121,8 +155,22 @@ def root(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show version")
     ] = False,
+    server: Annotated[
+        str,
+        typer.Option("--server", help="Run the command through this server: http://host:8080"),
+    ] = "",
+    token: Annotated[
+        str,
+        typer.Option("--token", help="With --server: a token; better in the environment"),
+    ] = "",
+    cluster: Annotated[
+        str, typer.Option("--cluster", help="With --server: which cluster, if it has several")
+    ] = "",
 ) -> None:
     """Place, move and balance Kafka replicas"""
+    if server:
+        secret = token or os.environ.get("KEDGE_TOKEN", "")
+        chosen_server.set(ServerTarget(server, secret, cluster))
     help_without_command(context)
 
 

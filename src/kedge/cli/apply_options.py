@@ -101,7 +101,6 @@ class ApplyOptions(ServerOptions, SteeringOptions, LimitOptions):
             self.state,
             begins=begins,
             take_over=self.take_over,
-            unthrottled=self.no_throttle,
         )
         return acting_on_runs(access, dry_run=self.dry_run)
 

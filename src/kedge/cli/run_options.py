@@ -70,7 +70,6 @@ class RunsAccess:
     state: str | None
     begins: bool = False  # a run
     take_over: bool = False
-    unthrottled: bool = False
 
 
 @contextmanager
@@ -87,7 +86,6 @@ def open_runs(access: RunsAccess) -> Generator[tuple[Cluster, RunStore]]:
             on_note=note,
             begins=access.begins,
             take_over=access.take_over,
-            unthrottled=access.unthrottled,
         ) as runs:
             yield runs.guarded(cluster), runs
 
@@ -126,7 +124,7 @@ def _held(stack: ExitStack, access: RunsAccess) -> tuple[Cluster, RunStore]:
         if access.state is not None:
             raise
         stack.close()
-        instead = replace(access, state=str(default_state()), unthrottled=False)
+        instead = replace(access, state=str(default_state()))
         cluster, runs = stack.enter_context(open_runs(instead))
         note(kept_in_directory(runs, refusal))
         stack.enter_context(runs.held())

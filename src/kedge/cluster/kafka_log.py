@@ -194,6 +194,8 @@ class KafkaLog:
             self._writer.init_transactions(PATIENCE_S)
         except KafkaException as fault:
             self._writer = None
+            if _is_fenced(_error_in(fault)):  # two have called at once
+                raise WriterFenced("another process has become the writer") from fault
             raise self._fault(_error_in(fault), "Write") from fault
 
     def append(self, entries: Sequence[LogEntry]) -> int:

@@ -72,6 +72,9 @@ class FencedLog(Protocol):
         """Fence the writer before; its unfinished transaction is aborted.
 
         When this returns, `read` shows everything that earlier writers have committed.
+
+        Raises:
+            WriterFenced: another client has called at the same time.
         """
         ...
 

@@ -12,7 +12,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -69,8 +69,13 @@ def spark_session(settings: SessionSettings | None = None) -> Generator[SparkSes
     session = create_session(settings or SessionSettings())
     try:
         yield session
+    except ConnectionError as error:
+        what = "the process of Spark's driver has ended"
+        hint = "is there enough memory? run the command again"
+        raise SparkUnavailable(what, hint=hint) from error
     finally:
-        session.stop()
+        with suppress(ConnectionError):
+            session.stop()
 
 
 def create_session(settings: SessionSettings) -> SparkSession:

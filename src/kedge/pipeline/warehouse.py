@@ -116,6 +116,7 @@ def published_run(place: Place, run_id: str = "") -> Run:
     """The last run, or the one with this id or number; InvalidRequest if there is none."""
     location = Location.of(place)
     if _format_of(location) is None:
+        location.names()  # a bucket that does not exist is reported as such
         hint = "use the --tables of `kedge pipeline ingest`"
         raise InvalidRequest(f"{place}: not a directory of pipeline tables", hint=hint)
     _check_format(location)

@@ -15,8 +15,8 @@ nothing runs while something is wrong that the plan does not mend.
     loop            the script of one sample, which yields effects; `effects` lists them
     messages        events for webhooks: JSON, Slack, Teams
 
-The package does no I/O and has no clock. `kedge.web.loop` carries the effects out on real clusters,
-`kedge.sim.watch` on simulated ones, where servers die at every `yield`.
+The package does no I/O and has no clock. `kedge.watch_runtime` carries the effects out on real
+clusters, `kedge.sim.watch` on simulated ones, where servers die at every `yield`.
 
 Worked example, policy `auto` with 500 GB a day from 01:00 to 05:00:
 

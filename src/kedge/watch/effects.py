@@ -53,10 +53,14 @@ class Unreachable:
 
 @dataclass(frozen=True, slots=True)
 class RecordSample:
-    """Append a sample to the history, which is returned for the time that detection needs."""
+    """Append a sample to the history, which is returned for the time that detection needs.
+
+    Of the time before `recent_s` some samples are enough, for trends.
+    """
 
     sample: Sample
     memory_s: float
+    recent_s: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,7 @@ from kedge.watch.samples import Observed, sample_of
 from kedge.watch.staleness import bytes_now, expired, stale
 
 _S = ProposalState
+RECENT = 1.5  # samples are never exactly as old as a condition is long
 
 
 @dataclass(slots=True)
@@ -93,7 +94,8 @@ def watch_once(memory: Memory, rules: Mapping[str, Rule] = RULES) -> Script[Look
         finding = Finding(FindingKind.UNREACHABLE, observed.at, observed.why)
         yield StoreFindings(observed.at, (finding,))
         return Looked(observed.at, (finding,))
-    history = yield RecordSample(sample_of(observed), policy.detect.memory_s)
+    detect_ = policy.detect
+    history = yield RecordSample(sample_of(observed), detect_.memory_s, RECENT * detect_.recent_s)
     proposals: list[Proposal] = yield LoadProposals(memory_of(policy))
     book = Book({each.id: each for each in proposals})
     yield from follow_runs(book, policy, observed)

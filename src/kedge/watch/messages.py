@@ -1,7 +1,7 @@
 """Events of the loop as messages: plain JSON, and the forms of Slack and Teams.
 
 An event says that a finding is new or gone, or that a proposal has changed its state. The forms are
-pure functions; `kedge.web.loop.webhooks` sends them.
+pure functions; `kedge.watch_runtime.webhooks` sends them.
 
     JSON    {"event": "proposal", "cluster": "orders", "state": "open", "id": …, "text": …}
     Slack   blocks: a header, a section with the reasons, a line of context

@@ -77,11 +77,16 @@ class Detection:
     slow_for_s: float = 10 * MINUTE_S
 
     @property
-    def memory_s(self) -> float:
-        """How far back detection looks, at most."""
+    def recent_s(self) -> float:
+        """How far back a condition has to hold, at most: there every sample counts."""
         held = (self.broker_down_for_s, self.under_replicated_for_s, self.new_broker_after_s)
         windows = self.windows * self.window_s
-        return max(*held, windows, self.leaders_away_for_s, 2 * self.slow_for_s, 7 * DAY_S)
+        return max(*held, windows, self.leaders_away_for_s, 2 * self.slow_for_s)
+
+    @property
+    def memory_s(self) -> float:
+        """How far back detection looks, at most; before `recent_s` only for trends."""
+        return max(self.recent_s, 7 * DAY_S)
 
 
 @dataclass(frozen=True, slots=True)

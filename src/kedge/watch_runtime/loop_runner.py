@@ -31,6 +31,7 @@ from kedge.watch_runtime.sampler import observed_or_why
 from kedge.watch_runtime.watch_store import WatchStore
 
 LEASE_S = 30.0
+STOP_S = 10.0  # a search for a plan that takes longer is left: it changes nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +121,8 @@ class LoopRunner:
                 return store.policy()
             case TakeSample():
                 return observed_or_why(cluster, self._now())
-            case RecordSample(sample, memory_s):
-                return store.record_sample(sample, memory_s)
+            case RecordSample(sample, memory_s, recent_s):
+                return store.record_sample(sample, memory_s, recent_s)
             case LoadProposals(memory_s):
                 return store.proposals(self._now() - memory_s)
             case MakePlan():
@@ -180,5 +181,5 @@ class LoopRunner:
         self._stopping.set()
         self.carrier.stop(at_once=at_once)
         for thread in self._threads:
-            thread.join()
+            thread.join(STOP_S if at_once else None)
         self.store.release()

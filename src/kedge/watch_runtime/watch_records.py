@@ -57,7 +57,7 @@ class WatchRecords:
         here = (SAMPLES.c.cluster == self.cluster) & during
         with self.database.reads() as connection:
             if points_max is not None:
-                here &= SAMPLES.c.at.in_(_thinned(connection, here, points_max))
+                here &= SAMPLES.c.at.in_(thinned(connection, here, points_max))
             wanted = select(SAMPLES.c.data).where(here).order_by(SAMPLES.c.at)
             return [sample_from_json(data) for data in connection.execute(wanted).scalars()]
 
@@ -167,7 +167,7 @@ def _proposals(connection: Connection, wanted: Select[bytes, str]) -> list[Propo
     ]
 
 
-def _thinned(connection: Connection, here: ColumnElement[bool], points_max: int) -> list[float]:
+def thinned(connection: Connection, here: ColumnElement[bool], points_max: int) -> list[float]:
     """The times of so many samples at most, evenly spread; the newest is one of them."""
     wanted = select(SAMPLES.c.at).where(here).order_by(SAMPLES.c.at.desc())
     times = list(connection.execute(wanted).scalars())

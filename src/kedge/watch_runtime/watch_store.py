@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from kedge.database import Database
@@ -28,9 +28,18 @@ from kedge.watch.storage import (
     sample_to_json,
 )
 from kedge.watch_runtime.tables import EVENTS, FINDINGS, LEAD, POLICIES, PROPOSALS, RUNS, SAMPLES
-from kedge.watch_runtime.watch_records import WatchRecords, event_data, event_from, findings_in
+from kedge.watch_runtime.watch_records import (
+    WatchRecords,
+    event_data,
+    event_from,
+    findings_in,
+    thinned,
+)
 
 SAMPLES_KEPT_S = 30 * DAY_S
+DENSE_S = 2 * DAY_S  # older samples are thinned out
+SPARSE_EVERY_S = 600.0
+TREND_POINTS = 200
 EVENTS_KEPT_S = 30 * DAY_S
 
 
@@ -101,19 +110,35 @@ class WatchStore(WatchRecords):
             text = policy_text(policy, secrets=True)
             connection.execute(insert(POLICIES).values(cluster=self.cluster, text=text))
 
-    def record_sample(self, sample: Sample, memory_s: float) -> list[Sample]:
-        """Append a sample; returns the history of the time that is needed."""
-        here = SAMPLES.c.cluster == self.cluster
+    def record_sample(self, sample: Sample, memory_s: float, recent_s: float) -> list[Sample]:
+        """Append a sample; returns the history of the time that is needed.
+
+        All of it since `recent_s`, and before that `TREND_POINTS`, evenly spread.
+        """
+        here, at = SAMPLES.c.cluster == self.cluster, SAMPLES.c.at
         with self.database.writes() as connection:
             self._fence(connection)
-            connection.execute(delete(SAMPLES).where(here & (SAMPLES.c.at == sample.at)))
+            connection.execute(delete(SAMPLES).where(here & (at == sample.at)))
             row = {"cluster": self.cluster, "at": sample.at, "data": sample_to_json(sample)}
             connection.execute(insert(SAMPLES).values(row))
-            old = SAMPLES.c.at < sample.at - max(SAMPLES_KEPT_S, memory_s)
-            connection.execute(delete(SAMPLES).where(here & old))
-            recent = here & (SAMPLES.c.at >= sample.at - memory_s) & (SAMPLES.c.at <= sample.at)
-            found = connection.execute(select(SAMPLES.c.data).where(recent).order_by(SAMPLES.c.at))
+            self._thin_out(connection, sample.at, max(SAMPLES_KEPT_S, memory_s))
+            begins = sample.at - recent_s
+            before = here & (at >= sample.at - memory_s) & (at < begins)
+            wanted = (at >= begins) & (at <= sample.at)
+            if times := thinned(connection, before, TREND_POINTS):
+                wanted |= at.in_(times)
+            found = connection.execute(select(SAMPLES.c.data).where(here & wanted).order_by(at))
             return [sample_from_json(data) for data in found.scalars()]
+
+    def _thin_out(self, connection: Connection, now: float, kept_s: float) -> None:
+        """Of samples older than two days one of ten minutes is kept, and none beyond `kept_s`."""
+        here, at = SAMPLES.c.cluster == self.cluster, SAMPLES.c.at
+        connection.execute(delete(SAMPLES).where(here & (at < now - kept_s)))
+        begins = (now - DENSE_S) // SPARSE_EVERY_S * SPARSE_EVERY_S
+        during = here & (at >= begins - SPARSE_EVERY_S) & (at < begins)
+        first = connection.execute(select(func.min(at)).where(during)).scalar_one_or_none()
+        if first is not None:
+            connection.execute(delete(SAMPLES).where(during & (at > first)))
 
     # ---- proposals ------------------------------------------------------------------------------
 

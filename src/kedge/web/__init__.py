@@ -5,7 +5,7 @@ function that the command line uses too. What decides is below; this package par
 and shows.
 
     settings     one TOML file, and options of the command
-    database     accounts, audit, jobs, plans: SQLite, or PostgreSQL for several servers
+    tables       accounts, audit, jobs, plans; `kedge.database` opens SQLite or PostgreSQL
     access       tokens, sessions, sign-in, roles per cluster
     protection   limits, same-origin checks, security headers, the audit of refusals
     clusters     the configured clusters, read again and again by a thread each
@@ -13,10 +13,12 @@ and shows.
     events       server-sent events, encoded once for all who listen
     api          one router per resource
     pages        the files that browsers load
-    loop         what keeps clusters balanced, inside the server
+    loop         the watch loop of each cluster, inside the server
+    client       a thin client of the API, for `kedge --server`
     services     all parts of one server
     app, server  the application, and the process that serves it
 
 Threads. uvicorn's event loop passes requests to a pool of threads, where handlers run. Each cluster
-has a thread that reads it, each job a thread that works. Streams of events stay on the event loop.
+has a thread that reads it, three of its loop (lead, samples, webhooks) and one of a run that the
+loop carries out; each job has a thread that works. Streams of events stay on the event loop.
 """

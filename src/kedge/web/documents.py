@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 from typing import Any, TypeVar
 
 import orjson
@@ -86,6 +87,7 @@ class Documents:
         details: Document,
     ) -> PlanRow:
         """Keep a plan with its figures (`summary`) and what pages draw of it (`details`)."""
+        text = plan_to_json(plan)
         row = PlanRow(
             id=new_id(),
             cluster=cluster,
@@ -94,15 +96,18 @@ class Documents:
             who=who,
             summary=summary,
             details=details,
-            data=gzip.compress(plan_to_json(plan), 3),
+            sha256=hashlib.sha256(text).hexdigest(),
+            data=gzip.compress(text, 3),
         )
         with self._database.begin() as session:
             session.add(row)
         return row
 
-    def plans(self, cluster: str, limit: int = 100) -> list[PlanRow]:
-        """The newest plans of a cluster first."""
+    def plans(self, cluster: str, limit: int = 100, *, sha256: str | None = None) -> list[PlanRow]:
+        """The newest plans of a cluster first; those whose file has this digest, where given."""
         wanted = select(PlanRow).where(PlanRow.cluster == cluster)
+        if sha256 is not None:
+            wanted = wanted.where(PlanRow.sha256 == sha256)
         with self._database.read() as session:
             return list(session.scalars(wanted.order_by(PlanRow.created_at.desc()).limit(limit)))
 

@@ -52,8 +52,8 @@ class RunsReader:
             ]
         return rows[::-1]
 
-    def status(self, cluster: str, run_id: str) -> Row:
-        """How far one run is."""
+    def status(self, cluster: str, run_id: str | None) -> Row:
+        """How far one run is; the latest, if none is named."""
         with self._registry.open_runs(cluster) as (opened, runs):
             run = runs.chosen(run_id)
             return status_row(run_status(opened, runs, run), time.time())

@@ -131,6 +131,7 @@ class PlanRow(Table):
     who: Mapped[str] = mapped_column(String(200))
     summary: Mapped[Document]
     details: Mapped[Document]
+    sha256: Mapped[str | None] = mapped_column(String(64), index=True)  # of the plan's file
     data: Mapped[bytes] = mapped_column(deferred=True)
 
 

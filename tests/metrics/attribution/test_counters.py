@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from kedge.metrics.attribution.counters import counter_steps
 from kedge.metrics.attribution.grid import Steps
+from kedge.metrics.attribution.lost_bytes import lost_steps
 from kedge.metrics.attribution.samples import read_samples
 from kedge.metrics.measurement import Measurement, Series
 from tests.metrics.attribution.tables import START, series, table, up
@@ -45,6 +46,17 @@ def test_bytes_after_a_restart_come_after_the_broker_was_down() -> None:
     )
     at = int(np.flatnonzero(found.amount == 40)[0])
     assert found.start[at] == START + 3 * 15_000  # the last moment at which it was down
+
+
+@pytest.mark.parametrize("step", [15_000, 60_000, 300_000])
+def test_what_a_stop_has_lost_came_at_the_rate_before_however_far_apart_samples_are(
+    step: int,
+) -> None:
+    """100 bytes per interval until half an interval after the last sample, as no leaders tell."""
+    rows = [*up([1, 1, 1, 0, 1], step=step)]
+    rows += series(Series.BYTES_IN, [1000, 1100, 1200, None, 40], step=step)
+    lost = lost_steps(read_samples(table(rows)), Series.BYTES_IN, [1], None)
+    assert lost.amount.sum() == pytest.approx(50)
 
 
 def test_a_series_born_while_its_broker_was_up_counts_from_zero() -> None:

@@ -22,6 +22,7 @@ from kedge.metrics.measurement import Series
 
 _EXPLAINED: Final = 0.9  # of bytes out: the rest are reads before commits and bytes read twice
 _NO_READER: Final = 0.25  # of bytes in: less was left by no reader that keeps up
+_FETCHED_TWICE: Final = 0.5  # of such a rest; the other half may be that of a reader which lags
 _ENOUGH: Final = 0.3  # of an interval between commits that were sampled
 
 
@@ -76,6 +77,9 @@ def _split(measured: Totals, read_per_ms: Floats, appended: Appended) -> Shares:
     explained = read_per_ms * measured.covered_ms
     by_in = appended.shares.amount
     rest = _unexplained(float(total.sum()), float(explained.sum()), float(by_in.sum()))
+    left = float(total.sum() - explained.sum() - rest * by_in.sum())
+    if explained.sum() > 0 and left > 0:  # fetched twice, by those who commit
+        explained = explained * (1 + left / explained.sum())
     weight = explained + rest * by_in
     amount = split(total, weight, weight.sum(axis=1))
     told = explained.sum(axis=1) > rest * by_in.sum(axis=1)
@@ -93,6 +97,8 @@ def _unexplained(total: float, explained: float, total_in: float) -> float:
     rest = total - explained
     if total_in <= 0 or rest <= 0:
         return 0.0
-    if explained > 0 and (explained >= _EXPLAINED * total or rest < _NO_READER * total_in):
+    if explained > 0 and explained >= _EXPLAINED * total:
         return 0.0
+    if explained > 0 and rest < _NO_READER * total_in:
+        return (1 - _FETCHED_TWICE) * rest / total_in
     return rest / total_in

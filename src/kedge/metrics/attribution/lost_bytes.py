@@ -61,6 +61,7 @@ def _rate(ts: Ints, value: Floats) -> float:
     """The growth per ms of the last minute, without what came before a fall."""
     falls: list[int] = np.flatnonzero(np.diff(value) < 0).tolist()
     first = falls[-1] + 1 if falls else 0
-    near = max(first, int(np.searchsorted(ts, int(ts[-1]) - _RATE_MS)))
+    near = int(np.searchsorted(ts, int(ts[-1]) - _RATE_MS))
+    near = max(first, min(near, len(ts) - 2))  # samples may be more than a minute apart
     time = int(ts[-1] - ts[near])
     return float(value[-1] - value[near]) / time if time > 0 else 0.0

@@ -9,18 +9,21 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import struct
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
 
 from kedge.errors import MalformedMessage
 from kedge.kraft_rpc.raft_calls import CLIENT, Call
-from kedge.protocol import Reader, decode, frame_length
+from kedge.protocol import Reader, decode, frame_length, framed
 from kedge.protocol.broker_apis import BrokerApi
 from kedge.protocol.messages import (
     ApiVersionsResponse,
     SaslAuthenticateResponse,
     SaslHandshakeResponse,
 )
-from kedge.service.kraft.security import MECHANISM, PLAINTEXT, ListenerSecurity
+from kedge.service.kraft.security import MECHANISM, PLAINTEXT, ListenerSecurity, Login
+
+T = TypeVar("T")
 
 FRAME_BYTES_MAX = 64 << 20
 _API_VERSIONS = 4  # from 3.9 on; earlier versions hide kraft.version, whose lowest level is 0
@@ -56,62 +59,27 @@ class Versions:
         return version
 
 
-class Channel:
-    """The connection to one peer; it is opened with the first call, and again after a failure."""
+class _Connection:
+    """One connection, from its first byte to its end; one exchange at a time."""
 
-    def __init__(
-        self, host: str, port: int, *, timeout_ms: int, security: ListenerSecurity = PLAINTEXT
-    ) -> None:
-        self.at = (host, port)
-        self._security = security
-        self._timeout_s = timeout_ms / 1000
-        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
-        self._versions: Versions | None = None
-        self._calls = 0
-        self._busy = False
+    def __init__(self, incoming: asyncio.StreamReader, outgoing: asyncio.StreamWriter) -> None:
+        self._incoming, self._outgoing = incoming, outgoing
+        self.versions = Versions(ApiVersionsResponse(api_keys=[]))
 
-    async def call(self, call: Call) -> tuple[int, Any]:
-        """The version used and the response; raises one of CALL_FAILED."""
-        self._calls += 1
-        mine = self._calls
-        if self._busy:
-            self.close()  # the earlier request was not answered in time
-        self._busy = True
+    @classmethod
+    async def opened(cls, at: tuple[str, int], security: ListenerSecurity) -> _Connection:
+        """A connection that is authenticated and knows the peer's versions."""
+        made = cls(*await asyncio.open_connection(*at, ssl=security.client))
         try:
-            async with asyncio.timeout(self._timeout_s):
-                version = (await self.versions()).newest(call.api)
-                payload = await self._exchange(call.encoded(version, mine))
+            if security.login is not None:
+                await made._authenticate(security.login)
+            made.versions = await made._ask_versions()
         except BaseException:
-            if mine == self._calls:  # else a later call has the connection
-                self.close()
+            made.close()
             raise
-        self._busy = False
-        return version, call.api.decode_response(version, payload)[1]
+        return made
 
-    async def ask_versions(self) -> Versions:
-        """What the peer supports, within the time of a request; raises one of CALL_FAILED."""
-        try:
-            async with asyncio.timeout(self._timeout_s):
-                return await self.versions()
-        except BaseException:
-            self.close()
-            raise
-
-    async def versions(self) -> Versions:
-        """What the peer supports; asked once per connection."""
-        if self._streams is None or self._versions is None:
-            self._streams = await asyncio.open_connection(*self.at, ssl=self._security.client)
-            await self._authenticate()
-            asked = struct.pack(">i", len(_ASK_VERSIONS)) + _ASK_VERSIONS
-            reader = Reader(await self._exchange(asked))
-            reader.int32()
-            self._versions = Versions(decode(ApiVersionsResponse, _API_VERSIONS, reader))
-        return self._versions
-
-    async def _authenticate(self) -> None:
-        login = self._security.login
-        if login is None:
-            return
+    async def _authenticate(self, login: Login) -> None:
         named = struct.pack(">h", len(MECHANISM)) + MECHANISM.encode()
         answer = await self._plain_exchange(_SASL_HANDSHAKE, named, SaslHandshakeResponse)
         if not answer.error_code:
@@ -123,24 +91,97 @@ class Channel:
     async def _plain_exchange(self, api: tuple[int, int], body: bytes, expect: Any) -> Any:
         key, version = api
         payload = struct.pack(">hhih", key, version, 0, len(_NAME)) + _NAME + body
-        reader = Reader(await self._exchange(struct.pack(">i", len(payload)) + payload))
-        reader.int32()
-        return decode(expect, version, reader)
+        return _decoded(expect, version, await self.exchange(framed(payload)))
 
-    async def _exchange(self, frame: bytes) -> bytes:
-        assert self._streams is not None
-        incoming, outgoing = self._streams
-        outgoing.write(frame)
-        length = frame_length(await incoming.readexactly(4), bytes_max=FRAME_BYTES_MAX)
-        return await incoming.readexactly(length)
+    async def _ask_versions(self) -> Versions:
+        answer = await self.exchange(framed(_ASK_VERSIONS))
+        return Versions(_decoded(ApiVersionsResponse, _API_VERSIONS, answer))
+
+    async def exchange(self, frame: bytes) -> bytes:
+        """Send a frame, and wait for the next one."""
+        self._outgoing.write(frame)
+        length = frame_length(await self._incoming.readexactly(4), bytes_max=FRAME_BYTES_MAX)
+        return await self._incoming.readexactly(length)
+
+    def close(self) -> None:
+        """Drop it; an exchange that waits fails."""
+        with contextlib.suppress(OSError, RuntimeError):
+            self._outgoing.transport.abort()
+
+
+def _decoded(expect: Any, version: int, payload: bytes) -> Any:
+    reader = Reader(payload)
+    reader.int32()  # the correlation id
+    return decode(expect, version, reader)
+
+
+class Channel:
+    """The connection to one peer; it is opened with the first call, and again after a failure.
+
+    A later call takes the channel from an earlier one that has not been answered. That one may even
+    wait for its connection to be opened: it must not put it in the place of the later one's.
+    """
+
+    def __init__(
+        self, host: str, port: int, *, timeout_ms: int, security: ListenerSecurity = PLAINTEXT
+    ) -> None:
+        self.at = (host, port)
+        self._security = security
+        self._timeout_s = timeout_ms / 1000
+        self._connection: _Connection | None = None
+        self._newest = 0  # the number of the newest call
+        self._is_busy = False
+
+    async def call(self, call: Call) -> tuple[int, Any]:
+        """The version used and the response; raises one of CALL_FAILED."""
+
+        async def exchange(connection: _Connection, mine: int) -> tuple[int, bytes]:
+            version = connection.versions.newest(call.api)
+            return version, await connection.exchange(call.encoded(version, mine))
+
+        version, payload = await self._use(exchange)
+        return version, call.api.decode_response(version, payload)[1]
+
+    async def versions(self) -> Versions:
+        """What the peer supports; raises one of CALL_FAILED."""
+
+        async def versions(connection: _Connection, mine: int) -> Versions:
+            return connection.versions
+
+        return await self._use(versions)
+
+    async def _use(self, work: Callable[[_Connection, int], Awaitable[T]]) -> T:
+        self._newest += 1
+        mine = self._newest
+        if self._is_busy:
+            self.close()  # the earlier request was not answered in time
+        self._is_busy = True
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                found = await work(await self._connected(mine), mine)
+        except BaseException:
+            if mine == self._newest:  # else a later call has the channel
+                self.close()
+            raise
+        if mine == self._newest:
+            self._is_busy = False
+        return found
+
+    async def _connected(self, mine: int) -> _Connection:
+        if self._connection is not None:
+            return self._connection
+        made = await _Connection.opened(self.at, self._security)
+        if mine != self._newest:
+            made.close()
+            raise ConnectionAbortedError("a later request has taken the channel")
+        self._connection = made
+        return made
 
     def close(self) -> None:
         """Drop the connection."""
-        streams, self._streams, self._versions = self._streams, None, None
-        self._busy = False
-        if streams is not None:
-            with contextlib.suppress(OSError, RuntimeError):
-                streams[1].transport.abort()
+        connection, self._connection, self._is_busy = self._connection, None, False
+        if connection is not None:
+            connection.close()
 
 
 class Channels:

@@ -49,7 +49,7 @@ class Peers:
         host, port = self._address(send)
         channel = self._channels.to(send.peer, host, port)
         if isinstance(send.message, ApiVersionsRequest):
-            versions = (await channel.ask_versions()).features.get("kraft.version")
+            versions = (await channel.versions()).features.get("kraft.version")
             return ApiVersionsResponse(kraft_versions=versions)
         call = call_of(send.message)
         version, body = await channel.call(call)

@@ -78,7 +78,7 @@ class KraftService:
             self._answer, lambda what, why: note(what, why=why), properties.security
         )
         self._events: deque[Event | Ask] = deque()
-        self._is_feeding = False
+        self._is_feeding = self._is_closing = False
         self._answers: dict[int, asyncio.Future[Any]] = {}
         self._next_token = 0
         self._timer: asyncio.TimerHandle | None = None
@@ -138,6 +138,7 @@ class KraftService:
             await asyncio.sleep(0.02)
 
     async def _close(self) -> None:
+        self._is_closing = True  # what still arrives must not start anything
         if self._timer is not None:
             self._timer.cancel()
         await self._listener.close()
@@ -194,6 +195,8 @@ class KraftService:
 
     def _feed(self, event: Event | Ask) -> None:
         """Handle an event, and those that follow from it, one after the other."""
+        if self._is_closing:
+            return
         self._events.append(event)
         if self._is_feeding:
             return

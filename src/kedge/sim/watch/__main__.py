@@ -6,12 +6,11 @@ import argparse
 import sys
 import time
 from collections import Counter
-from functools import partial
 from multiprocessing import get_context
 from secrets import randbelow
 
 from kedge.sim.watch.mutations import MUTATIONS
-from kedge.sim.watch.run import Outcome, RunSettings, crash_sweep, run_seed
+from kedge.sim.watch.run import Outcome, RunSettings, crash_settings, run_seed
 
 SWEEP_ROUNDS = 30
 
@@ -26,18 +25,22 @@ def main(arguments: list[str] | None = None) -> int:
     first = options.first_seed or 1 + randbelow(10**9)
     print(f"seeds {first} to {first + options.seeds - 1}", flush=True)
     began, outcomes = time.monotonic(), list[Outcome]()
+    work = [(seed, settings) for seed in range(first, first + options.seeds)]
     if not options.broken:
-        outcomes += crash_sweep(first, RunSettings(rounds=SWEEP_ROUNDS))
-        print(f"{len(outcomes)} runs with a server that dies at one certain yield", flush=True)
+        sweep = crash_settings(first, RunSettings(rounds=SWEEP_ROUNDS))
+        print(f"{len(sweep)} runs with a server that dies at one certain yield", flush=True)
+        work = [*((first, each) for each in sweep), *work]
     # spawned interpreters: a run depends on no state of this process
     with get_context("spawn").Pool(options.jobs) as pool:
-        work = partial(run_seed, settings=settings)
-        seeds = range(first, first + options.seeds)
-        for outcome in pool.imap_unordered(work, seeds, chunksize=8):
+        for outcome in pool.imap_unordered(_run, work, chunksize=8):
             outcomes.append(outcome)
             if outcome.violation:
                 print(f"seed {outcome.seed}: {outcome.violation}", file=sys.stderr, flush=True)
     return _report(outcomes, time.monotonic() - began)
+
+
+def _run(work: tuple[int, RunSettings]) -> Outcome:
+    return run_seed(*work)
 
 
 def _report(outcomes: list[Outcome], took: float) -> int:

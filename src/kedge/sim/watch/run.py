@@ -205,14 +205,19 @@ class Run:
             self._trace(f"{hours:8.2f} h  {text}")
 
 
-def crash_sweep(seed: int, settings: RunSettings, every: int = 1) -> Iterator[Outcome]:
+def crash_settings(seed: int, settings: RunSettings) -> list[RunSettings]:
     """The same run again and again, with a server that dies at its first yield, its second, …
 
     Each yield is tried twice: the server dies before the effect is executed, and after it.
     """
     last = 2 * run_seed(seed, settings).yields
-    for place in range(0, last, every):
-        yield run_seed(seed, replace(settings, crash_at=place))
+    return [replace(settings, crash_at=place) for place in range(last)]
+
+
+def crash_sweep(seed: int, settings: RunSettings, every: int = 1) -> Iterator[Outcome]:
+    """Those runs, or each so manieth of them, one after the other."""
+    for each in crash_settings(seed, settings)[::every]:
+        yield run_seed(seed, each)
 
 
 def run_seed(seed: int, settings: RunSettings | None = None, trace: Trace | None = None) -> Outcome:

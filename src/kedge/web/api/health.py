@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import nan
 from typing import Any
 
 from fastapi import APIRouter, Response
@@ -10,10 +11,12 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from kedge.web.access.roles import Role
 from kedge.web.api.requests import Account, ServicesOf, answer
+from kedge.web.loop.loop_rows import OPEN
 from kedge.web.services import Services, state_of
 
 router = APIRouter(tags=["health"])
 
+PROPOSALS_MAX = 200
 FIGURES = {
     "brokers": "Brokers of the cluster",
     "brokers_down": "Brokers that hold replicas and are not alive",
@@ -43,7 +46,12 @@ def ready(services: ServicesOf) -> Response:
 def metrics(principal: Account, services: ServicesOf) -> Response:
     """Figures of the server and its clusters in Prometheus' text form; needs a token that reads."""
     principal.require_everywhere(Role.READ)
-    return Response(generate_latest(_collected(services)), media_type=CONTENT_TYPE_LATEST)
+    return Response(metrics_of(services), media_type=CONTENT_TYPE_LATEST)
+
+
+def metrics_of(services: Services) -> bytes:
+    """The figures as Prometheus reads them."""
+    return generate_latest(_collected(services))
 
 
 def _collected(services: Services) -> CollectorRegistry:
@@ -67,4 +75,26 @@ def _collected(services: Services) -> CollectorRegistry:
         summary: dict[str, Any] = observed.view.summary
         for figure, collector in figures.items():
             collector.labels(name).set(summary[figure])
+    _collect_loops(registry, services)
     return registry
+
+
+def _collect_loops(registry: CollectorRegistry, services: Services) -> None:
+    """Figures of the loops; a loop that no server leads shows by the age of its last sample."""
+
+    def gauge(name: str, text: str, *labels: str) -> Gauge:
+        return Gauge(f"kedge_loop_{name}", text, ("cluster", *labels), registry=registry)
+
+    leads = gauge("leads", "Whether this server leads the loop of the cluster")
+    found = gauge("findings", "Findings of the last sample")
+    age = gauge("sample_age_seconds", "Seconds since the loop has last looked at the cluster")
+    proposals = gauge("proposals", "Proposals that have not ended, by state", "state")
+    now = services.database.clock()
+    for name, records in services.loops.records.items():
+        at, findings = records.findings_at()
+        leads.labels(name).set(services.loops.leads(name))
+        found.labels(name).set(len(findings))
+        age.labels(name).set(nan if at is None else max(now - at, 0.0))
+        states = [each.state for each in records.latest_proposals(PROPOSALS_MAX, OPEN)]
+        for state in OPEN:
+            proposals.labels(name, state.value).set(states.count(state))

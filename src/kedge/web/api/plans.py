@@ -52,9 +52,15 @@ class Predict(BaseModel):
 
 
 @router.get("/plans")
-def list_plans(cluster: ClusterName, _: Reader, services: ServicesOf) -> Response:
-    """The newest plans first."""
-    return answer({"plans": [plan_row(row) for row in services.jobs.documents.plans(cluster)]})
+def list_plans(
+    cluster: ClusterName,
+    _: Reader,
+    services: ServicesOf,
+    sha256: Annotated[str | None, Query(pattern="^[0-9a-f]{64}$")] = None,
+) -> Response:
+    """The newest plans first; those whose file has this digest, where given."""
+    rows = services.jobs.documents.plans(cluster, sha256=sha256)
+    return answer({"plans": [plan_row(row) for row in rows]})
 
 
 @router.post("/plans", status_code=202)

@@ -13,7 +13,7 @@ from kedge.errors import InvalidRequest, ReassignmentInProgress
 from kedge.execution import Request, RequestKind
 from kedge.execution.adaptive_throttle import parse_throttle
 from kedge.report.runs import preview_lines
-from kedge.report.steering import requested_row
+from kedge.report.steering import requested_lines, requested_row
 from kedge.web.access.roles import Role
 from kedge.web.api.jobs import job_document
 from kedge.web.api.requests import (
@@ -33,7 +33,16 @@ from kedge.web.services import Services
 
 router = APIRouter(prefix="/api/v1/clusters/{cluster}/runs", tags=["runs"])
 
-RunId = Annotated[str, Path(min_length=1, max_length=100, pattern=r"^[\w.:-]+$")]
+RunId = Annotated[
+    str,
+    Path(
+        min_length=1,
+        max_length=100,
+        pattern=r"^[\w.:-]+$",
+        description="A run, or `latest`",
+    ),
+]
+LATEST = "latest"
 BEGIN_S = 60.0
 LEAVE_S = 60.0
 
@@ -90,7 +99,7 @@ def list_runs(cluster: ClusterName, _: Reader, services: ServicesOf) -> Response
 @router.get("/{run}")
 def show_run(cluster: ClusterName, run: RunId, _: Reader, services: ServicesOf) -> Response:
     """How far a run is, and the job of this server that is about it."""
-    row = services.runs.status(cluster, run)
+    row = services.runs.status(cluster, _chosen(run))
     job = services.jobs.store.of_run(cluster, row["run"])
     document = None if job is None else job_document(services, cluster, job.id)
     return answer({**row, "job": document})
@@ -151,7 +160,7 @@ def resume_run(
     change: Annotated[Change, changes(Role.APPLY, "run.resume")],
 ) -> Response:
     """Continue a run that was stopped or killed: a job."""
-    request = body.model_dump() | {"run": run}
+    request = body.model_dump() | {"run": _chosen(run)}
     return change.make(lambda: _submitted(services, change, cluster, RESUME, request), f"run {run}")
 
 
@@ -166,7 +175,7 @@ def cancel_run(
 
     def act() -> Done:
         _leave_runs(services, cluster)
-        return _submitted(services, change, cluster, CANCEL, {"run": run})
+        return _submitted(services, change, cluster, CANCEL, {"run": _chosen(run)})
 
     return change.make(act, f"run {run}")
 
@@ -180,7 +189,7 @@ def roll_back_run(
     change: Annotated[Change, changes(Role.APPLY, "run.rollback")],
 ) -> Response:
     """Bring back what a run has moved, whether it ended or not: a job."""
-    request = body.model_dump() | {"run": run}
+    request = body.model_dump() | {"run": _chosen(run)}
 
     def act() -> Done:
         options_of(request, {})
@@ -188,6 +197,11 @@ def roll_back_run(
         return _submitted(services, change, cluster, ROLLBACK, request)
 
     return change.make(act, f"run {run}")
+
+
+def _chosen(run: str) -> str | None:
+    """The run as the runs of a cluster take it: None is the latest."""
+    return None if run == LATEST else run
 
 
 def _submitted(
@@ -272,12 +286,14 @@ def _requested(
 
     def act() -> Done:
         with services.registry.open_runs(cluster) as (opened, runs):
-            before = runs.chosen(run).record().rate
-            done = send(opened, runs, run, request, Waiting())
+            before = runs.chosen(_chosen(run)).record().rate
+            done = send(opened, runs, _chosen(run), request, Waiting())
         services.runs.forget(cluster)
         row = requested_row(done)
+        name = row["run"]
         if done.reply.refused:
-            raise InvalidRequest(f"Run {run} refuses: {done.reply.refused}")
-        return Done(row, target=f"run {run}", before={"rate": before}, after=row)
+            raise InvalidRequest(f"Run {name} refuses: {done.reply.refused}")
+        document = {**row, "lines": requested_lines(done)}
+        return Done(document, target=f"run {name}", before={"rate": before}, after=row)
 
     return change.make(act, f"run {run}")

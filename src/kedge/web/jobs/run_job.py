@@ -30,7 +30,8 @@ from kedge.apply.plan_file import growth_of
 from kedge.cluster.port import Cluster
 from kedge.execution import Action, RunState
 from kedge.report.run_events import note_event
-from kedge.report.runs import cancelled_row, outcome_row
+from kedge.report.run_summary import summary_lines
+from kedge.report.runs import cancelled_lines, cancelled_row, outcome_lines, outcome_row
 from kedge.report.watched_run import RunListener, carry_out_watched
 from kedge.web.jobs.job_context import JobContext
 from kedge.web.jobs.run_options import options_of, options_to_continue
@@ -84,7 +85,8 @@ def cancel_run(context: JobContext) -> Result:
         if proposal.action is Action.CLOSE:
             return _closed(context, cluster, run)
         context.began(run.name)
-        return cancelled_row(cancel(cluster, run, _waiting(context)), run.name)
+        done = cancel(cluster, run, _waiting(context))
+        return _with_lines(cancelled_row(done, run.name), cancelled_lines(done, run.name))
 
 
 # ---- shared --------------------------------------------------------------------------------------
@@ -133,11 +135,18 @@ def _carried_out(
     ran = carry_out_watched(cluster, runs, proposal, pacing, listener, predicted_s=predicted_s)
     if not ran.outcome.complete and not ran.outcome.stopped:
         context.report(note_event(f"run {ran.run.name} did not complete"), keep=True)
-    return outcome_row(ran.outcome, ran.run.name)
+    lines = [*outcome_lines(ran.outcome, ran.run.name), *summary_lines(ran.summary)]
+    return _with_lines(outcome_row(ran.outcome, ran.run.name), lines)
 
 
 def _closed(context: JobContext, cluster: Cluster, run: Run) -> Result:
     """End a run that has moved nothing: its throttles are removed."""
     context.began(run.name)
-    left = close(cluster, run, _waiting(context))
-    return {**cancelled_row(Cancelled(unreleased=left), run.name), "complete": True}
+    done = Cancelled(unreleased=close(cluster, run, _waiting(context)))
+    row = {**cancelled_row(done, run.name), "complete": True}
+    return _with_lines(row, cancelled_lines(done, run.name))
+
+
+def _with_lines(row: Result, lines: list[str]) -> Result:
+    """A result for programs, with the lines that a terminal shows."""
+    return {**row, "lines": lines}

@@ -9,6 +9,8 @@ from kedge.web.audit import Audit, AuditEntry, AuditOutcome
 from kedge.web.protection.asgi import client_of, header, is_change
 from kedge.web.protection.rate_limit import Buckets
 
+SIGN_IN = "/oidc/callback"  # credentials that come as the address of a page
+
 
 class RefusalAudit:
     """Writes an entry for each refused change that nothing else has audited.
@@ -41,7 +43,7 @@ class RefusalAudit:
 def _is_worth_it(scope: Scope, status: int) -> bool:
     if status < 400 or scope["state"].get("audited"):
         return False
-    presents = bool(header(scope, "authorization"))
+    presents = bool(header(scope, "authorization")) or scope["path"] == SIGN_IN
     return is_change(scope) or status == 403 or (status == 401 and presents)
 
 

@@ -1,0 +1,63 @@
+"""Raises throttles in steps, so that brokers follow the new rate and let no burst through.
+
+A broker compares its rate with the bytes of the last `WINDOW_S`: eleven samples of one second, with
+Kafka's defaults. When a rate is raised from r to R at once, the broker at once allows what is now
+missing in that window, 11·(R - r) bytes at the speed of the network, and after it r per second
+until the burst has left the window; then the burst comes again, every eleven seconds. When the rate
+rises evenly over the window instead, each second allows the r that leaves the window and R - r
+more: from the first second on R, with no burst. A rate that is lowered needs no steps: less is
+allowed at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kedge.execution.journal import Settings
+
+WINDOW_S = 11.0
+STEP_S = 1.0  # between two steps, at least: the length of a sample
+
+
+@dataclass(frozen=True, slots=True)
+class RateRise:
+    """Rates of brokers on their way to others; both are numbers, as configs have them."""
+
+    first: Settings
+    last: Settings
+    began: float
+    window_s: float = WINDOW_S
+
+    def is_over(self, now: float) -> bool:
+        """Whether the last rates are due."""
+        return self._share(now) >= 1.0
+
+    def at(self, now: float) -> dict[str, dict[str, str]]:
+        """The rates to set now."""
+        share = self._share(now)
+        return {
+            broker: {
+                config: _between(self.first.get(broker, {}).get(config, value), value, share)
+                for config, value in rates.items()
+            }
+            for broker, rates in self.last.items()
+        }
+
+    def _share(self, now: float) -> float:
+        """How much of the rise is due; a step is for the second that follows it."""
+        if not self.window_s or not self._rises:
+            return 1.0
+        return min(1.0, (now - self.began + STEP_S) / self.window_s)
+
+    @property
+    def _rises(self) -> bool:
+        return any(
+            int(value) > int(self.first.get(broker, {}).get(config, value))
+            for broker, rates in self.last.items()
+            for config, value in rates.items()
+        )
+
+
+def _between(first: str, last: str, share: float) -> str:
+    risen = int(first) + int((int(last) - int(first)) * share)
+    return last if int(last) <= int(first) else str(risen)
