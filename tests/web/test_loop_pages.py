@@ -15,8 +15,7 @@ from kedge.lab import Lab, LabSettings
 from kedge.model import BrokerId
 from kedge.watch.policy import Detection, Mode, Policy
 from tests.web.browser import WAIT_MS, Visitor, picture, visiting
-from tests.web.served import Served, serving
-from tests.web.test_loop import watched_by
+from tests.web.served import Served, serving, watched_by
 
 pytestmark = pytest.mark.timeout(240)
 
