@@ -11,28 +11,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kedge.balance import Goals, NewBroker, apply_goals, check_plan, figures_of, plan_of
+from kedge.balance import Goals, NewBroker, check_plan, figures_of, plan_of
 from kedge.errors import InfeasibleGoals
 from kedge.model import BrokerId, Snapshot, TopicPartition
-from kedge.plan import Plan, parse_execute, parse_plan, plan_to_json, verify_plan
+from kedge.plan import Plan, parse_execute, parse_plan, plan_to_json
 from tests.balance.snapshots import GB, lopsided, snapshots, with_dirs
+from tests.balance.sound_plans import faults, made
 
 # KEDGE_EXAMPLES=500 makes as many clusters: a few minutes
 EXAMPLES = int(os.environ.get("KEDGE_EXAMPLES", "60"))
 slow = settings(deadline=None, max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow])
-
-
-def faults(plan: Plan, snapshot: Snapshot, goals: Goals) -> list[str]:
-    found = [*verify_plan(plan, apply_goals(snapshot, goals)), *check_plan(plan, snapshot)]
-    return [str(finding) for finding in found if finding.fatal]
-
-
-def made(snapshot: Snapshot, goals: Goals | None = None) -> Plan:
-    """A plan that holds."""
-    goals = goals or Goals()
-    plan = plan_of(snapshot, goals)
-    assert faults(plan, snapshot, goals) == []
-    return plan
 
 
 def summary(plan: Plan) -> dict[str, float]:

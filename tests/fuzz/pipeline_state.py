@@ -10,6 +10,7 @@ from random import Random
 from kedge.pipeline.fanout.scenario_parsing import parse_grid, parse_scenarios
 from kedge.pipeline.manifest import Day, Manifest, parse_manifest
 from kedge.pipeline.sources.checkpoint import MARKER, Checkpoint, TopicIdentity, check_checkpoint
+from kedge.pipeline.tables.location import Location
 from kedge.pipeline.warehouse import check_warehouse, published_run
 from tests.fuzz.driver import only_refusals, start
 from tests.fuzz.mutation import mutated_bytes, mutated_json
@@ -52,7 +53,7 @@ def _marks(directory: Path, random: Random) -> None:
     offsets = directory / "spark" / "offsets"
     offsets.mkdir(parents=True)
     (offsets / "1").write_bytes(b"v1\n{}\n" + mutated_json({"metrics": {"0": 7}}, random))
-    Checkpoint(directory, "x").planned_rows(1)
+    Checkpoint(Location.of(directory), "x").planned_rows(1)
     tables = directory / "tables"
     tables.mkdir()
     mark = tables / "kedge-pipeline.json"

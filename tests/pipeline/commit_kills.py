@@ -19,7 +19,7 @@ from pathlib import Path
 
 from kedge.errors import InvalidRequest
 from kedge.pipeline.table_reader import Tables
-from tests.pipeline.test_delta_tables import after, contents, publish
+from tests.pipeline.numbered_runs import after, contents, publish
 
 LONGEST_S = 1.0
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from contextlib import AbstractContextManager
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,44 +24,11 @@ from kedge.pipeline.table_reader import Tables
 from kedge.pipeline.tables.delta_log import commit
 from kedge.pipeline.tables.location import Location
 from kedge.pipeline.tables.runs import all_runs
-from kedge.pipeline.tables.staged_run import StagedRun, delta_schema
+from kedge.pipeline.tables.staged_run import delta_schema
 from kedge.pipeline.tables.store_errors import error_line, without_secrets
-from kedge.pipeline.warehouse import Place, Warehouse, open_warehouse
+from kedge.pipeline.warehouse import open_warehouse
 from tests.pipeline.answer_tables import write_run
-
-DAYS = ("2026-01-05", "2026-01-06")
-NAMES = ("gold/findings", "gold/window_load", "silver")
-
-
-def no_spark() -> AbstractContextManager[Any]:
-    raise AssertionError("Spark was started")
-
-
-def stage(warehouse: Warehouse, value: int) -> StagedRun:
-    """A run that writes its number to three tables, to one day of one of them."""
-    staged = StagedRun(warehouse.location, warehouse.run_id, warehouse.last)
-    for name in NAMES[:2]:
-        staged.write_arrow(name, pa.table({"value": [value]}))
-    staged.write_arrow("silver", pa.table({"value": [value]}), DAYS[value % 2])
-    return staged
-
-
-def publish(root: Place, value: int) -> None:
-    with open_warehouse(root, f"run-{value}") as warehouse:
-        warehouse.publish(stage(warehouse, value), Manifest(run_id=f"run-{value}"))
-
-
-def contents(root: Place, run: str = "") -> dict[str, list[int]]:
-    tables = Tables(root, run)
-    return {name: sorted(tables.read(name).column("value").to_pylist()) for name in NAMES}
-
-
-def after(*values: int) -> dict[str, list[int]]:
-    """What the tables have after runs with these values."""
-    days = {value % 2: value for value in values}
-    last = values[-1:]
-    return {"gold/findings": list(last), "gold/window_load": list(last),
-            "silver": sorted(days.values())}  # fmt: skip
+from tests.pipeline.numbered_runs import DAYS, NAMES, after, contents, no_spark, publish, stage
 
 
 def test_each_run_is_seen_whole_and_the_run_before_is_still_there(tmp_path: Path) -> None:

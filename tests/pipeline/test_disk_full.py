@@ -13,9 +13,9 @@ import pytest
 from kedge.errors import Unavailable
 from tests.pipeline.conftest import Metrics
 from tests.pipeline.file_systems import Place
+from tests.pipeline.numbered_runs import after, contents, publish
 from tests.pipeline.oracle import accounts, expected_accounts, state
 from tests.pipeline.streaming import quick_spark
-from tests.pipeline.test_delta_tables import after, contents, publish
 
 PAGE = 4096
 

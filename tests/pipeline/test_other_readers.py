@@ -13,8 +13,8 @@ import pytest
 
 from jvm import resolve
 from kedge.pipeline.table_reader import Tables
+from tests.pipeline.numbered_runs import NAMES, after, contents, publish
 from tests.pipeline.streaming import quick_spark
-from tests.pipeline.test_delta_tables import NAMES, after, contents, publish
 
 pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(1800)]
 

@@ -18,8 +18,8 @@ from kedge.pipeline.tables.location import Location
 from kedge.pipeline.tables.runs import all_runs
 from kedge.pipeline.warehouse import open_warehouse
 from tests.pipeline.file_systems import PLACES
+from tests.pipeline.numbered_runs import NAMES, after, contents, no_spark, publish, stage
 from tests.pipeline.streaming import quick_spark
-from tests.pipeline.test_delta_tables import NAMES, after, contents, no_spark, publish, stage
 
 pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(900)]
 RIVALS = 8

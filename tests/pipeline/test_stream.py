@@ -11,6 +11,7 @@ import pytest
 
 from jvm.clusters import RealCluster
 from kedge.cli.app import run
+from kedge.pipeline.warehouse import Place
 from kedge.wiring import open_cluster
 from tests.pipeline.conftest import Metrics
 from tests.pipeline.oracle import SILVER, rows
@@ -53,7 +54,7 @@ def test_a_killed_stream_continues_and_has_the_tables_of_the_batch(
         assert streamed[name] == found, name
 
 
-def silver_and_gold(output: Path) -> dict[str, object]:
+def silver_and_gold(output: Place) -> dict[str, object]:
     """The tables that do not depend on the source of the rows."""
     gold = ("rollup", "broker_load", "window_load", "partition_load", "findings")
     found: dict[str, object] = {name: rows(output, f"gold/{name}") for name in gold}
@@ -73,8 +74,8 @@ def test_a_deleted_topic_is_an_error_of_one_sentence_and_writes_nothing(
     assert sentence.startswith("kedge: ")
     assert "brief" in sentence
     assert "\n" not in sentence
-    assert not command.output.exists()
-    assert not command.checkpoint.exists()
+    assert not Path(str(command.output)).exists()
+    assert not Path(str(command.checkpoint)).exists()
 
 
 def test_samples_of_a_live_cluster_reach_its_topic(

@@ -114,7 +114,7 @@ def test_the_rows_of_a_batch_are_those_between_its_offsets(tmp_path: Path) -> No
 
 
 def test_a_checkpoint_that_is_a_file_is_refused(request_: StreamRequest) -> None:
-    request_.checkpoint.write_text("x")
+    Path(str(request_.checkpoint)).write_text("x")
     with pytest.raises(InvalidRequest, match="is a file"):
         stream(request_, no_session)
     assert not Path(str(request_.tables)).exists()
@@ -125,17 +125,17 @@ def test_tables_in_a_directory_with_other_content_are_refused(request_: StreamRe
     (Path(str(request_.tables)) / "letter.txt").write_text("dear")
     with pytest.raises(OutputNotOurs):
         stream(request_, no_session)
-    assert not request_.checkpoint.exists()
+    assert not Path(str(request_.checkpoint)).exists()
 
 
 def test_a_damaged_table_of_brokers_is_refused_before_anything_is_written(
     request_: StreamRequest,
 ) -> None:
-    request_.brokers.write_bytes(b"PAR1 and then nothing")
+    Path(str(request_.brokers)).write_bytes(b"PAR1 and then nothing")
     with pytest.raises(MalformedInput, match=r"brokers\.parquet"):
         stream(request_, no_session)
     assert not Path(str(request_.tables)).exists()
-    assert not request_.checkpoint.exists()
+    assert not Path(str(request_.checkpoint)).exists()
 
 
 def test_client_settings_are_options_of_the_connector_and_not_in_the_repr() -> None:

@@ -8,7 +8,7 @@ from kedge.service.kraft.channels import CALL_FAILED, Channel, Versions
 from kedge.service.kraft.listener import Listener
 from kedge.service.kraft.security import PLAINTEXT
 from tests.kraft.nodes import Quorum
-from tests.kraft_rpc.test_dispatch import Served
+from tests.kraft_rpc.served import Served
 
 
 def test_a_call_that_waits_for_its_connection_is_replaced_by_a_later_one() -> None:

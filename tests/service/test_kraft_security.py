@@ -19,7 +19,7 @@ from kedge.service.kraft.listener import Listener
 from kedge.service.kraft.peers import Peers
 from kedge.service.kraft.security import PLAINTEXT, ListenerSecurity, security_of
 from tests.kraft.nodes import Quorum
-from tests.kraft_rpc.test_dispatch import Served
+from tests.kraft_rpc.served import Served
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 USERS = 'user_node="secret" user_ada="lovelace"'

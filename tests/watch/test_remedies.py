@@ -6,7 +6,7 @@ from kedge.watch.findings import Finding, FindingKind
 from kedge.watch.policy import Detection, Kind, Policy
 from kedge.watch.remedies import goals_for
 from tests.balance.snapshots import lopsided
-from tests.balance.test_planner import made
+from tests.balance.sound_plans import made
 
 
 def test_a_full_disk_is_relieved_by_a_plan_of_the_planner() -> None:

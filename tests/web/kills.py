@@ -129,14 +129,21 @@ def _check(lab: Lab, server: ServerProcess, proposal: Any) -> str:
         ended = _until(client, path, lambda each: each if each["ended_at"] is not None else None)
         assert ended["state"] == "done", ended
         changes = client.get(f"{API}{path}/changes?limit=1000").raise_for_status().json()
-        runs = client.get(f"{API}/runs").raise_for_status().json()["runs"]
-        mine = [run for run in runs if run["plan"] == f"proposal {proposal['id']}"]
-        assert [run["state"] for run in mine] == ["done"], mine
+        named = f"proposal {proposal['id']}"
+        # the list of runs may be a moment older than the proposal
+        mine = _until(client, "/runs", lambda each: _ended_runs(each["runs"], named))
+        assert len(mine) == 1, mine
         assert client.get(f"{API}/loop").json()["leader"]["pid"] == server.pid
     _check_replicas(lab, changes["changes"])
     left = throttles_of(lab, TOPIC, BROKERS)
     assert left == [], left
     return f"{len(changes['changes'])} moves, all in place"
+
+
+def _ended_runs(runs: list[Any], plan: str) -> list[Any] | None:
+    """The runs of a plan, once all of them are done."""
+    mine = [run for run in runs if run["plan"] == plan]
+    return mine if all(run["state"] == "done" for run in mine) else None
 
 
 def _check_replicas(lab: Lab, changes: list[dict[str, Any]]) -> None:

@@ -13,6 +13,8 @@ from typing import Any
 
 import httpx
 
+from kedge.lab import Lab
+from kedge.watch.policy import Policy
 from kedge.web.access.roles import Role
 from kedge.web.server import Server, open_services
 from kedge.web.services import Services
@@ -61,6 +63,13 @@ def settings_for(bootstrap: str, folder: Path, **changed: Any) -> ServerSettings
     many = Limits(requests_per_minute=100_000, sign_ins_per_minute=10_000)  # of all tests together
     base = ServerSettings({"lab": cluster}, port=0, database=database, limits=many)
     return replace(base, **changed)
+
+
+def watched_by(lab: Lab, folder: Path, policy: Policy, **changed: Any) -> ServerSettings:
+    """A server of one cluster, `lab`, whose loop follows a policy."""
+    settings = settings_for(lab.bootstrap_servers, folder, **changed)
+    cluster = replace(settings.clusters["lab"], policy=policy)
+    return replace(settings, clusters={"lab": cluster})
 
 
 @contextmanager

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +18,8 @@ from kedge.web.api.controller import ControllerShown, MovesShown, TimelineShown
 from kedge.web.api.history import CapacityShown, CostShown, HistoryOfBroker, HistoryOfCluster
 from kedge.web.api.loop import FindingList, LoopState, PolicyShown
 from kedge.web.api.proposals import ChangeList, ProposalList, ProposalShown
-from kedge.web.settings import ServerSettings
 from tests.lab.labs import MB, create, running
-from tests.web.served import DEADLINE_S, Served, key, serving, settings_for
+from tests.web.served import DEADLINE_S, Served, key, serving, watched_by
 
 API = "/api/v1/clusters/lab"
 POLICY = Policy(
@@ -31,13 +29,6 @@ POLICY = Policy(
     budget=Budget(kinds=frozenset({Kind.REPAIR})),
     detect=Detection(broker_down_for_s=1.0, new_broker_after_s=1e6, windows=1000),
 )
-
-
-def watched_by(lab: Lab, folder: Path, policy: Policy = POLICY, **changed: Any) -> ServerSettings:
-    """A server whose loop looks at the lab each second."""
-    settings = settings_for(lab.bootstrap_servers, folder, **changed)
-    cluster = replace(settings.clusters["lab"], policy=policy)
-    return replace(settings, clusters={"lab": cluster})
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +44,7 @@ def served(
     lab: Lab, tmp_path_factory: pytest.TempPathFactory, new_database: Callable[[], str]
 ) -> Generator[Served]:
     folder = tmp_path_factory.mktemp("loop")
-    with serving(watched_by(lab, folder, database=new_database())) as served:
+    with serving(watched_by(lab, folder, POLICY, database=new_database())) as served:
         yield served
 
 
@@ -63,7 +54,7 @@ def broken(tmp_path: Path, new_database: Callable[[], str]) -> Generator[Served]
     with running(brokers=4, speed=60.0) as (lab, admin):
         create(admin, "t", (0, 1), (1, 2), (2, 0), (0, 2), (1, 0), (2, 1))
         lab.fill("t", 10 * MB)
-        settings = watched_by(lab, tmp_path, database=new_database())
+        settings = watched_by(lab, tmp_path, POLICY, database=new_database())
         with serving(settings) as served:
             with served.client() as client:
                 until(client, "/loop", lambda found: found["last_sample_at"] is not None)
@@ -187,7 +178,7 @@ def test_events_of_the_loop_reach_browsers(served: Served) -> None:
 def test_of_two_servers_one_leads_and_the_other_goes_on_when_it_ends(
     lab: Lab, tmp_path: Path, new_database: Callable[[], str]
 ) -> None:
-    settings = watched_by(lab, tmp_path, database=new_database())
+    settings = watched_by(lab, tmp_path, POLICY, database=new_database())
     with ExitStack() as stack:
         first = stack.enter_context(serving(settings))
         with first.client() as client:

@@ -15,8 +15,7 @@ from kedge.lab import Lab, LabSettings
 from kedge.model import BrokerId
 from kedge.watch.policy import Detection, Mode, Policy
 from tests.web.browser import WAIT_MS, Visitor, picture, visiting
-from tests.web.served import Served, serving
-from tests.web.test_loop import watched_by
+from tests.web.served import Served, serving, watched_by
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -87,7 +86,7 @@ def test_proposals_are_rejected_with_a_reason_and_approved(browser: Browser, sit
         picture(visitor, "serve-history")
 
         visitor.go("#/clusters/lab/controller", "Controller")
-        page.locator(".event", has_text="move").first.wait_for()
+        page.locator(".event", has_text="isr grew").first.wait_for()  # moves may end between reads
         page.get_by_text("replica", exact=True).click()
         page.get_by_role("button", name="Online", exact=True).focus()
         page.keyboard.press("Enter")

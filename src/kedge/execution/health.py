@@ -129,9 +129,14 @@ def health_of(
             below.append(each.tp)
     down, offline = frozenset(hosts - alive), frozenset(offline_log_dirs)
     return Health(
-        tuple(sorted(short)),
-        tuple(sorted(below)),
+        tuple(sorted(short, key=_users_first)),
+        tuple(sorted(below, key=_users_first)),
         tuple(sorted(down - given_up.brokers)),
         tuple(sorted(offline - given_up.log_dirs)),
         GivenUp(down & given_up.brokers, offline & given_up.log_dirs),
     )
+
+
+def _users_first(tp: TopicPartition) -> tuple[bool, TopicPartition]:
+    """Texts name the first few: partitions of internal topics come after those of users."""
+    return tp.topic.startswith("__"), tp
