@@ -44,6 +44,7 @@ def drawn_rows(dice: random.Random, days: Sequence[int]) -> list[dict[str, Any]]
         for minute in range(0, 1440, 120):
             for partition in (0, 1):
                 ts = START + timedelta(days=day, minutes=minute + dice.randrange(100))
+                bytes_in = dice.randrange(1000)
                 row = {
                     "cluster": "c",
                     "broker": 1,
@@ -55,7 +56,7 @@ def drawn_rows(dice: random.Random, days: Sequence[int]) -> list[dict[str, Any]]
                     "is_leader": True,
                     "size_bytes": 10**6 * (day + 1) + minute,
                     "rf": 1,
-                    "bytes_in": dice.randrange(1000),
+                    "bytes_in": bytes_in,
                     "bytes_out": 7 * partition,
                     "isr": 1,
                 }
@@ -63,7 +64,7 @@ def drawn_rows(dice: random.Random, days: Sequence[int]) -> list[dict[str, Any]]
                 if dice.random() < 0.1:
                     made.append(row)
                 if dice.random() < 0.1:
-                    made.append({**row, "seq": 2, "bytes_in": row["bytes_in"] + 5000})
+                    made.append({**row, "seq": 2, "bytes_in": bytes_in + 5000})
     return made
 
 

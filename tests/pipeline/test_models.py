@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import random
-from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from statistics import median
 from typing import Any
 
@@ -32,44 +30,7 @@ from kedge.pipeline.models.load_models import PARTITIONS, has_all_percentiles, p
 from kedge.pipeline.models.ragged_series import median as median_by_key
 from kedge.pipeline.models.ragged_series import offsets_of, slopes_per_day
 from kedge.pipeline.models.value_bands import no_values
-
-START = datetime(2026, 1, 5, tzinfo=UTC)
-WINDOWS = 288
-
-
-def course(partitions: int, days: Sequence[int], seed: int = 1) -> pa.Table:
-    """Windows of some days, some of them missing; a partition's rows depend on its day alone."""
-    rows: list[dict[str, Any]] = []
-    for day in days:
-        for partition in range(partitions):
-            dice = random.Random(f"{seed} {day} {partition}")
-            for window in range(0, WINDOWS, 6):
-                if dice.random() < 0.1:
-                    continue
-                samples = dice.choice([0, 1, 5, 5, 5])
-                rows.append(
-                    {
-                        "cluster": "c",
-                        "topic": f"t{partition % 3}",
-                        "partition": partition,
-                        "window_start": START + timedelta(days=day, seconds=300 * window),
-                        "bytes_in": samples * dice.randrange(10**6),
-                        "bytes_out": samples * dice.randrange(10**5),
-                        "samples": samples,
-                        "size": 10**9 + day * 10**7 + window * 10**4 + dice.randrange(10**5),
-                        "min_isr": dice.choice([2, 3, 3, 3]),
-                        "max_isr": 3,
-                    }
-                )
-    schema = pa.schema(
-        [
-            *(("cluster", pa.string()), ("topic", pa.string()), ("partition", pa.int32())),
-            ("window_start", pa.timestamp("us", tz="UTC")),
-            *((name, pa.int64()) for name in ("bytes_in", "bytes_out", "samples", "size")),
-            *((name, pa.int32()) for name in ("min_isr", "max_isr")),
-        ]
-    )
-    return pa.Table.from_pylist(rows, schema=schema)
+from tests.pipeline.drawn_courses import START, course
 
 
 def samples_of(windows: pa.Table, factor: int = 30) -> pa.Table:
@@ -194,7 +155,7 @@ def test_a_band_that_has_a_percentile_has_the_exact_one(
 
 def test_one_wild_point_does_not_change_the_slope() -> None:
     t = np.arange(10) * 3600
-    values = 10.0 + 2 * np.arange(10)
+    values = np.arange(10, dtype=np.float64) * 2 + 10
     values[4] += 50
     rises = slopes_per_day(offsets_of(np.zeros(10, np.int64), 1), t, values)
     assert median_by_key(*rises) == pytest.approx([2 * 24])

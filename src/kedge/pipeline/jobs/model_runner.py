@@ -187,19 +187,34 @@ class ModelRunner:
     def _mapped(self, parts: dict[str, DataFrame], key: Sequence[str], kernel: Kernel) -> DataFrame:
         """The rows that a function makes of all rows of some keys, for all keys."""
         types: Any = import_module("pyspark.sql.pandas.types")
-        tagged = [frame.withColumn(PART, F.lit(name)) for name, frame in parts.items()]
+        tagged = [_tagged(name, frame, key) for name, frame in parts.items()]
         rows = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), tagged)
         count = max(2, self.manifest.accounts.kept // ROWS_PER_TASK)
         empty = kernel(
-            {name: types.to_arrow_schema(one.schema).empty_table() for name, one in parts.items()}
+            {
+                name: types.to_arrow_schema(one.schema, timezone="UTC").empty_table()
+                for name, one in parts.items()
+            }
         )
         names = {name: frame.columns for name, frame in parts.items()}
-        work: Any = _part_function(names, kernel)
+        work: Any = _part_function(names, tuple(key), kernel)
         spread = rows.repartition(count, *key)
         return spread.mapInArrow(work, types.from_arrow_schema(empty.schema))
 
 
-def _part_function(names: dict[str, list[str]], kernel: Kernel) -> Callable[..., Any]:
+def _tagged(name: str, frame: DataFrame, key: Sequence[str]) -> DataFrame:
+    """The rows of a part with its name; parts have columns of the same name and other types."""
+    columns = [F.col(each).alias(_stored(name, each, key)) for each in frame.columns]
+    return frame.select(*columns, F.lit(name).alias(PART))
+
+
+def _stored(part: str, column: str, key: Sequence[str]) -> str:
+    return column if column in key else f"{part}:{column}"
+
+
+def _part_function(
+    names: dict[str, list[str]], key: tuple[str, ...], kernel: Kernel
+) -> Callable[..., Any]:
     def work(batches: Iterable[Any]) -> Iterator[Any]:
         found = list(batches)
         if not found:  # a task without keys
@@ -207,7 +222,9 @@ def _part_function(names: dict[str, list[str]], kernel: Kernel) -> Callable[...,
         every = arrow().Table.from_batches(found)
         part = every.column(PART)
         tables = {
-            name: every.filter(compute().equal(part, name)).select(columns)
+            name: every.filter(compute().equal(part, name))
+            .select([_stored(name, column, key) for column in columns])
+            .rename_columns(columns)
             for name, columns in names.items()
         }
         yield from kernel(tables).to_batches()
