@@ -87,9 +87,11 @@ class Run(TwoPhases[QuorumCluster]):
 
 def crash_sweep(seed: int, settings: RunSettings) -> Iterator[Outcome]:
     """The same run again and again, with a node that dies at its first write, its second, …"""
-    for node in range(1, (settings.shape or QuorumShape()).voters + 1):
+    shape = settings.shape or QuorumShape()  # of every run: a seed would draw its own
+    settings = replace(settings, shape=shape, fault_every=0)
+    for node in range(1, shape.voters + 1):
         for write in count(1):
-            run = Run(seed, replace(settings, fault_every=0, crash_at=(node, write)))
+            run = Run(seed, replace(settings, crash_at=(node, write)))
             yield run.execute()
             if run.cluster.processes[node].disk.crashes == 0:
                 break
