@@ -185,7 +185,8 @@ def _second_ingest(directory: Path, expected: Mapping[str, Any], rounds: int) ->
 
 def split_off(source: Path, first: Path, both: Path) -> None:
     """Copy files to both directories; the last rows go to a file of the second one alone."""
-    files = sorted(source.rglob("*.parquet"))
+    # the largest file comes last: others may have fewer rows than are split off
+    files = sorted(source.rglob("*.parquet"), key=lambda file: file.stat().st_size)
     for place in (first, both):
         place.mkdir(parents=True)
         for file in files[:-1]:
