@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from itertools import count
 from typing import Any
 
 from kedge.errors import InvariantViolated
@@ -19,7 +18,7 @@ from kedge.metadata.topics import CreatedTopic
 from kedge.sim.kraft.cluster import FIRST_CONTROLLER, KraftCluster, KraftShape
 from kedge.sim.kraft.mutations import RULES
 from kedge.sim.kraft.operations import Operations
-from kedge.sim.quorum.two_phases import Outcome, TwoPhases
+from kedge.sim.quorum.two_phases import Outcome, TwoPhases, sweep_crashes
 from kedge.sim.rng import SeededRng
 
 CONVERGE_MS_MAX = 90_000
@@ -97,12 +96,8 @@ def crash_sweep(seed: int, settings: KraftSettings) -> Iterator[Outcome]:
     """The same run again and again, with a node that dies at its first write, its second, …"""
     shape = settings.shape or KraftShape()
     settings = replace(settings, shape=shape, fault_every=0)
-    for node in range(FIRST_CONTROLLER, FIRST_CONTROLLER + shape.controllers):
-        for write in count(1):
-            run = Run(seed, replace(settings, crash_at=(node, write)))
-            yield run.execute()
-            if run.cluster.processes[node].disk.crashes == 0:
-                break
+    nodes = range(FIRST_CONTROLLER, FIRST_CONTROLLER + shape.controllers)
+    return sweep_crashes(nodes, lambda point: Run(seed, replace(settings, crash_at=point)))
 
 
 def run_seed(

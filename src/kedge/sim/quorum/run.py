@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from itertools import count
 
 from kedge.sim.quorum.cluster import QuorumCluster, QuorumShape
 from kedge.sim.quorum.mutations import MUTATIONS
-from kedge.sim.quorum.two_phases import Outcome, TwoPhases
+from kedge.sim.quorum.two_phases import Outcome, TwoPhases, sweep_crashes
 from kedge.sim.rng import SeededRng
 
 CONVERGE_MS_MAX = 60_000
@@ -89,12 +88,8 @@ def crash_sweep(seed: int, settings: RunSettings) -> Iterator[Outcome]:
     """The same run again and again, with a node that dies at its first write, its second, …"""
     shape = settings.shape or QuorumShape()  # of every run: a seed would draw its own
     settings = replace(settings, shape=shape, fault_every=0)
-    for node in range(1, shape.voters + 1):
-        for write in count(1):
-            run = Run(seed, replace(settings, crash_at=(node, write)))
-            yield run.execute()
-            if run.cluster.processes[node].disk.crashes == 0:
-                break
+    voters = range(1, shape.voters + 1)
+    return sweep_crashes(voters, lambda point: Run(seed, replace(settings, crash_at=point)))
 
 
 def run_seed(

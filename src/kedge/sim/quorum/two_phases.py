@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar
+from itertools import count
+from typing import Any, Generic, Protocol, TypeVar
 
 from kedge.errors import InvariantViolated
 from kedge.sim.quorum.checkers import Checkers
@@ -151,3 +153,15 @@ class TwoPhases(ABC, Generic[C]):
     def _check_end(self) -> None:
         """Checks of the whole, after convergence."""
         self.cluster.checkers.check_logs()
+
+
+def sweep_crashes(
+    nodes: Iterable[int], run_with: Callable[[tuple[int, int]], TwoPhases[Any]]
+) -> Iterator[Outcome]:
+    """Runs in which a node dies at its first write, its second, … until it has no more of them."""
+    for node in nodes:
+        for write in count(1):
+            run = run_with((node, write))
+            yield run.execute()
+            if run.cluster.processes[node].disk.crashes == 0:
+                break
