@@ -60,6 +60,7 @@ class Bench:
             stopping=lambda: stopping,
             on_progress=self.progress.append,
             on_note=self.notes.append,
+            rise_s=0.0,  # rates are set at once, as in a lab
         )
 
     def executor(self, files: RunFiles, pacing: Pacing) -> Executor:

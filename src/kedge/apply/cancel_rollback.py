@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from kedge.apply.observe import observe
@@ -18,6 +18,7 @@ from kedge.execution import (
     RunKind,
     RunRecord,
     RunState,
+    Setting,
     Target,
 )
 from kedge.execution import journal as lines
@@ -265,8 +266,8 @@ def hand_over(run: Run, rollback: Run) -> None:
     """
     undone, known = run.record(), rollback.record()
     if undone.lease:
-        for setting in undone.own - known.own - set(undone.lease.settings()):
-            rollback.write(lines.leased(Lease.of([setting])))
+        for former in _leases_of(undone.own - known.own):
+            rollback.write(lines.leased(former))
         rollback.write(lines.leased(undone.lease.updated(known.lease)))
         run.write(lines.released(Lease()))
     if undone.state not in ENDED:
@@ -277,3 +278,12 @@ def close(cluster: Cluster, run: Run, waiting: Waiting) -> Lease:
     """End a run that has moved nothing; returns the throttles that are not confirmed to be gone."""
     run.enter(RunState.CANCELLED)
     return release(cluster, run, waiting)
+
+
+def _leases_of(settings: Collection[Setting]) -> list[Lease]:
+    """As few leases as hold all of these: one holds one value of a config."""
+    values: dict[tuple[str, str, str], list[Setting]] = {}
+    for setting in sorted(settings):
+        values.setdefault(setting[:3], []).append(setting)
+    most = max(map(len, values.values()), default=0)
+    return [Lease.of(each[at] for each in values.values() if at < len(each)) for at in range(most)]

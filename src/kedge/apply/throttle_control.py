@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 from kedge.apply.run_port import Run
@@ -29,7 +30,7 @@ from kedge.execution import (
 )
 from kedge.execution import journal as lines
 from kedge.execution.journal import Settings
-from kedge.execution.rate_rise import STEP_S, RateRise
+from kedge.execution.rate_rise import STEP_S, RateRise, risen_from
 from kedge.model import BrokerId, TopicPartition
 from kedge.plan import Change
 
@@ -71,10 +72,21 @@ class ThrottleControl:
         return self.rate is not None or self.log_dir_rate is not None
 
     def begin(self, statuses: Statuses, seen: Observation) -> None:
-        """Set the throttles of all that is still to be moved; returns when brokers confirm."""
+        """Set the throttles of all that is still to be moved; returns when brokers confirm.
+
+        Rates rise to theirs from what the run has set before, or from nothing.
+        """
         self._moving, self._leased_for, self._rise = True, seen.alive, None
-        if self.wanted:
-            self._lease(self._files.record().lease.updated(self._lease_for(statuses, seen)))
+        if not self.wanted:
+            return
+        before = self._files.record().lease
+        last = before.updated(self._lease_for(statuses, seen))
+        first = risen_from(before.brokers, last.brokers)
+        rise = RateRise(first, last.brokers, self._waiting.clock(), self._rise_s)
+        self._lease(Lease(rise.at(rise.began), last.topics))
+        if not rise.is_over(rise.began):
+            now = self._waiting.clock()  # brokers have confirmed: moves start from here on
+            self._rise, self._step_due = replace(rise, began=now), now + STEP_S
 
     def set_on_started_brokers(self, statuses: Statuses, seen: Observation) -> None:
         """A broker that was down when throttles were set or changed gets them when it is back."""

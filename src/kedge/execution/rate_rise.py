@@ -5,8 +5,9 @@ Kafka's defaults. When a rate is raised from r to R at once, the broker at once 
 missing in that window, 11·(R - r) bytes at the speed of the network, and after it r per second
 until the burst has left the window; then the burst comes again, every eleven seconds. When the rate
 rises evenly over the window instead, each second allows the r that leaves the window and R - r
-more: from the first second on R, with no burst. A rate that is lowered needs no steps: less is
-allowed at once.
+more: from the first second on R, with no burst. So do the rates of a run that begins: brokers
+that have copied nothing would let the whole window through at once, every eleven seconds. A rate
+that is lowered needs no steps: less is allowed at once.
 """
 
 from __future__ import annotations
@@ -56,6 +57,14 @@ class RateRise:
             for broker, rates in self.last.items()
             for config, value in rates.items()
         )
+
+
+def risen_from(before: Settings, last: Settings) -> dict[str, dict[str, str]]:
+    """Where rates rise from that a run sets: its own, or nothing."""
+    return {
+        broker: {config: before.get(broker, {}).get(config, "0") for config in rates}
+        for broker, rates in last.items()
+    }
 
 
 def _between(first: str, last: str, share: float) -> str:

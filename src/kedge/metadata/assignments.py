@@ -46,7 +46,7 @@ def placed(at: Situation, partitions: int, replication_factor: int) -> list[Repl
         draw=at.draw,
         fenced=fenced,
     )
-    return [tuple(map(int, replicas)) for _, replicas in sorted(placement.as_mapping().items())]
+    return list(placement.as_mapping().values())
 
 
 def validate_listed(at: Situation, replicas: Sequence[int], expected: int | None) -> None:
@@ -82,23 +82,31 @@ def refuse_all_fenced(at: Situation, partition: int, replicas: Iterable[int]) ->
         )
 
 
-def new_partition(at: Situation, topic_id: Uuid, number: int, replicas: Replicas) -> Versioned:
-    """A new partition: the active replicas are in sync, and the first of them leads."""
+def new_partitions(
+    at: Situation, topic_id: Uuid, lists: Iterable[Replicas], *, first: int = 0
+) -> list[Versioned]:
+    """New partitions: the active replicas are in sync, and the first of them leads."""
+    version = metadata_version.partition_version(at.level)
+    known: dict[Replicas, tuple[Replicas, tuple[Uuid, ...]]] = {}  # many lists are alike
+    records: list[Versioned] = []
+    for number, replicas in enumerate(lists, first):
+        found = known.get(replicas)
+        if found is None:
+            found = known[replicas] = _in_sync(at, replicas), _directories(at, replicas)
+        isr, directories = found
+        record = PartitionRecord(number, topic_id, replicas, isr, isr[0], directories=directories)
+        records.append(Versioned(record, version))
+    return records
+
+
+def _in_sync(at: Situation, replicas: Replicas) -> Replicas:
     isr = tuple(replica for replica in replicas if at.image.is_active(replica))
     if not isr:
         raise Refused(
             ErrorCode.INVALID_REPLICATION_FACTOR,
             f"Unable to replicate the partition {len(replicas)} time(s): {ALL_FENCED}",
         )
-    record = PartitionRecord(
-        partition_id=number,
-        topic_id=topic_id,
-        replicas=replicas,
-        isr=isr,
-        leader=isr[0],
-        directories=_directories(at, replicas),
-    )
-    return Versioned(record, metadata_version.partition_version(at.level))
+    return isr
 
 
 def _directories(at: Situation, replicas: Replicas) -> tuple[Uuid, ...]:

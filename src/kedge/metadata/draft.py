@@ -196,6 +196,8 @@ class Draft:
 def _known(directories: Iterable[Uuid] | None, replicas: int) -> tuple[Uuid, ...]:
     """Directories of replicas; where none is known, all are MIGRATING."""
     given = tuple(directories or ())
+    if len(given) == replicas and MIGRATING not in given:
+        return given
     if all(directory == MIGRATING for directory in given):
         return (MIGRATING,) * replicas
     if len(given) != replicas:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from kedge.metadata.ids import LOST, MIGRATING, UNASSIGNED, Uuid, reserved
@@ -23,6 +24,7 @@ from kedge.metadata.records import (
     RegisterControllerRecord,
     UserScramCredentialRecord,
 )
+from kedge.metadata.value_type import value_type
 
 PartitionKey: TypeAlias = tuple[Uuid, int]
 PartitionSet: TypeAlias = PersistentMap[PartitionKey, None]
@@ -78,7 +80,7 @@ def is_online(directory: Uuid, online: tuple[Uuid, ...]) -> bool:
     return directory != LOST and (not online or directory in online)
 
 
-@dataclass(frozen=True, slots=True)
+@value_type
 class Partition:
     """The state of one partition."""
 
@@ -116,7 +118,12 @@ class Partition:
     @property
     def known_directories(self) -> frozenset[Uuid]:
         """The directories that have a real id."""
-        return frozenset(d for d in self.directories if not reserved(d))
+        return _known(self.directories)
+
+
+@lru_cache(maxsize=4096)  # many partitions have the same
+def _known(directories: tuple[Uuid, ...]) -> frozenset[Uuid]:
+    return frozenset(d for d in directories if not reserved(d))
 
 
 @dataclass(frozen=True, slots=True)

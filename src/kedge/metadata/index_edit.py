@@ -82,19 +82,18 @@ class _Groups(Generic[Group]):
         self._before = before
         self._edits: dict[Group, _SetEdit] = {}
 
-    def _edit(self, group: Group) -> _SetEdit:
-        edit = self._edits.get(group)
-        if edit is None:
-            edit = self._edits[group] = self._before.get(group, NONE_OF_THEM).edit()
+    def _begin(self, group: Group) -> _SetEdit:
+        edit = self._edits[group] = self._before.get(group, NONE_OF_THEM).edit()
         return edit
 
     def move(self, key: PartitionKey, old: Collection[Group], new: Collection[Group]) -> None:
+        edits = self._edits
         for group in old:
             if group not in new:
-                self._edit(group).discard(key)
+                (edits.get(group) or self._begin(group)).discard(key)
         for group in new:
             if group not in old:
-                self._edit(group)[key] = None
+                (edits.get(group) or self._begin(group))[key] = None
 
     def finish(self) -> dict[Group, PartitionSet]:
         done = dict(self._before)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from kedge.metadata.assignments import (
     Replicas,
-    new_partition,
+    new_partitions,
     placed,
     refuse_all_fenced,
     validate_listed,
@@ -64,7 +64,7 @@ def _expand(at: Situation, wanted: MorePartitions) -> list[Versioned]:
     lists = placed(at, more, factor) if wanted.assignments is None else wanted.assignments
     if wanted.assignments is not None:
         _validate_lists(at, wanted.assignments, more, first, factor)
-    return [new_partition(at, topic.id, n, ids) for n, ids in enumerate(lists, first)]
+    return new_partitions(at, topic.id, lists, first=first)
 
 
 _HASH = 11_400_714_819_323_198_485  # Fibonacci hashing, as Kafka's tables do it

@@ -88,9 +88,13 @@ class MapEdit(Generic[Key, Value]):
         return key in self._shard(key)
 
     def __setitem__(self, key: Key, value: Value) -> None:
-        shard = self._own(key)
-        self._size += key not in shard
+        at = hash(key) & _MASK
+        shard = self._mine.get(at)
+        if shard is None:
+            shard = self._mine[at] = dict(self._base[at])
+        before = len(shard)
         shard[key] = value
+        self._size += len(shard) - before
 
     def discard(self, key: Key) -> None:
         """Remove a key, if it is there."""

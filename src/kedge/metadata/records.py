@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from kedge.metadata.ids import Uuid
+from kedge.metadata.value_type import value_type
 
 NO_LEADER = -1
 LEADER_UNCHANGED = -2
@@ -70,7 +71,7 @@ class TopicRecord:
     topic_id: Uuid
 
 
-@dataclass(frozen=True, slots=True)
+@value_type
 class PartitionRecord:
     """A partition in full."""
 
@@ -99,7 +100,7 @@ class ConfigRecord:
     value: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@value_type
 class PartitionChangeRecord:
     """What changes in a partition."""
 

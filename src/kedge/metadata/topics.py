@@ -7,13 +7,13 @@ A topic is written as Topic, its configs, its partitions.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kedge.errors import PolicyViolation
 from kedge.metadata.assignments import (
     Replicas,
-    new_partition,
+    new_partitions,
     placed,
     refuse_all_fenced,
     validate_listed,
@@ -105,7 +105,7 @@ def _create(
     replicas = _listed(at, topic) if topic.assignments else _placed(at, topic)
     _ask_policy(at, topic, replicas, configs)
     topic_id = at.new_id()
-    partitions = [new_partition(at, topic_id, n, ids) for n, ids in sorted(replicas.items())]
+    partitions = new_partitions(at, topic_id, replicas)
     created = CreatedTopic(
         topic.name,
         topic_id=topic_id,
@@ -135,7 +135,7 @@ def _configs(topic: NewTopicRequest) -> dict[str, str]:
     return {name: value for name, value in topic.configs.items() if value is not None}
 
 
-def _listed(at: Situation, topic: NewTopicRequest) -> dict[int, Replicas]:
+def _listed(at: Situation, topic: NewTopicRequest) -> list[Replicas]:
     for value, what in (
         (topic.replication_factor, "replication factor"),
         (topic.partitions, "numPartitions"),
@@ -162,10 +162,10 @@ def _listed(at: Situation, topic: NewTopicRequest) -> dict[int, Replicas]:
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
             "partitions should be a consecutive 0-based integer sequence",
         )
-    return lists
+    return [lists[number] for number in range(len(lists))]
 
 
-def _placed(at: Situation, topic: NewTopicRequest) -> dict[int, Replicas]:
+def _placed(at: Situation, topic: NewTopicRequest) -> list[Replicas]:
     factor, count = topic.replication_factor, topic.partitions
     if factor < BY_DEFAULT or factor == 0:
         raise Refused(
@@ -180,7 +180,7 @@ def _placed(at: Situation, topic: NewTopicRequest) -> dict[int, Replicas]:
     factor = at.settings.default_replication_factor if factor == BY_DEFAULT else factor
     count = at.settings.default_partitions if count == BY_DEFAULT else count
     try:
-        return dict(enumerate(placed(at, count, factor)))
+        return placed(at, count, factor)
     except Refused as refused:
         raise Refused(
             ErrorCode.INVALID_REPLICATION_FACTOR,
@@ -191,19 +191,16 @@ def _placed(at: Situation, topic: NewTopicRequest) -> dict[int, Replicas]:
 def _ask_policy(
     at: Situation,
     topic: NewTopicRequest,
-    replicas: Mapping[int, Replicas],
+    replicas: Sequence[Replicas],
     configs: Mapping[str, str],
 ) -> None:
     """Ask the operator's policy, last: about counts, or about replicas placed by hand."""
-    lists = {number: tuple(map(BrokerId, ids)) for number, ids in replicas.items()}
-    by_hand = bool(topic.assignments)
-    proposal = CreateProposal(
-        topic.name,
-        None if by_hand else len(lists),
-        None if by_hand else len(lists[0]),
-        lists if by_hand else None,
-        configs,
-    )
+    if topic.assignments:
+        lists = {number: tuple(map(BrokerId, ids)) for number, ids in enumerate(replicas)}
+        proposal = CreateProposal(topic.name, None, None, lists, configs)
+    else:
+        factor = len(replicas[0])
+        proposal = CreateProposal(topic.name, len(replicas), factor, None, configs)
     try:
         at.create_policy(proposal)
     except PolicyViolation as refused:

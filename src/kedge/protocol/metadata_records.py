@@ -12,6 +12,7 @@ import struct
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Iterable
 from functools import cache, lru_cache
+from operator import attrgetter
 from typing import Any
 
 from kedge.metadata.record_schemas import BY_TYPE_ID, SCHEMAS, STRUCTS, Field, Kind
@@ -77,14 +78,14 @@ def _fields(kind: type, version: int) -> tuple[tuple[Field, ...], tuple[Field, .
 @cache
 def _struct_writer(kind: type, version: int) -> Encode:
     plain, tagged = _fields(kind, version)
-    in_sequence = [(field.name, _writer(field, version)) for field in plain]
+    in_sequence = [_run_writer(run, version) for run in _runs(plain)]
     with_tags = [
         (field.name, field.default, varint(field.tag or 0), _writer(field, version))
         for field in tagged
     ]
 
     def write(value: Any) -> bytes:
-        parts = [encode(getattr(value, name)) for name, encode in in_sequence]
+        parts = [encode(get(value)) for get, encode in in_sequence]
         set_fields: list[bytes] = []
         for name, default, tag, encode in with_tags:
             found = getattr(value, name)
@@ -94,6 +95,30 @@ def _struct_writer(kind: type, version: int) -> Encode:
         return b"".join((*parts, varint(len(set_fields)), *set_fields))
 
     return write
+
+
+def _runs(fields: Iterable[Field]) -> list[list[Field]]:
+    """Fields in sequence, with neighbouring numbers together: they are packed at once."""
+    runs: list[list[Field]] = []
+    for field in fields:
+        if runs and _is_number(field) and _is_number(runs[-1][-1]):
+            runs[-1].append(field)
+        else:
+            runs.append([field])
+    return runs
+
+
+def _is_number(field: Field) -> bool:
+    return field.kind in _NUMBERS and not field.many
+
+
+def _run_writer(run: list[Field], version: int) -> tuple[Callable[[Any], Any], Encode]:
+    """What to take from a record, and how it is written."""
+    get = attrgetter(*(field.name for field in run))
+    if len(run) == 1:
+        return get, _writer(run[0], version)
+    pack = struct.Struct(">" + "".join(_NUMBERS[field.kind][0] for field in run)).pack
+    return get, lambda values: pack(*values)
 
 
 def _writer(field: Field, version: int) -> Encode:
@@ -120,13 +145,13 @@ def _item_writer(field: Field, version: int) -> Encode:
 def _array_writer(field: Field, version: int) -> Encode:
     write_one = _item_writer(field, version)
 
-    def write(values: Iterable[Any] | None) -> bytes:
+    def write(values: tuple[Any, ...] | None) -> bytes:
         if values is None:
             return b"\0"
-        items = list(map(write_one, values))
-        return varint(len(items) + 1) + b"".join(items)
+        return varint(len(values) + 1) + b"".join(map(write_one, values))
 
-    return write
+    # replicas and directories of many partitions are alike
+    return write if field.of is not None else lru_cache(maxsize=4096)(write)
 
 
 @lru_cache(maxsize=4096)
@@ -169,6 +194,7 @@ def _reader(field: Field, version: int) -> Decode:
     read_one = _item_reader(field, version)
     if not field.many:
         return read_one
+    code = _NUMBERS[field.kind][0] if field.kind in _NUMBERS else None
 
     def read(reader: Reader) -> tuple[Any, ...] | None:
         count = reader.count(compact=True, structs=field.of is not None)
@@ -176,6 +202,8 @@ def _reader(field: Field, version: int) -> Decode:
             if field.nullable:
                 return None
             raise reader.malformed(f"{field.name} is null")
+        if code is not None:
+            return reader.numbers(code, count)
         return tuple([read_one(reader) for _ in range(count)])
 
     return read
@@ -186,7 +214,7 @@ def _item_reader(field: Field, version: int) -> Decode:
         return _NUMBERS[field.kind][1]
     match field.kind:
         case Kind.UUID:
-            return lambda reader: urlsafe_b64encode(reader.take(16)).decode().rstrip("=")
+            return lambda reader: _id_text(reader.take(16))
         case Kind.STRUCT:
             assert field.of is not None, "a struct has a class"
             return _struct_reader(field.of, version)
@@ -200,3 +228,8 @@ def _item_reader(field: Field, version: int) -> Decode:
         return found
 
     return read
+
+
+@lru_cache(maxsize=4096)
+def _id_text(raw: bytes) -> str:
+    return urlsafe_b64encode(raw).decode().rstrip("=")

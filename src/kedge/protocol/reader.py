@@ -65,6 +65,11 @@ class Reader:
     def float64(self) -> float:
         return self._unpack(_FLOAT64)
 
+    def numbers(self, code: str, count: int) -> tuple[int, ...]:
+        """Return several numbers of one `struct` code."""
+        form = f">{count}{code}"
+        return struct.unpack(form, self.take(struct.calcsize(form)))
+
     def boolean(self) -> bool:
         """Return true for any byte but zero, as in Kafka."""
         return self._unpack(_INT8) != 0
@@ -78,6 +83,10 @@ class Reader:
 
     def varint(self) -> int:
         """Return an unsigned number, seven bits to a byte, the lowest first."""
+        at = self._pos
+        if at < self._end and (first := self._data[at]) < 0x80:  # nearly all of them
+            self._pos = at + 1
+            return first
         value = 0
         for shift in range(0, VARINT_BITS, 7):
             byte = self.take(1)[0]

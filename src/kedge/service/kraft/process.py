@@ -109,7 +109,7 @@ class KraftService:
         timeout_ms = config.quorum.request_timeout_ms
         self._peers = Peers(properties, timeout_ms=timeout_ms, note=self.note)
         ports = Ports(
-            draw=random.SystemRandom().randrange,
+            draw=random.Random().randrange,
             new_id=new_id,
             form=AsBytes(),
             load_snapshot=self._snapshots.load,
