@@ -1,7 +1,7 @@
 """CPU seconds and peak memory of processes, read from /proc.
 
-Peak memory is the sum of the largest resident sizes of the processes. They need not be reached at
-the same moment, so the sum is an upper bound.
+Peak memory is the sum of the largest resident sizes of the processes that are there at one moment.
+They need not be reached at that moment, so the sum is an upper bound.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ def run_measured(
     The cost includes all descendants, sampled every 0.1 s: a JVM may outlive the process that
     started it, so the counters that the kernel hands to the parent are incomplete.
     """
-    ticks, peaks = dict[int, int](), dict[int, int]()
+    ticks, peak_kb = dict[int, int](), 0
     began = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
     try:
         while process.poll() is None:
-            _sample_tree(process.pid, ticks, peaks)
+            peak_kb = max(peak_kb, _sample_tree(process.pid, ticks))
             if time.perf_counter() - began > timeout_s:
                 raise subprocess.TimeoutExpired(command, timeout_s)
             time.sleep(SAMPLE_EVERY_S)
@@ -55,15 +55,19 @@ def run_measured(
     printed = process.communicate()[0]
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, command, printed)
-    return printed, CommandCost(wall, sum(ticks.values()) / TICKS, sum(peaks.values()) / 1024)
+    return printed, CommandCost(wall, sum(ticks.values()) / TICKS, peak_kb / 1024)
 
 
-def _sample_tree(root: int, ticks: dict[int, int], peaks: dict[int, int]) -> None:
+def _sample_tree(root: int, ticks: dict[int, int]) -> int:
+    """Note the CPU time of each process; returns the sum of the peaks of those that are there."""
+    sum_kb = 0
     for pid in _descendants(root):
         try:
-            ticks[pid], peaks[pid] = _ticks(pid), _peak_kb(pid)
+            ticks[pid] = _ticks(pid)
+            sum_kb += _peak_kb(pid)
         except (OSError, StopIteration):  # it has just ended
             continue
+    return sum_kb
 
 
 def _descendants(root: int) -> list[int]:

@@ -19,10 +19,11 @@ from kedge.errors import InvalidRequest
 from kedge.metrics.attribution import Rule
 from kedge.model.arrow import Table, arrow, compute
 from kedge.pipeline.table_reader import Condition, Tables
-from kedge.pipeline.tables.staged_run import DAY
 from kedge.pipeline.warehouse import Place
 
 COLUMNS = ("cluster", "topic", "partition", "ts", "is_leader", "bytes_in", "bytes_out")
+KEY = ("topic", "partition")
+WAYS = ("in", "out")
 ATTRIBUTION = ("in_by", "out_by", "in_covered_ms", "out_covered_ms")
 
 
@@ -50,32 +51,41 @@ def read_rates(
     if start is not None and end is not None and not start < end:
         raise InvalidRequest(f"--from {start:g} is not before --to {end:g}")
     opened = Tables(tables)
-    rows = _leader_rows(opened, cluster, start, end)
-    if not len(rows):
+    found = _Sums(opened.settings.interval_s, start, end)
+    is_known = False
+    for day in _days(opened, start, end):
+        rows = _leader_rows(opened, cluster, day)
+        is_known = is_known or len(rows) > 0
+        found.add(rows)
+    if not is_known:
         hint = f"clusters: {', '.join(opened.reference.clusters[:10])}"
         raise InvalidRequest(f"{tables}: no samples of cluster {cluster}", hint=hint)
-    found = mean_rates(rows, cluster, opened.settings.interval_s, start=start, end=end)
-    if not found:
+    rates = found.rates(cluster)
+    if not rates:
         raise InvalidRequest(f"{tables}: no samples of cluster {cluster} between these times")
-    return found
+    return rates
 
 
 def mean_rates(
     rows: Table, cluster: str, interval_s: int, *, start: float | None, end: float | None
 ) -> list[PartitionRate]:
     """The mean rates of the leaders' samples between two moments; none without samples there."""
-    window = _Window.of(rows, interval_s, start, end)
-    return _rates(rows, window, cluster) if window.share.max(initial=0) > 0 else []
+    found = _Sums(interval_s, start, end)
+    found.add(rows)
+    return found.rates(cluster)
 
 
-def _leader_rows(tables: Tables, cluster: str, start: float | None, end: float | None) -> Table:
+def _days(tables: Tables, start: float | None, end: float | None) -> list[str]:
+    """The days that have samples between two moments."""
+    first = "" if start is None else f"{datetime.fromtimestamp(start, UTC):%Y-%m-%d}"
+    # the sample that covers the end of the time may be the first one of the next day
+    last = "~" if end is None else f"{datetime.fromtimestamp(end + 86_400, UTC):%Y-%m-%d}"
+    return [day for day in tables.days("silver") if first <= day <= last]
+
+
+def _leader_rows(tables: Tables, cluster: str, day: str) -> Table:
     where: list[Condition] = [("cluster", "=", cluster), ("is_leader", "=", True)]
-    if start is not None:
-        where.append((DAY, ">=", f"{datetime.fromtimestamp(start, UTC):%Y-%m-%d}"))
-    if end is not None:
-        # the sample that covers the end of the time may be the first one of the next day
-        where.append((DAY, "<=", f"{datetime.fromtimestamp(end + 86_400, UTC):%Y-%m-%d}"))
-    return tables.read("silver", [*COLUMNS, *ATTRIBUTION], where=where)
+    return tables.read("silver", [*COLUMNS, *ATTRIBUTION], where=where, day=day)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +102,7 @@ class _Window:
         high = np.minimum(ts, np.inf if end is None else end)
         low = np.maximum(ts - interval_s, -np.inf if start is None else start)
         share = np.clip(high - low, 0, interval_s) / interval_s
-        covered = {way: _covered(rows, f"{way}_covered_ms", interval_s) for way in ("in", "out")}
+        covered = {way: _covered(rows, f"{way}_covered_ms", interval_s) for way in WAYS}
         return _Window(ts, share, covered)
 
     def seconds(self, way: str) -> float:
@@ -122,34 +132,53 @@ def _covered(rows: Table, name: str, interval_s: int) -> Any:
     return np.asarray(filled) / 1000
 
 
-def _rates(rows: Table, window: _Window, cluster: str) -> list[PartitionRate]:
-    pa = arrow()
-    amounts = {
-        way: window.amounts(way, np.asarray(rows.column(f"bytes_{way}"))) for way in ("in", "out")
-    }
-    table = pa.table(
-        {
-            "topic": rows.column("topic"),
-            "partition": rows.column("partition"),
-            **{f"{way}_bytes": pa.array(amount) for way, amount in amounts.items()},
-            **{f"{way}_by": _rules(rows, f"{way}_by") for way in ("in", "out")},
-        }
-    ).filter(pa.array(window.share > 0))
-    key = ["topic", "partition"]
-    sums = table.group_by(key).aggregate([("in_bytes", "sum"), ("out_bytes", "sum")])
-    seconds = {way: window.seconds(way) for way in ("in", "out")}
-    rules = {way: _main_rules(table, way) for way in ("in", "out")}
-    found = sums.sort_by([(name, "ascending") for name in key]).to_pylist()
-    return [
-        PartitionRate(
-            cluster,
-            row["topic"],
-            row["partition"],
-            *(row[f"{way}_bytes_sum"] / (seconds[way] or 1.0) for way in ("in", "out")),
-            *(rules[way][row["topic"], row["partition"]] for way in ("in", "out")),
-        )
-        for row in found
-    ]
+class _Sums:
+    """Bytes by partition and rule, and measured time, summed up a day at a time: a week of a large
+    cluster does not fit into memory. All samples of an interval are of the same day."""
+
+    def __init__(self, interval_s: int, start: float | None, end: float | None) -> None:
+        self._interval_s, self._start, self._end = interval_s, start, end
+        self._seconds = dict.fromkeys(WAYS, 0.0)
+        self._parts: dict[str, list[Table]] = {way: [] for way in WAYS}
+
+    def add(self, rows: Table) -> None:
+        """Count the rows of whole intervals."""
+        window = _Window.of(rows, self._interval_s, self._start, self._end)
+        if not window.share.max(initial=0) > 0:
+            return
+        within = arrow().array(window.share > 0)
+        for way in WAYS:
+            self._seconds[way] += window.seconds(way)
+            amounts = window.amounts(way, np.asarray(rows.column(f"bytes_{way}")))
+            named = {name: rows.column(name) for name in KEY}
+            columns = {**named, "rule": _rules(rows, f"{way}_by"), "bytes": arrow().array(amounts)}
+            counted = arrow().table(columns).filter(within).group_by([*KEY, "rule"])
+            sums = counted.aggregate([("bytes", "sum"), ("bytes", "count")])
+            self._parts[way].append(sums.rename_columns([*KEY, "rule", "bytes", "samples"]))
+
+    def rates(self, cluster: str) -> list[PartitionRate]:
+        """The mean rates over the time that was measured."""
+        found = {way: self._by_partition(way) for way in WAYS if self._parts[way]}
+        return [
+            PartitionRate(
+                cluster,
+                *key,
+                *(found[way][key][0] / (self._seconds[way] or 1.0) for way in WAYS),
+                *(found[way][key][1] for way in WAYS),
+            )
+            for key in sorted(found.get("in", ()))
+        ]
+
+    def _by_partition(self, way: str) -> dict[tuple[str, int], tuple[float, str]]:
+        """The bytes of each partition, and the rule by which most of them were found."""
+        every = arrow().concat_tables(self._parts[way]).group_by([*KEY, "rule"])
+        by_rule = every.aggregate([("bytes", "sum"), ("samples", "sum")])
+        order = [("bytes_sum", "ascending"), ("samples_sum", "ascending")]
+        found: dict[tuple[str, int], tuple[float, str]] = {}
+        for row in by_rule.sort_by(order).to_pylist():
+            key = row["topic"], row["partition"]
+            found[key] = found.get(key, (0.0, ""))[0] + row["bytes_sum"], row["rule"]
+        return found
 
 
 def _rules(rows: Table, name: str) -> Any:
@@ -157,12 +186,3 @@ def _rules(rows: Table, name: str) -> Any:
     if name not in rows.column_names:
         return arrow().repeat(arrow().scalar(str(Rule.MEASURED)), len(rows))
     return compute().fill_null(rows.column(name), str(Rule.MEASURED))
-
-
-def _main_rules(table: Table, way: str) -> dict[tuple[str, int], str]:
-    """The rule by which most of each partition's bytes were found."""
-    columns = ["topic", "partition", f"{way}_by"]
-    found = table.group_by(columns).aggregate([(f"{way}_bytes", "sum"), (f"{way}_bytes", "count")])
-    order = [(f"{way}_bytes_sum", "ascending"), (f"{way}_bytes_count", "ascending")]
-    rows = found.sort_by(order).to_pylist()
-    return {(row["topic"], row["partition"]): row[f"{way}_by"] for row in rows}
