@@ -147,8 +147,9 @@ class ThrottleControl:
             self._rise = None
             return silent
         if now >= self._step_due:
+            ahead_s = max(STEP_S, now - self._step_due + STEP_S)  # the next one is as late
             self._step_due = now + STEP_S
-            step = self._rise.at(now)
+            step = self._rise.at(now, ahead_s=ahead_s)
             self._files.write(lines.rates_leased(step))
             set_throttles(self._cluster, Lease(step))
         return None

@@ -33,9 +33,9 @@ class RateRise:
         """Whether the last rates are due."""
         return self._share(now) >= 1.0
 
-    def at(self, now: float) -> dict[str, dict[str, str]]:
-        """The rates to set now."""
-        share = self._share(now)
+    def at(self, now: float, *, ahead_s: float = STEP_S) -> dict[str, dict[str, str]]:
+        """The rates to set now; a step is for the seconds until the next one."""
+        share = self._share(now, ahead_s)
         return {
             broker: {
                 config: _between(self.first.get(broker, {}).get(config, value), value, share)
@@ -44,11 +44,11 @@ class RateRise:
             for broker, rates in self.last.items()
         }
 
-    def _share(self, now: float) -> float:
-        """How much of the rise is due; a step is for the second that follows it."""
+    def _share(self, now: float, ahead_s: float = STEP_S) -> float:
+        """How much of the rise is due."""
         if not self.window_s or not self._rises:
             return 1.0
-        return min(1.0, (now - self.began + STEP_S) / self.window_s)
+        return min(1.0, (now - self.began + ahead_s) / self.window_s)
 
     @property
     def _rises(self) -> bool:

@@ -38,7 +38,7 @@ KIND_NAMES = {
 }
 
 
-THROTTLE_SHARE = 0.97  # of a throttle's rate that copies get, as measured (`bench/prediction`)
+THROTTLE_SHARE = 0.91  # of a throttle's rate that copies get, as measured (`bench/prediction`)
 NOT_FULL = 1 - 1e-6  # of a link or disk: up to that share it holds no copy up
 
 
@@ -169,9 +169,9 @@ def whole_seconds(
 ) -> float:
     """From the start of a run to its end, with throttles, the last observation and elections.
 
-    Copies do not get all of a throttle: Kafka counts over ten seconds, and who is held back at one
-    end asks again up to a second later. The moves take longer by as much; whatever is drawn, they
-    take the seconds that the busiest broker needs `at_least`.
+    Copies do not get all of a throttle: Kafka divides what eleven seconds let through by ten to
+    eleven, and who is held back at one end asks again up to a second later. The moves take longer
+    by as much; whatever is drawn, they take the seconds that the busiest broker needs `at_least`.
     """
     moving = float(found.end.max(initial=0.0))
     if not isfinite(moving):
