@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -30,9 +31,9 @@ LARGE = 20_000  # moves
 FAST_MAX = 1e6  # a lab that runs as fast as it can
 
 
-def speed_of(clock: ClusterClock | None) -> float:
+def speed_of(clock: ClusterClock) -> float:
     """How fast the time of a cluster passes, beside ours."""
-    return 1.0 if clock is None or not keeps_time(clock) else clock.speed
+    return clock.speed if keeps_time(clock) else 1.0
 
 
 def keeps_time(clock: ClusterClock | None) -> bool:
@@ -50,17 +51,20 @@ def predicted(
     rates: Rates | None = None,
     samples: int | None = None,
     poll_s: float = 1.0,
-    speed: float = 1.0,
+    clock: ClusterClock | None = None,
 ) -> Prediction:
     """The prediction of a plan; `state` is where the rates that runs have measured are.
 
-    `speed` is how fast time passes in the cluster: what takes a second here takes longer there.
+    A cluster with a `clock` of its own is a lab: time may pass faster there, and its brokers let
+    through exactly what a throttle allows.
     """
     records = [] if rates else measured_rates(state, cluster.cluster_id)
     target = target_of(plan, RunKind.APPLY)
     changes = present_changes(in_order(plan), cluster, target)
     chosen = rates or learned_rates(records, Rates())
-    timing = at_speed(Timing(poll_s=poll_s), speed)
+    timing = Timing(poll_s=poll_s)
+    if clock is not None:
+        timing = at_speed(replace(timing, throttle_share=1.0), speed_of(clock))
     around = environment_of(cluster, [change.tp for change in changes], chosen, timing)
     if samples is None:
         samples = SAMPLES if len(changes) <= LARGE else SAMPLES_OF_LARGE

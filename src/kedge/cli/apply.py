@@ -147,7 +147,7 @@ def _show_prediction(
     """How long the run would take, on the cluster as it is now."""
     from datetime import UTC, datetime
 
-    from kedge.apply.predict_run import predicted, speed_of
+    from kedge.apply.predict_run import predicted
     from kedge.cli.run_options import state_directory
     from kedge.cluster.snapshot_taker import take_snapshot
     from kedge.report.prediction import eta_line
@@ -158,8 +158,8 @@ def _show_prediction(
     now = take_snapshot(cluster, taken_at=datetime.now(UTC).replace(microsecond=0))
     poll_s = options.interval_s(len(judged.changes))
     limits = judged.options.limits
-    speed, state = speed_of(runs.clock()), state_directory(options.state)
-    found = predicted(judged.plan, now, limits, poll_s=poll_s, speed=speed, state=state)
+    clock, state = runs.clock(), state_directory(options.state)
+    found = predicted(judged.plan, now, limits, poll_s=poll_s, clock=clock, state=state)
     say(eta_line(found, judged.options.steering))
     for problem in found.problems:
         say(f"warning: {problem.what}; {problem.hint}")

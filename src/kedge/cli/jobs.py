@@ -244,7 +244,7 @@ def _prediction(
     runs: RunStore, proposal: Proposal, snapshot: Snapshot, how: JobOptions
 ) -> Prediction:
     """What the run will be like; refuses one that would fill a disk or never end."""
-    from kedge.apply.predict_run import predicted, speed_of
+    from kedge.apply.predict_run import predicted
     from kedge.cli.run_options import state_directory
     from kedge.execution.prediction import refuse_problems
 
@@ -256,7 +256,7 @@ def _prediction(
         snapshot,
         judged.options.limits,
         poll_s=poll_s,
-        speed=speed_of(runs.clock()),
+        clock=runs.clock(),
         state=state_directory(how.state),
     )
     refuse_problems(found)

@@ -37,6 +37,7 @@ class Timing:
     `poll_s` from one observation to the next, `start_s` until copies flow, `in_sync_s` until a
     replica with all bytes is in the ISR, `delete_s` until the files of a removed replica are gone
     (Kafka's `file.delete.delay.ms`), and what it takes to set and release throttles and to elect.
+    `throttle_share` is what copies get of a throttle's rate.
     The values are those of brokers of 3.9 and 4.1 beside each other (`bench/prediction`).
     """
 
@@ -47,6 +48,7 @@ class Timing:
     throttle_s: float = 0.5
     election_s: float = 0.2
     release_s: float = 0.5
+    throttle_share: float = 0.91
 
 
 def at_speed(timing: Timing, speed: float) -> Timing:

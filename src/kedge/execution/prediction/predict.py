@@ -38,7 +38,6 @@ KIND_NAMES = {
 }
 
 
-THROTTLE_SHARE = 0.91  # of a throttle's rate that copies get, as measured (`bench/prediction`)
 NOT_FULL = 1 - 1e-6  # of a link or disk: up to that share it holds no copy up
 
 
@@ -178,7 +177,7 @@ def whole_seconds(
         return inf
     timing, released = environment.timing, 0.0
     if limits.rate is not None:
-        drawn = moving / (THROTTLE_SHARE * factors.throttle)
+        drawn = moving / (timing.throttle_share * factors.throttle)
         moving, released = max(drawn, at_least), timing.release_s
     seen = ceil(moving / timing.poll_s - 1e-9) * timing.poll_s if timing.poll_s else moving
     around = _before_moves(environment, limits) + timing.election_s + released
