@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
 from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as Place
 
@@ -133,15 +134,16 @@ class Arrivals:
     under_min_isr: set[int] = field(default_factory=set[int])
 
     def steady_rate(self, broker: int) -> float:
-        """Bytes per second between the moments with 15 and with 85 percent of what arrived."""
+        """Bytes per second between the moments with 5 and with 95 percent of what arrived: the
+        slope of the line through all samples, for what arrives comes in waves of eleven seconds."""
         last = max(arrived[broker] for _, arrived in self.samples)
         inner = [
             (at, arrived[broker])
             for at, arrived in self.samples
-            if 0.15 * last <= arrived[broker] <= 0.85 * last
+            if 0.05 * last <= arrived[broker] <= 0.95 * last
         ]
-        (began, before), (ended, after) = inner[0], inner[-1]
-        return (after - before) / (ended - began)
+        moments, arrived = zip(*inner, strict=True)
+        return float(np.polyfit(moments, arrived, 1)[0])
 
     def rate(self, brokers: Iterable[int], since: float, until_: float) -> float:
         """Bytes per second into some brokers between two moments, between samples in proportion.

@@ -30,7 +30,7 @@ from kedge.execution import (
 )
 from kedge.execution import journal as lines
 from kedge.execution.journal import Settings
-from kedge.execution.rate_rise import STEP_S, RateRise, risen_from
+from kedge.execution.rate_rise import STEP_S, RateRise, first_rise
 from kedge.model import BrokerId, TopicPartition
 from kedge.plan import Change
 
@@ -81,8 +81,8 @@ class ThrottleControl:
             return
         before = self._files.record().lease
         last = before.updated(self._lease_for(statuses, seen))
-        first = risen_from(before.brokers, last.brokers)
-        rise = RateRise(first, last.brokers, self._waiting.clock(), self._rise_s)
+        now = self._waiting.clock()
+        rise = first_rise(before.brokers, last.brokers, now, self._rise_s)
         self._lease(Lease(rise.at(rise.began), last.topics))
         if not rise.is_over(rise.began):
             now = self._waiting.clock()  # brokers have confirmed: moves start from here on

@@ -5,9 +5,13 @@ Kafka's defaults. When a rate is raised from r to R at once, the broker at once 
 missing in that window, 11·(R - r) bytes at the speed of the network, and after it r per second
 until the burst has left the window; then the burst comes again, every eleven seconds. When the rate
 rises evenly over the window instead, each second allows the r that leaves the window and R - r
-more: from the first second on R, with no burst. So do the rates of a run that begins: brokers
-that have copied nothing would let the whole window through at once, every eleven seconds. A rate
-that is lowered needs no steps: less is allowed at once.
+more: from the first second on R, with no burst. A rate that is lowered needs no steps: less is
+allowed at once.
+
+A run that begins finds brokers of two kinds. One that has throttled in the last hour has an empty
+window and would let all of it through at once; one that has not counts from its first byte on, and
+any rate below R makes it slower. Rates of a run that begins rise from nothing over the window, too:
+the ones copy at R from the first second on, the others make up for a slow start within the window.
 """
 
 from __future__ import annotations
@@ -59,12 +63,13 @@ class RateRise:
         )
 
 
-def risen_from(before: Settings, last: Settings) -> dict[str, dict[str, str]]:
-    """Where rates rise from that a run sets: its own, or nothing."""
-    return {
+def first_rise(before: Settings, last: Settings, now: float, window_s: float) -> RateRise:
+    """The rise to the rates that a run begins with: from those that it has set, or from nothing."""
+    first = {
         broker: {config: before.get(broker, {}).get(config, "0") for config in rates}
         for broker, rates in last.items()
     }
+    return RateRise(first, last, now, window_s)
 
 
 def _between(first: str, last: str, share: float) -> str:
