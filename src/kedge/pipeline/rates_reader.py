@@ -51,7 +51,7 @@ def read_rates(
     if start is not None and end is not None and not start < end:
         raise InvalidRequest(f"--from {start:g} is not before --to {end:g}")
     opened = Tables(tables)
-    found = _Sums(opened.settings.interval_s, start, end)
+    found = RateSums(opened.settings.interval_s, start, end)
     is_known = False
     for day in _days(opened, start, end):
         rows = _leader_rows(opened, cluster, day)
@@ -70,7 +70,7 @@ def mean_rates(
     rows: Table, cluster: str, interval_s: int, *, start: float | None, end: float | None
 ) -> list[PartitionRate]:
     """The mean rates of the leaders' samples between two moments; none without samples there."""
-    found = _Sums(interval_s, start, end)
+    found = RateSums(interval_s, start, end)
     found.add(rows)
     return found.rates(cluster)
 
@@ -132,7 +132,7 @@ def _covered(rows: Table, name: str, interval_s: int) -> Any:
     return np.asarray(filled) / 1000
 
 
-class _Sums:
+class RateSums:
     """Bytes by partition and rule, and measured time, summed up a day at a time: a week of a large
     cluster does not fit into memory. All samples of an interval are of the same day."""
 
