@@ -1,7 +1,8 @@
 """CPU seconds and peak memory of processes, read from /proc.
 
-Peak memory is the sum of the largest resident sizes of the processes that are there at one moment.
-They need not be reached at that moment, so the sum is an upper bound.
+Peak memory of a command is the largest sum of the resident sizes of its processes at one moment;
+pages that processes share count in each of them. That of given processes is the sum of the largest
+resident size of each.
 """
 
 from __future__ import annotations
@@ -59,12 +60,12 @@ def run_measured(
 
 
 def _sample_tree(root: int, ticks: dict[int, int]) -> int:
-    """Note the CPU time of each process; returns the sum of the peaks of those that are there."""
+    """Note the CPU time of each process; returns the sum of their resident sizes."""
     sum_kb = 0
     for pid in _descendants(root):
         try:
             ticks[pid] = _ticks(pid)
-            sum_kb += _peak_kb(pid)
+            sum_kb += _status_kb(pid, "VmRSS")
         except (OSError, StopIteration):  # it has just ended
             continue
     return sum_kb
@@ -107,8 +108,12 @@ def peak_mb(pids: Iterable[int]) -> float:
 def _peak_kb(pid: int) -> int:
     if pid == os.getpid():
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return _status_kb(pid, "VmHWM")
+
+
+def _status_kb(pid: int, name: str) -> int:
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
+    return next(int(line.split()[1]) for line in lines if line.startswith(name))
 
 
 def print_rounds(work: Callable[[], None], output: Path, rounds: int, pids: Iterable[int]) -> None:
