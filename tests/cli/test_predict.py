@@ -71,7 +71,7 @@ def test_a_plan_is_predicted_with_its_bound_and_assumptions(
     done = kedge("predict", plan, "--snapshot", cluster, "--throttle", "100MB")
     assert done.code == 0, done.err
     first, second, *rest = done.out.splitlines()
-    assert first.startswith("takes    3 min 28 s, p10 to p90: 3 min ")
+    assert first.startswith("takes    3 min 39 s, p10 to p90: 3 min ")
     assert first.endswith("; 2 moves, 20.0 GB to copy")
     assert second.startswith(
         "bound    3 min 20 s: broker 1 sending at the throttle; the moves take"

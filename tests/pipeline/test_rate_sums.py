@@ -24,7 +24,7 @@ def samples(day: int, rng: np.random.Generator) -> pa.Table:
             "ts": pa.array(ends * 1_000_000, pa.timestamp("us", "UTC")),
             "bytes_in": pa.array(rng.uniform(0, 1e6, count)),
             "bytes_out": pa.array(rng.uniform(0, 1e6, count)),
-            "in_by": rng.choice(["offsets", "sizes", None], count).tolist(),
+            "in_by": [(None, "offsets", "sizes")[at] for at in rng.integers(0, 3, count)],
             "out_by": rng.choice(["groups", "bytes in"], count).tolist(),
             "in_covered_ms": pa.array(rng.integers(30_000, 60_001, count), pa.int64()),
             "out_covered_ms": pa.array([None] * count, pa.int64()),

@@ -159,15 +159,13 @@ class RateSums:
     def rates(self, cluster: str) -> list[PartitionRate]:
         """The mean rates over the time that was measured."""
         found = {way: self._by_partition(way) for way in WAYS if self._parts[way]}
-        return [
-            PartitionRate(
-                cluster,
-                *key,
-                *(found[way][key][0] / (self._seconds[way] or 1.0) for way in WAYS),
-                *(found[way][key][1] for way in WAYS),
-            )
-            for key in sorted(found.get("in", ()))
-        ]
+        seconds = {way: self._seconds[way] or 1.0 for way in WAYS}
+        rates: list[PartitionRate] = []
+        for key in sorted(found.get("in", ())):
+            (bytes_in, in_by), (bytes_out, out_by) = found["in"][key], found["out"][key]
+            into, out = bytes_in / seconds["in"], bytes_out / seconds["out"]
+            rates.append(PartitionRate(cluster, *key, into, out, in_by, out_by))
+        return rates
 
     def _by_partition(self, way: str) -> dict[tuple[str, int], tuple[float, str]]:
         """The bytes of each partition, and the rule by which most of them were found."""

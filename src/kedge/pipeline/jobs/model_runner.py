@@ -41,7 +41,7 @@ from kedge.pipeline.models.load_models import (
 from kedge.pipeline.tables.staged_run import DAY, StagedRun
 
 LOCAL_ROWS_MAX: Final = 6_000_000  # of samples that models are made of in this process
-ROWS_PER_TASK: Final = 1_000_000
+ROWS_PER_TASK: Final = 500_000
 COURSE_COLUMNS: Final = (
     *(*PARTITION_KEY, "window_start", "bytes_in", "bytes_out", "samples", "size"),
     *("min_isr", "max_isr"),
