@@ -81,8 +81,7 @@ class ThrottleControl:
             return
         before = self._files.record().lease
         last = before.updated(self._lease_for(statuses, seen))
-        now = self._waiting.clock()
-        rise = first_rise(before.brokers, last.brokers, now, self._rise_s)
+        rise = first_rise(before.brokers, last.brokers, self._waiting.clock(), self._rise_s)
         self._lease(Lease(rise.at(rise.began), last.topics))
         if not rise.is_over(rise.began):
             now = self._waiting.clock()  # brokers have confirmed: moves start from here on
@@ -147,7 +146,7 @@ class ThrottleControl:
             self._rise = None
             return silent
         if now >= self._step_due:
-            ahead_s = max(STEP_S, now - self._step_due + STEP_S)  # the next one is as late
+            ahead_s = now - self._step_due + STEP_S  # the next one is as late
             self._step_due = now + STEP_S
             step = self._rise.at(now, ahead_s=ahead_s)
             self._files.write(lines.rates_leased(step))

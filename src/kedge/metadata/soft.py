@@ -116,9 +116,9 @@ def followed(soft: SoftState, image: Image, records: Iterable[r.MetadataRecord])
     """The state after records were replayed on the image."""
     fenced = {broker.id: broker.fenced for broker in image.brokers.values()}
     for record in records:
-        if type(record) is r.PartitionRecord:
-            continue  # thousands at once
         match record:
+            case r.PartitionRecord():
+                pass  # first, for there are thousands at once
             case r.RegisterBrokerRecord():
                 if record.broker_id in fenced:
                     soft = soft.without_broker(record.broker_id)
