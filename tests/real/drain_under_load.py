@@ -16,7 +16,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
 from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as Place
 
@@ -35,6 +34,7 @@ DRAINED, OTHERS = 4, (1, 2, 3)
 HOME = [(1, 4), (2, 4), (3, 4), (4, 1), (1, 4), (2, 4), (3, 4), (4, 2),
         (1, 4), (2, 4), (3, 4), (4, 3)] * 2  # fmt: skip
 SAMPLE_S = 0.25
+QUOTA_WINDOW_S = 11.0  # eleven samples of a second: `replication.quota.window.num` of brokers
 SETTLE_S = 120.0
 
 
@@ -134,16 +134,15 @@ class Arrivals:
     under_min_isr: set[int] = field(default_factory=set[int])
 
     def steady_rate(self, broker: int) -> float:
-        """Bytes per second between the moments with 5 and with 95 percent of what arrived: the
-        slope of the line through all samples, for what arrives comes in waves of eleven seconds."""
+        """Bytes per second between the moments with 5 and with 95 percent of what arrived, over
+        whole windows of Kafka's quota: what arrives comes in waves as long as one of them."""
         last = max(arrived[broker] for _, arrived in self.samples)
         inner = [
-            (at, arrived[broker])
-            for at, arrived in self.samples
-            if 0.05 * last <= arrived[broker] <= 0.95 * last
+            at for at, arrived in self.samples if 0.05 * last <= arrived[broker] <= 0.95 * last
         ]
-        moments, arrived = zip(*inner, strict=True)
-        return float(np.polyfit(moments, arrived, 1)[0])
+        windows = int((inner[-1] - inner[0]) / QUOTA_WINDOW_S)
+        assert windows >= 3, "too few bytes to tell a rate from its waves"
+        return self.rate([broker], inner[0], inner[0] + windows * QUOTA_WINDOW_S)
 
     def rate(self, brokers: Iterable[int], since: float, until_: float) -> float:
         """Bytes per second into some brokers between two moments, between samples in proportion.
