@@ -196,7 +196,7 @@ def of_commands(kills: Counter[str]) -> int:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=20, help="per release")
+    parser.add_argument("--rounds", type=int, help="per release; 20, or as many as the kills take")
     parser.add_argument(
         "--minutes", type=float, default=math.inf, help="no round begins later, per release"
     )
@@ -215,10 +215,11 @@ def main() -> int:
     seed = chosen.seed or str(secrets.randbelow(1_000_000))
     print(f"seed {seed}", flush=True)
     releases = list(RELEASES) if chosen.release == "both" else [chosen.release]
+    count = chosen.rounds or (20 if chosen.kills == math.inf else sys.maxsize)
     ends = (
         rounds(
             release,
-            chosen.rounds,
+            count,
             seed,
             directories=not chosen.no_directories,
             in_cluster=chosen.state == "cluster",
