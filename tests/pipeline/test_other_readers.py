@@ -1,4 +1,4 @@
-"""Delta's own library for Spark reads the tables, at the version of each run."""
+"""Delta's own library for Spark reads the tables: by place, by version, by name in a catalog."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from jvm import resolve
+from kedge.pipeline.catalog import SETTINGS
 from kedge.pipeline.table_reader import Tables
+from tests.pipeline.file_systems import Place
 from tests.pipeline.numbered_runs import NAMES, after, contents, publish
 from tests.pipeline.streaming import quick_spark
 
@@ -31,18 +33,19 @@ print(json.dumps([[list(row) for row in spark.sql(text).collect()] for text in s
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
-    """Spark with Delta's library."""
+    """Spark with Delta's library and a Hive metastore of its own."""
     directory = tmp_path_factory.mktemp("delta-spark")
     jars = [str(jar) for jar in resolve("delta-4.4.0").glob("*.jar")]
     chosen = [jar for jar in jars if Path(jar).name.startswith(DELTA_JARS)]
+    derby = f"jdbc:derby:;databaseName={directory}/metastore;create=true"
     settings = {
-        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        **SETTINGS,
         "spark.jars": ",".join(chosen),
         "spark.ui.enabled": "false",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.sql.warehouse.dir": f"{directory}/warehouse",
+        "spark.hadoop.javax.jdo.option.ConnectionURL": derby,
     }
     return quick_spark(directory, settings)
 
@@ -72,3 +75,34 @@ def test_delta_spark_sees_the_rows_of_each_run(
     for number, run in enumerate(("1", "2", "3"), start=1):
         read = {name: [row[0] for row in found[run, name]] for name in NAMES}
         assert read == contents(tmp_path, run) == after(*range(1, number + 1))
+
+
+def test_tables_are_registered_by_name_in_a_hive_metastore(
+    environment: Mapping[str, str], tables: Path, tmp_path: Path
+) -> None:
+    place = Place(str(tmp_path), environment)
+    options = ("--tables", str(tables), "--database", "kedge", "--output", "json")
+    done = json.loads(place.done("pipeline", "register", *options))
+    assert {"silver", "gold_findings", "runs"} <= set(done["added"])
+    counts = [
+        f"select count(*) from kedge.{name.replace('/', '_')}"
+        for name in Tables(tables).run.versions
+    ]
+    expected = [Tables(tables).read(name).num_rows for name in Tables(tables).run.versions]
+    assert [answer[0][0] for answer in ask(environment, *counts)] == expected
+    again = json.loads(place.done("pipeline", "register", *options))
+    assert (again["added"], len(again["known"])) == ([], len(done["added"]))
+    publish(tmp_path / "others", 1)
+    others = ("--tables", str(tmp_path / "others"), "--database", "kedge")
+    refused = place.run("pipeline", "register", *others)
+    assert refused.returncode == 2
+    assert "kedge.gold_findings is registered for" in refused.stderr
+
+
+def test_registration_without_the_library_is_refused(tables: Path, tmp_path: Path) -> None:
+    place = Place(str(tmp_path), quick_spark(tmp_path))
+    refused = place.run("pipeline", "register", "--tables", str(tables))
+    assert refused.returncode == 2
+    assert "the Spark session has no Delta library" in refused.stderr
+    named = place.run("pipeline", "register", "--tables", str(tables), "--database", "a b")
+    assert named.returncode == 2

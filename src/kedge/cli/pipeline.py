@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -20,6 +20,7 @@ from kedge.cli import (
 from kedge.cli.connection import echo_json
 from kedge.cli.options import Output, OutputOption, echo, help_without_command, say
 from kedge.cli.pipeline_options import (
+    JarsOption,
     LimitOption,
     MasterOption,
     MemoryOption,
@@ -149,3 +150,32 @@ def migrate_command(
         echo_json(asdict(done))
         return
     echo(f"{tables}: {done.tables} tables with {done.rows:,} rows")
+
+
+@app.command("register", cls=PipelineCommand)
+def register_command(
+    tables: TablesOption,
+    database: Annotated[
+        str, typer.Option(help="Database of Spark's catalog; created if it does not exist")
+    ] = "kedge",
+    jars: JarsOption = "",
+    master: MasterOption = "local[2]",
+    driver_memory: MemoryOption = "2g",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Register the tables by name in the catalog of Spark, as a Hive metastore
+
+    The jars are those of delta-spark; the catalog is that of spark-defaults.conf.
+
+    Example: kedge pipeline register --tables history/ --database kedge --jars delta.jar
+    """
+    from kedge.pipeline.catalog import SETTINGS, register
+    from kedge.pipeline.session import spark_session
+
+    settings = replace(spark_settings(master, driver_memory, jars), more=SETTINGS)
+    done = register(tables, database, lambda: spark_session(settings))
+    if output is Output.JSON:
+        echo_json(asdict(done))
+        return
+    known = f"; {len(done.known)} were there before" if done.known else ""
+    echo(f"{done.database}: {len(done.added)} tables registered{known}")
