@@ -44,18 +44,26 @@ function tile(cluster, broker) {
     h("div", { class: "meter" }, meter),
     h("span", { class: "more" }, more),
   );
+  let drawn = "";
   return {
     node,
     /** @param {any} b @param {Resource} how @param {number} mean @param {number} most */
     update(b, how, mean, most) {
       const amount = how.of(b),
         kind = shade(how, amount, mean);
-      value.data = b.alive ? how.show(amount) : "down";
-      more.data = `${count(b.replicas)} replicas · ${count(b.leaders)} leaders`;
-      flag.hidden = !b.controller;
-      meter.className = `c${kind}`;
-      meter.style.setProperty("transform", `scaleX(${amount / most})`);
-      node.className = b.alive ? "tile" : "tile down";
+      const shown = b.alive ? how.show(amount) : "down",
+        about = `${count(b.replicas)} replicas · ${count(b.leaders)} leaders`,
+        length = `scaleX(${(amount / most).toFixed(3)})`;
+      const key = [how.text, shown, about, length, kind, b.alive, b.controller].join();
+      if (key === drawn) return;
+      drawn = key;
+      // a write costs a frame its time even where it writes what is there
+      if (value.data !== shown) value.data = shown;
+      if (more.data !== about) more.data = about;
+      if (flag.hidden === b.controller) flag.hidden = !b.controller;
+      if (meter.className !== `c${kind}`) meter.className = `c${kind}`;
+      if (meter.style.transform !== length) meter.style.setProperty("transform", length);
+      if (node.classList.contains("down") === b.alive) node.classList.toggle("down", !b.alive);
       const place = how.bad ? "" : `, ${STEPS[kind - 1] ?? ""}`;
       node.setAttribute(
         "aria-label",
