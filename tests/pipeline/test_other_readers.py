@@ -54,7 +54,12 @@ def ask(environment: Mapping[str, str], *queries: str) -> list[Any]:
     """The answers of Spark SQL to queries."""
     command = [sys.executable, "-c", ASK, *queries]
     done = subprocess.run(
-        command, env=dict(environment), capture_output=True, text=True, check=False
+        command,
+        env=dict(environment),
+        cwd=environment["SPARK_CONF_DIR"],  # where Derby writes its log
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout.splitlines()[-1])
@@ -78,9 +83,10 @@ def test_delta_spark_sees_the_rows_of_each_run(
 
 
 def test_tables_are_registered_by_name_in_a_hive_metastore(
-    environment: Mapping[str, str], tables: Path, tmp_path: Path
+    environment: Mapping[str, str], tmp_path: Path
 ) -> None:
-    place = Place(str(tmp_path), environment)
+    place, tables = Place(str(tmp_path), environment), tmp_path / "tables"
+    publish(tables, 1)
     options = ("--tables", str(tables), "--database", "kedge", "--output", "json")
     done = json.loads(place.done("pipeline", "register", *options))
     assert {"silver", "gold_findings", "runs"} <= set(done["added"])
@@ -92,6 +98,10 @@ def test_tables_are_registered_by_name_in_a_hive_metastore(
     assert [answer[0][0] for answer in ask(environment, *counts)] == expected
     again = json.loads(place.done("pipeline", "register", *options))
     assert (again["added"], len(again["known"])) == ([], len(done["added"]))
+    publish(tables, 2)
+    assert ask(environment, "select value from kedge.silver order by value") == [
+        [[value] for value in contents(tables, "2")["silver"]]
+    ]
     publish(tmp_path / "others", 1)
     others = ("--tables", str(tmp_path / "others"), "--database", "kedge")
     refused = place.run("pipeline", "register", *others)
@@ -99,7 +109,9 @@ def test_tables_are_registered_by_name_in_a_hive_metastore(
     assert "kedge.gold_findings is registered for" in refused.stderr
 
 
-def test_registration_without_the_library_is_refused(tables: Path, tmp_path: Path) -> None:
+def test_registration_without_the_library_is_refused(tmp_path: Path) -> None:
+    tables = tmp_path / "tables"
+    publish(tables, 1)
     place = Place(str(tmp_path), quick_spark(tmp_path))
     refused = place.run("pipeline", "register", "--tables", str(tables))
     assert refused.returncode == 2

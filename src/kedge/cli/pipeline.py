@@ -169,10 +169,11 @@ def register_command(
 
     Example: kedge pipeline register --tables history/ --database kedge --jars delta.jar
     """
-    from kedge.pipeline.catalog import SETTINGS, register
+    from kedge.pipeline.catalog import JAVA_OPTIONS, SETTINGS, register
     from kedge.pipeline.session import spark_session
 
-    settings = replace(spark_settings(master, driver_memory, jars), more=SETTINGS)
+    chosen = spark_settings(master, driver_memory, jars)
+    settings = replace(chosen, more=SETTINGS, java_options=JAVA_OPTIONS)
     done = register(tables, database, lambda: spark_session(settings))
     if output is Output.JSON:
         echo_json(asdict(done))

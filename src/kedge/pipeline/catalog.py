@@ -27,6 +27,7 @@ SETTINGS: Final = {
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.sql.catalogImplementation": "hive",
 }
+JAVA_OPTIONS: Final = ("-Dderby.stream.error.file=/dev/null",)  # not in the working directory
 NO_DELTA: Final = ("io.delta.sql", "DeltaCatalog", "DATA_SOURCE_NOT_FOUND")
 
 
@@ -72,11 +73,12 @@ def _check_delta(spark: SparkSession) -> None:
 
 
 def _has_delta(spark: SparkSession) -> bool:
+    from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
     try:
         spark.sql("DESCRIBE DETAIL delta.`/kedge-does-not-exist`")
-    except PySparkException as error:
+    except (PySparkException, Py4JJavaError) as error:
         return not any(part in str(error) for part in (*NO_DELTA, "PARSE_SYNTAX_ERROR"))
     return True
 
