@@ -20,6 +20,7 @@ from kedge.cluster.port import (
 )
 from kedge.errors import BrokerFailed, KedgeError, Unauthorised
 from kedge.execution import RequestKind, RunState, Steering
+from kedge.execution.rate_rise import WINDOW_S
 from kedge.model import BrokerId, TopicPartition
 from kedge.plan import Plan, Reassignment
 from tests.apply.bench import B1, B2, B3, B4, T0, T1
@@ -233,7 +234,9 @@ def test_a_throttle_that_others_remove_is_set_again(bench: SteeredBench) -> None
     assert not bench.throttles()
 
 
-def test_a_rate_that_others_change_is_theirs(bench: SteeredBench) -> None:
+@pytest.mark.parametrize("rise_s", [0.0, WINDOW_S])
+def test_a_rate_that_others_change_is_theirs(bench: SteeredBench, rise_s: float) -> None:
+    bench.rise_s = rise_s
     files = bench.begin()
     bench.clock.at(2, lambda: alter(bench, B4, RATE, "77"))
     for moment in (30, 32):

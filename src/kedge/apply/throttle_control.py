@@ -141,16 +141,21 @@ class ThrottleControl:
             return ()
         now = self._waiting.clock()
         self._keeper.put_off()
+        if now < self._step_due and not self._rise.is_over(now):
+            return None
+        if now > self._rise.began:  # what others set meanwhile is theirs: `keep` tells of it
+            alive = {str(broker) for broker in self._leased_for}
+            shown = {name: rates for name, rates in self._rise.last.items() if name in alive}
+            self._rise = self._rise.without(self._keeper.rates_of_others(shown))
         if self._rise.is_over(now):
             silent = set_rates(self._cluster, self._files, self._rise.last, self._waiting)
             self._rise = None
             return silent
-        if now >= self._step_due:
-            ahead_s = now - self._step_due + STEP_S  # the next one is as late
-            self._step_due = now + STEP_S
-            step = self._rise.at(now, ahead_s=ahead_s)
-            self._files.write(lines.rates_leased(step))
-            set_throttles(self._cluster, Lease(step))
+        ahead_s = now - self._step_due + STEP_S  # the next one is as late
+        self._step_due = now + STEP_S
+        step = self._rise.at(now, ahead_s=ahead_s)
+        self._files.write(lines.rates_leased(step))
+        set_throttles(self._cluster, Lease(step))
         return None
 
     def stay(self, rate: int | None, log_dir_rate: int | None) -> None:

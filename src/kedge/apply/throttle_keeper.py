@@ -14,6 +14,7 @@ from kedge.apply.run_port import Run
 from kedge.apply.throttles import present_throttles, set_throttles
 from kedge.cluster.port import Cluster
 from kedge.execution import Lease, MoveStatus, Observation, Setting, Statuses
+from kedge.execution.journal import Settings
 from kedge.model import BrokerId, TopicPartition
 from kedge.plan import Change
 
@@ -67,6 +68,13 @@ class ThrottleKeeper:
         self._set_again(missing)
         self._due = began + max(INTERVAL_S, (self._clock() - began) / SHARE)
         return uncovered
+
+    def rates_of_others(self, rates: Settings) -> set[tuple[str, str]]:
+        """Brokers and configs among these whose rate another client has set."""
+        shown = present_throttles(self._cluster, Lease(rates))[0].settings()
+        own = self._own()
+        found = {(each.name, each.config) for each in shown if each not in own}
+        return {place for place in found if place[1] in rates[place[0]]}
 
     def _own(self) -> frozenset[Setting]:
         return self._files.record().own

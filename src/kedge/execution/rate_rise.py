@@ -16,7 +16,8 @@ the ones copy at R from the first second on, the others make up for a slow start
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 
 from kedge.execution.journal import Settings
 
@@ -47,6 +48,14 @@ class RateRise:
             }
             for broker, rates in self.last.items()
         }
+
+    def without(self, rates: Collection[tuple[str, str]]) -> RateRise:
+        """The rise without these rates, named by broker and config."""
+        last = {
+            broker: {config: v for config, v in configs.items() if (broker, config) not in rates}
+            for broker, configs in self.last.items()
+        }
+        return replace(self, last={broker: configs for broker, configs in last.items() if configs})
 
     def _share(self, now: float, ahead_s: float = STEP_S) -> float:
         """How much of the rise is due."""

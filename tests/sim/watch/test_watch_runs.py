@@ -1,5 +1,7 @@
 """The watch loop under faults: no violation, and every broken rule is caught."""
 
+import subprocess
+import sys
 from multiprocessing import get_context
 
 import pytest
@@ -64,3 +66,11 @@ def test_the_command_tells_what_it_has_seen(capsys: pytest.CaptureFixture[str]) 
     assert "1 runs" in capsys.readouterr().out
     assert main(["--seed", "1", "--broken", "ignore_mode"]) == 1
     assert "replay it: python -m kedge.sim.watch --seed 1" in capsys.readouterr().out
+
+
+def test_the_command_runs_seeds_in_processes_of_their_own() -> None:
+    command = [sys.executable, "-m", "kedge.sim.watch", "--seeds", "2", "--rounds", "5"]
+    done = subprocess.run(
+        [*command, "--broken", "flap"], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.stdout.splitlines()[1].startswith("2 runs"), done

@@ -10,7 +10,7 @@ from multiprocessing import get_context
 from secrets import randbelow
 
 from kedge.sim.watch.mutations import MUTATIONS
-from kedge.sim.watch.run import Outcome, RunSettings, crash_settings, run_seed
+from kedge.sim.watch.run import Outcome, RunSettings, crash_settings, run_seed, run_settings
 
 SWEEP_ROUNDS = 30
 
@@ -32,15 +32,11 @@ def main(arguments: list[str] | None = None) -> int:
         work = [*((first, each) for each in sweep), *work]
     # spawned interpreters: a run depends on no state of this process
     with get_context("spawn").Pool(options.jobs) as pool:
-        for outcome in pool.imap_unordered(_run, work, chunksize=8):
+        for outcome in pool.imap_unordered(run_settings, work, chunksize=8):
             outcomes.append(outcome)
             if outcome.violation:
                 print(f"seed {outcome.seed}: {outcome.violation}", file=sys.stderr, flush=True)
     return _report(outcomes, time.monotonic() - began)
-
-
-def _run(work: tuple[int, RunSettings]) -> Outcome:
-    return run_seed(*work)
 
 
 def _report(outcomes: list[Outcome], took: float) -> int:

@@ -223,3 +223,8 @@ def crash_sweep(seed: int, settings: RunSettings, every: int = 1) -> Iterator[Ou
 def run_seed(seed: int, settings: RunSettings | None = None, trace: Trace | None = None) -> Outcome:
     """Run one seed."""
     return Run(seed, settings or RunSettings(), trace).execute()
+
+
+def run_settings(work: tuple[int, RunSettings]) -> Outcome:
+    """Run one seed in a spawned interpreter, which imports no function of a `__main__`."""
+    return run_seed(*work)
