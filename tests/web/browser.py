@@ -21,6 +21,7 @@ Scheme = Literal["light", "dark"]
 SIZES = {"desktop": (1360, 900), "phone": (390, 844)}
 WAIT_MS = 60_000
 SERIOUS = ("serious", "critical")
+TO_THE_TOP = "() => { scrollTo(0, 0); document.getElementById('status').replaceChildren() }"
 
 
 def chromium() -> str:
@@ -79,10 +80,14 @@ class Visitor:
 
 
 def picture(visitor: Visitor, name: str) -> None:
-    """Write what the window shows to the folder of KEDGE_SCREENSHOTS, where that is set."""
+    """Write the top of the page to the folder of KEDGE_SCREENSHOTS, where that is set.
+
+    What was told in passing is of the step before, and is no part of the picture.
+    """
     folder = os.environ.get("KEDGE_SCREENSHOTS")
     if folder:
         Path(folder).mkdir(parents=True, exist_ok=True)
+        visitor.page.evaluate(TO_THE_TOP)
         visitor.page.screenshot(path=f"{folder}/{name}.png")
 
 

@@ -133,11 +133,18 @@ def _check(lab: Lab, server: ServerProcess, proposal: Any) -> str:
         # the list of runs may be a moment older than the proposal
         mine = _until(client, "/runs", lambda each: _ended_runs(each["runs"], named))
         assert len(mine) == 1, mine
-        assert client.get(f"{API}/loop").json()["leader"]["pid"] == server.pid
+        # a run that ended just before the kill leaves a lease that has to run out first
+        _until(client, "/loop", lambda each: _led_by(each, server))
     _check_replicas(lab, changes["changes"])
     left = throttles_of(lab, TOPIC, BROKERS)
     assert left == [], left
     return f"{len(changes['changes'])} moves, all in place"
+
+
+def _led_by(loop: Any, server: ServerProcess) -> bool | None:
+    """True once a server leads the loop."""
+    leader = loop["leader"]
+    return True if leader is not None and leader["pid"] == server.pid else None
 
 
 def _ended_runs(runs: list[Any], plan: str) -> list[Any] | None:

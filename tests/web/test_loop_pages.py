@@ -92,7 +92,6 @@ def test_proposals_are_rejected_with_a_reason_and_approved(browser: Browser, sit
         page.keyboard.press("Enter")
         page.get_by_text("may become Offline").wait_for()
         visitor.check()
-        page.evaluate("scrollTo(0, 0)")
         picture(visitor, "serve-controller")
         assert visitor.complaints == []
 

@@ -36,16 +36,16 @@ WINDOWS = [("desktop", "light", "invoices"), ("phone", "dark", "receipts")]
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A server over a lab of nine brokers, of which three hold most of the data."""
     folder = tmp_path_factory.mktemp("site")
-    with Lab.running(LabSettings(brokers=9, racks=3, speed=20), folder / "lab") as lab:
+    with Lab.running(LabSettings(brokers=9, racks=3), folder / "lab") as lab:
         admin = KafkaAdmin(lab.bootstrap_servers)
         lists = {p: [BrokerId((p + k) % 4) for k in range(3)] for p in range(24)}
         admin.create_topics([TopicCreation("payments", assignment=lists)])
         names = ["clicks", "orders", "returns"]
         admin.create_topics([TopicCreation(name, 12, 3) for name in names])
         admin.close()
-        lab.fill("payments", 300_000_000)
+        lab.fill("payments", 100_000_000)
         for name in names:
-            lab.fill(name, 60_000_000)
+            lab.fill(name, 20_000_000)
         with serving(settings_for(lab.bootstrap_servers, folder)) as served:
             yield served
 
@@ -64,9 +64,9 @@ def test_from_a_new_topic_to_a_run_that_is_rolled_back(
         look_at_the_cluster(visitor, 9, shot)
         create_and_expand_a_topic(visitor, topic, shot)
         make_a_plan(visitor)
-        verify_and_predict(visitor, 10, shot)
+        verify_and_predict(visitor, 53, shot)
         apply_the_plan(visitor)
-        steer_and_cancel_the_run(visitor, 20, shot)
+        steer_and_cancel_the_run(visitor, 45, shot, share="[2-9]\\d")
         make_a_plan(visitor)
         apply_the_plan(visitor, 95)
         roll_the_run_back(visitor)
@@ -80,16 +80,27 @@ def test_from_a_new_topic_to_a_run_that_is_rolled_back(
         assert visitor.complaints == []
 
 
-def test_the_pages_fit_a_phone(browser: Browser, site: Served) -> None:
-    pages = [("#/", "Clusters"), ("#/clusters/lab", "lab"), ("#/clusters/lab/topics", "Topics")]
-    pages += [("#/clusters/lab/balance", "Balance"), ("#/clusters/lab/runs", "Runs")]
-    pages += [("#/clusters/lab/brokers/2", "Broker 2"), ("#/clusters/lab/topics/orders", "orders")]
-    with visiting(browser, "phone", "light") as visitor:
+@pytest.mark.parametrize(("size", "scheme"), [("phone", "light"), ("desktop", "dark")])
+def test_every_page_fits_and_can_be_read(
+    browser: Browser, site: Served, size: str, scheme: Scheme
+) -> None:
+    pages = [("", "lab"), ("/topics", "Topics"), ("/balance", "Balance"), ("/runs", "Runs")]
+    pages += [("/brokers/2", "Broker 2"), ("/topics/orders", "orders"), ("/history", "History")]
+    pages += [("/proposals", "Proposals"), ("/controller", "Controller")]
+    with visiting(browser, size, scheme) as visitor:
+        visitor.page.goto(site.url)
+        visitor.page.get_by_role("heading", name="Sign in").wait_for()
+        visitor.check()
         visitor.open(site.url, site.token)
-        for where, heading in [*pages, ("#/audit", "Audit")]:
-            visitor.go(where, heading)
+        for path, heading in pages:
+            visitor.go(f"#/clusters/lab{path}", heading)
             visitor.check()
             visitor.check_width()
+            if (path, scheme) in (("", "dark"), ("/balance", "dark")):
+                picture(visitor, f"serve-dark-{path[1:] or 'cluster'}")
+        visitor.go("#/audit", "Audit")
+        visitor.check()
+        visitor.check_width()
 
 
 def test_a_topic_is_deleted_only_with_its_name_typed(browser: Browser, site: Served) -> None:

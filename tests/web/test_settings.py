@@ -23,6 +23,10 @@ command_config = "orders.properties"
 sample_s = 2.5
 [clusters.orders.policy]
 mode = "propose"
+[clusters.orders.loads]
+prometheus = "http://prometheus:9090"
+auth = "prometheus.toml"
+range = "30m"
 [oidc]
 issuer = "https://login.example.com"
 client_id = "kedge"
@@ -30,6 +34,7 @@ client_secret_file = "secret"
 [oidc.roles.operators]
 "*" = "apply"
 """
+LOADS = "[clusters.a]\nbootstrap_servers = 'x'\n[clusters.a.loads]"
 
 
 def test_a_whole_file_is_read(tmp_path: Path) -> None:
@@ -40,6 +45,8 @@ def test_a_whole_file_is_read(tmp_path: Path) -> None:
     orders = settings.clusters["orders"]
     assert orders.command_config == tmp_path / "orders.properties"
     assert (orders.sample_s, orders.state, orders.policy) == (2.5, "cluster", Policy())
+    assert orders.loads is not None
+    assert (orders.loads.auth, orders.loads.range_s) == (tmp_path / "prometheus.toml", 1800.0)
     assert settings.oidc is not None
     assert settings.oidc.client_secret == "s3cret"
     assert settings.oidc.roles == {"operators": {"*": Role.APPLY}}
@@ -54,6 +61,10 @@ def test_a_whole_file_is_read(tmp_path: Path) -> None:
         ("[server]\nport = -1", "below 0"),
         ("[limits]\nbody_bytes = '5'", "is not of the type int"),
         ("[clusters.a]\nstate = 'x'", "bootstrap_servers is missing"),
+        (f"{LOADS}\nmatch = 'a'", "prometheus is missing"),
+        (f"{LOADS}\nprometheus = 'http://x'\nrange = 'long'", "'long' is no time"),
+        (f"{LOADS}\nprometheus = 'http://x'\nstatistic = 'p9'", "unknown load 'p9'"),
+        (f"{LOADS}\nprometheus = 'http://x'\nevery_s = 0", "0 seconds between two reads"),
         ("[clusters.'a/b']\nbootstrap_servers = 'x'", "cannot name a cluster"),
         ("[oidc]\nissuer = 'x'", "client_id is missing"),
         ("[oidc]\nissuer='x'\nclient_id='y'\n[oidc.roles.g]\n'*'='root'", "is not a role"),
@@ -98,3 +109,4 @@ def test_settings_are_shown_as_they_are_used_with_secrets_masked(
     again = read_settings(tmp_path / "again.toml")
     assert again.clusters["orders"].policy.webhooks[0].url == "https://h.example/…"
     assert again.limits.body_bytes == 5000
+    assert again.clusters["orders"].loads is not None

@@ -62,7 +62,6 @@ def verify_and_predict(visitor: Visitor, rate: int, shot: str) -> None:
     page.get_by_role("button", name="Predict").click()
     page.get_by_role("link", name="Moves and disks in time").wait_for()
     visitor.check()
-    page.evaluate("scrollTo(0, 0)")
     picture(visitor, f"{shot}-plan")
     plan = page.evaluate("location.hash")
     page.get_by_role("link", name="Moves and disks in time").click()
@@ -82,12 +81,17 @@ def apply_the_plan(visitor: Visitor, rate: int | None = None) -> None:
     page.get_by_role("heading", name="Run", exact=True).wait_for()
 
 
-def steer_and_cancel_the_run(visitor: Visitor, rate: int, shot: str) -> None:
-    """Another throttle, a pause, and the end of a run that is under way, and was predicted."""
+def steer_and_cancel_the_run(visitor: Visitor, rate: int, shot: str, *, share: str = "") -> None:
+    """Another throttle, a pause, and the end of a run that is under way, and was predicted.
+
+    `share` is a pattern of the percentage to wait for first.
+    """
     page = visitor.page
     page.get_by_text(re.compile("in all; predicted")).wait_for()
     page.locator(".badge.moving").first.wait_for()
     page.get_by_text("In flight").wait_for()
+    if share:
+        page.get_by_text(re.compile(rf"^{share}\.\d %$")).wait_for()
     visitor.check()
     picture(visitor, f"{shot}-run")
     page.get_by_label("New throttle").fill(str(rate))

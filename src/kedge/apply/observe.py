@@ -220,7 +220,7 @@ def observe_health(
     ]
     suspects = sorted({each.tp.topic for each in partitions if each.under_replicated})
     min_isr = min_isr_of(cluster, suspects)
-    offline = _offline_log_dirs(cluster, sorted(alive))
+    offline = offline_log_dirs(cluster, sorted(alive))
     return health_of(partitions, alive, min_isr, offline, given_up)
 
 
@@ -235,7 +235,8 @@ def min_isr_of(cluster: Cluster, topics: Sequence[str]) -> dict[str, int]:
     return found
 
 
-def _offline_log_dirs(cluster: Cluster, brokers: Sequence[BrokerId]) -> list[OfflineLogDir]:
+def offline_log_dirs(cluster: Cluster, brokers: Sequence[BrokerId]) -> list[OfflineLogDir]:
+    """The log directories that live brokers cannot use."""
     found: list[OfflineLogDir] = []
     for broker, answer in cluster.log_dirs(brokers, []).items() if brokers else ():
         for log_dir in () if isinstance(answer, KedgeError) else answer:

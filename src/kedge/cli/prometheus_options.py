@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kedge.errors import InvalidRequest, MalformedInput
+from kedge.errors import InvalidRequest
 from kedge.model.parse_amounts import duration_s
 
 if TYPE_CHECKING:
     from kedge.metrics.parsing.series_names import SeriesNames
     from kedge.pipeline.sources.prometheus_api import PrometheusAccess
 
-ENVIRONMENT = {
-    "username": "KEDGE_PROMETHEUS_USERNAME",
-    "password": "KEDGE_PROMETHEUS_PASSWORD",
-    "token": "KEDGE_PROMETHEUS_TOKEN",
-    "tenant": "KEDGE_PROMETHEUS_TENANT",
-}
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 NUMBER_MAX = 10_000_000  # of any unit
 
@@ -59,20 +51,10 @@ class ServerOptions:
 
     def access(self) -> PrometheusAccess:
         """Where the server is, with credentials from the file or the environment."""
-        from kedge.cluster.access import Secret
-        from kedge.pipeline.sources.prometheus_api import PrometheusAccess
+        from kedge.pipeline.sources.prometheus_files import access_to
 
-        given = {key: os.environ.get(name, "") for key, name in ENVIRONMENT.items()}
-        if self.prometheus_auth is not None:
-            given |= _credentials(self.prometheus_auth)
-        return PrometheusAccess(
-            self.prometheus,
-            given["username"],
-            Secret(given["password"]),
-            Secret(given["token"]),
-            given["tenant"],
-            self.prometheus_ca,
-            self.prometheus_timeout,
+        return access_to(
+            self.prometheus, self.prometheus_auth, self.prometheus_ca, self.prometheus_timeout
         )
 
 
@@ -98,22 +80,15 @@ class PrometheusOptions(ServerOptions):
         """The answers of the server as files, for the time of a block."""
         import time
 
-        from kedge.metrics.parsing.series_mapping import MappedNames
-        from kedge.pipeline.sources.prometheus_api import PrometheusApi
-        from kedge.pipeline.sources.prometheus_range import RangeRequest, default_step, download
+        from kedge.pipeline.sources.prometheus_files import PrometheusSource
 
         until = time.time() if end is None else end
         since = until - seconds(self.prometheus_range, "--prometheus-range")
         since = since if start is None else start
         step = seconds(self.prometheus_step, "--prometheus-step") if self.prometheus_step else 0
-        step = step or default_step(until - since)
-        # on multiples of the step: the same time gives the same answers
-        since, until = since - since % step, until - until % step
-        more = names.patterns if isinstance(names, MappedNames) else ()
-        request = RangeRequest(since, until, step, self.prometheus_match, more)
-        api = PrometheusApi(self.access(), time.sleep)
-        with tempfile.TemporaryDirectory(prefix="kedge-prometheus-") as directory:
-            yield download(api, request, Path(directory))
+        source = PrometheusSource(self.access(), self.prometheus_match)
+        with source.downloaded(names, since, until, step) as files:
+            yield files
 
 
 def seconds(text: str, place: str) -> float:
@@ -121,22 +96,4 @@ def seconds(text: str, place: str) -> float:
     found = duration_s(text, UNITS) or 0.0
     if not 0 < found < NUMBER_MAX * UNITS.get(text[-1:], 0):
         raise InvalidRequest(f"{place} {text!r}", hint="write it like 30s, 6h or 2d")
-    return found
-
-
-def _credentials(path: Path) -> dict[str, str]:
-    """The credentials in a file; what is wrong is reported without its content."""
-    import tomllib
-
-    from kedge.files import read_text
-
-    try:
-        found: dict[str, Any] = tomllib.loads(read_text(path))
-    except (ValueError, RecursionError):
-        hint = 'write lines like token = "…"'
-        raise MalformedInput("cannot be parsed as TOML", place=str(path), hint=hint) from None
-    for key, value in found.items():
-        if key not in ENVIRONMENT or not isinstance(value, str):
-            hint = f"keys: {', '.join(ENVIRONMENT)}, each with a text"
-            raise MalformedInput(f"key {key} is unknown or no text", place=str(path), hint=hint)
     return found

@@ -27,7 +27,7 @@ from kedge.watch.effects import (
 from kedge.watch.loop import Looked, Memory, watch_once
 from kedge.watch.planning import cost_of, plan_for
 from kedge.watch_runtime.run_carrier import OpenCluster, OpenRuns, RunCarrier
-from kedge.watch_runtime.sampler import observed_or_why
+from kedge.watch_runtime.sampler import WithLoads, observed_or_why
 from kedge.watch_runtime.watch_store import WatchStore
 
 LEASE_S = 30.0
@@ -36,11 +36,12 @@ STOP_S = 10.0  # a search for a plan that takes longer is left: it changes nothi
 
 @dataclass(frozen=True, slots=True)
 class WatchedCluster:
-    """A cluster that is watched: its name, and how it and its runs are opened."""
+    """A cluster that is watched: its name, how it and its runs are opened, and its rates."""
 
     name: str
     open_cluster: OpenCluster
     open_runs: OpenRuns
+    with_loads: WithLoads = lambda snapshot: snapshot
 
 
 class LoopRunner:
@@ -120,7 +121,7 @@ class LoopRunner:
             case ReadPolicy():
                 return store.policy()
             case TakeSample():
-                return observed_or_why(cluster, self._now())
+                return observed_or_why(cluster, self._now(), self.watched.with_loads)
             case RecordSample(sample, memory_s, recent_s):
                 return store.record_sample(sample, memory_s, recent_s)
             case LoadProposals(memory_s):

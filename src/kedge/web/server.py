@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 from collections.abc import Callable
 from pathlib import Path
 
@@ -24,11 +25,37 @@ def default_database() -> str:
 
 
 def open_services(settings: ServerSettings) -> Services:
-    """The parts of a server on its database, which is made or migrated."""
+    """The parts of a server on its database, which is made or migrated.
+
+    Raises:
+        InvalidRequest: the certificate or its key cannot be used.
+    """
+    _check_tls(settings)
     url = settings.database or default_database()
     if url.startswith("sqlite:///"):
         Path(url.removeprefix("sqlite:///")).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     return services_of(settings, open_database(url))
+
+
+def _check_tls(settings: ServerSettings) -> None:
+    """Load the certificate once, before anything is made or printed."""
+    if settings.tls_certificate is None:
+        return
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(
+            settings.tls_certificate, settings.tls_key
+        )
+    except (OSError, ValueError) as error:  # SSLError is an OSError
+        raise InvalidRequest(
+            f"The certificate {settings.tls_certificate} cannot be used: {_why(error)}",
+            hint="tls_certificate and tls_key are PEM files that belong together",
+        ) from error
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, ssl.SSLError):
+        return f"{error.reason or 'not a certificate'}".replace("_", " ").lower()
+    return str(getattr(error, "strerror", None) or error).lower()
 
 
 def listen(settings: ServerSettings) -> socket.socket:
@@ -44,7 +71,7 @@ def listen(settings: ServerSettings) -> socket.socket:
         listener.bind((settings.host, settings.port))
     except (OSError, OverflowError) as error:
         listener.close()
-        why = str(getattr(error, "strerror", None) or error).lower()
+        why = _why(error)
         raise InvalidRequest(
             f"The server cannot listen on {settings.host}:{settings.port}: {why}",
             hint="choose another --port or --host",

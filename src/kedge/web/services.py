@@ -50,6 +50,8 @@ class Services:
 
     def start(self) -> None:
         """Begin to read clusters and to work on jobs."""
+        for loads in self.registry.loads.values():
+            loads.start()
         for watcher in self.watchers.values():
             watcher.start()
         self.jobs.start()
@@ -63,6 +65,8 @@ class Services:
         self.jobs.stop()
         for watcher in self.watchers.values():
             watcher.stop()
+        for loads in self.registry.loads.values():
+            loads.stop()
         if self.oidc is not None:
             self.oidc.close()
         self.database.close()

@@ -11,6 +11,9 @@
     command_config = "/etc/kedge/orders.properties"
     state = "cluster"
 
+    [clusters.orders.loads]       # rates of partitions
+    prometheus = "http://prometheus:9090"
+
     [clusters.orders.policy]      # of the loop: see the guide
     mode = "propose"
 
@@ -40,12 +43,35 @@ from kedge.analytics.cost import Rates, parse_rates
 from kedge.errors import InvalidRequest, MalformedInput
 from kedge.files import read_text, with_path_context
 from kedge.files.toml_files import read_toml
+from kedge.model.parse_amounts import duration_s
 from kedge.watch.policy import Policy
 from kedge.watch.policy_toml import policy_from
 from kedge.web.access.roles import Role, parse_grants
 
+UNITS = {"m": 60.0, "h": 3600.0, "d": 86_400.0}
+STATISTICS = ("p50", "p95", "max", "mean")  # those of `kedge plan --prometheus`
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 CLUSTER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+
+
+@dataclass(frozen=True, slots=True)
+class LoadSettings:
+    """Where the rates of partitions come from, of which time, and how often they are read."""
+
+    prometheus: str
+    match: str = ""  # only series with these labels
+    auth: Path | None = None  # a file with username and password, or token
+    ca: Path | None = None
+    range: str = "1h"
+    statistic: str = "mean"
+    every_s: float = 300.0
+
+    @property
+    def range_s(self) -> float:
+        """The time that rates are taken of, in seconds."""
+        found = duration_s(self.range, UNITS)
+        assert found is not None, self.range
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +84,7 @@ class ClusterSettings:
     state: str = "cluster"  # where runs are kept: in the cluster, or in this directory
     sample_s: float = 5.0
     policy: Policy = field(default_factory=Policy)  # of the loop
+    loads: LoadSettings | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,12 +178,33 @@ def check_cluster_name(name: str) -> None:
 
 def _cluster(name: str, table: Mapping[str, Any], base: Path) -> ClusterSettings:
     check_cluster_name(name)
-    rest = {key: value for key, value in table.items() if key != "policy"}
+    rest = {key: value for key, value in table.items() if key not in ("policy", "loads")}
     values = _values(ClusterSettings, rest, f"clusters.{name}", base)
     if not values.get("bootstrap_servers"):
         raise MalformedInput("bootstrap_servers is missing", place=f"clusters.{name}")
     policy = policy_from(_with_floats(table.get("policy", {})), f"clusters.{name}.policy")
-    return ClusterSettings(name, **values, policy=policy)
+    loads = _loads(table["loads"], f"clusters.{name}.loads", base) if "loads" in table else None
+    return ClusterSettings(name, **values, policy=policy, loads=loads)
+
+
+def _loads(table: Mapping[str, Any], place: str, base: Path) -> LoadSettings:
+    values = _values(LoadSettings, table, place, base)
+    if not values.get("prometheus"):
+        raise MalformedInput("prometheus is missing", place=place)
+    loads = LoadSettings(**values)
+    if not duration_s(loads.range, UNITS):
+        raise MalformedInput(
+            f"{loads.range!r} is no time", place=f"{place}.range", hint="write it like 30m or 6h"
+        )
+    if loads.statistic not in STATISTICS:
+        raise MalformedInput(
+            f"unknown load {loads.statistic!r}",
+            place=f"{place}.statistic",
+            hint=f"use {', '.join(STATISTICS)}",
+        )
+    if not loads.every_s:
+        raise MalformedInput("0 seconds between two reads", place=f"{place}.every_s")
+    return loads
 
 
 def _with_floats(value: Any) -> Any:
@@ -187,7 +235,7 @@ def _oidc(table: Mapping[str, Any], base: Path) -> OidcSettings:
 
 # ---- one table of the file -----------------------------------------------------------------------
 
-COMPOSED = ("clusters", "limits", "oidc", "cost", "name", "roles", "policy")
+COMPOSED = ("clusters", "limits", "oidc", "cost", "name", "roles", "policy", "loads")
 
 
 def _values(kind: type, table: Mapping[str, Any], place: str, base: Path) -> dict[str, Any]:

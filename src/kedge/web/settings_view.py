@@ -38,6 +38,8 @@ def _cluster(settings: ClusterSettings) -> Table:
     table = _table(settings)
     del table["name"]
     table["policy"] = policy_text(settings.policy)
+    if settings.loads is not None:
+        table["loads"] = _table(settings.loads)
     return table
 
 

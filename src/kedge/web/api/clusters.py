@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Request, Response
 from fastapi.responses import StreamingResponse
+from pydantic import BaseModel
 
 from kedge.errors import ClusterUnavailable, UnknownBroker
 from kedge.web.api.requests import (
@@ -22,6 +23,21 @@ from kedge.web.events import encode_event
 from kedge.web.services import Services, observed_row
 
 router = APIRouter(prefix="/api/v1/clusters", tags=["clusters"])
+
+
+class LoadsShown(BaseModel):
+    """The rates of a cluster; `source` is null where the settings name none."""
+
+    source: str | None
+    known: bool
+    as_of: float | None
+    statistic: str | None
+    partitions: int
+    minutes: int
+    rules: dict[str, int]
+    cpu_explained: float | None
+    problem: str | None
+
 
 FIRST_READ_S = 20.0
 STREAM_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
@@ -68,6 +84,12 @@ def list_partitions(
 ) -> Response:
     """Every partition, as columns beside the list of topics."""
     return answer_encoded(request, view_of(services, cluster).encoded_partitions)
+
+
+@router.get("/{cluster}/loads", response_model=LoadsShown)
+def show_loads(cluster: ClusterName, _: Reader, services: ServicesOf) -> Response:
+    """Where the rates of partitions come from, how many have them, and what went wrong last."""
+    return answer(services.registry.loads[cluster].row())
 
 
 @router.get(

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Response
 
-from kedge.cluster.snapshot_taker import take_snapshot
 from kedge.web.access.roles import Role
 from kedge.web.api.requests import (
     Change,
@@ -42,7 +40,7 @@ def create_snapshot(
 
     def act() -> Done:
         with services.registry.open(cluster) as opened:
-            snapshot = take_snapshot(opened, taken_at=datetime.now(UTC).replace(microsecond=0))
+            snapshot = services.registry.snapshot_of(opened, cluster)
         kept = services.jobs.documents.keep_snapshot(cluster, snapshot, change.principal.name)
         return Done(snapshot_row(kept), 201, f"snapshot {kept.id}")
 

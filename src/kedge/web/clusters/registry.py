@@ -5,16 +5,21 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kedge import wiring
+from kedge.cluster.snapshot_taker import take_snapshot
 from kedge.errors import TooManyRequests, UnknownResource
+from kedge.web.clusters.loads import ClusterLoads
 from kedge.web.clusters.read_only import read_only
 from kedge.web.settings import ClusterSettings
 
 if TYPE_CHECKING:
     from kedge.apply import RunStore
     from kedge.cluster.port import Cluster
+    from kedge.model import Snapshot
 
 REQUESTS_AT_ONCE = 8
 WAIT_S = 20.0
@@ -26,6 +31,10 @@ class ClusterRegistry:
     def __init__(self, clusters: Mapping[str, ClusterSettings], *, read_only: bool = False) -> None:
         self.settings, self.read_only = dict(clusters), read_only
         self._slots = {name: threading.BoundedSemaphore(REQUESTS_AT_ONCE) for name in clusters}
+        self.loads = {
+            name: ClusterLoads(name, each.loads, partial(self.connect, name))
+            for name, each in clusters.items()
+        }
 
     @property
     def names(self) -> list[str]:
@@ -53,6 +62,11 @@ class ClusterRegistry:
                 yield read_only(cluster) if self.read_only else cluster
         finally:
             slots.release()
+
+    def snapshot_of(self, cluster: Cluster, name: str) -> Snapshot:
+        """A cluster that is connected as it is now, with the rates that are known."""
+        now = datetime.now(UTC).replace(microsecond=0)
+        return self.loads[name].on(take_snapshot(cluster, taken_at=now))
 
     @contextmanager
     def connect(self, name: str) -> Generator[Cluster]:

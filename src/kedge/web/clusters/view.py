@@ -18,6 +18,7 @@ import numpy.typing as npt
 import orjson
 
 from kedge.model import BrokerState, Snapshot
+from kedge.model.load import Resource, broker_loads
 
 Row = dict[str, Any]
 GZIP_LEVEL = 3
@@ -77,7 +78,7 @@ class ClusterView:
         leaders = np.bincount(leader[led], minlength=count)
         disk = np.bincount(at, self._sizes[rows], minlength=count)
         lagging = np.bincount(at[self._lagging()[held]], minlength=count)
-        rate_in, rate_out = self._rates(leader, led, at, rows, count)
+        rates = self._rates()
         return [
             {
                 "id": int(broker.id),
@@ -89,8 +90,8 @@ class ClusterView:
                 "out_of_sync": int(lagging[place]),
                 "disk_bytes": int(disk[place]),
                 "disk_capacity": broker.capacity.disk,
-                "bytes_in": None if rate_in is None else float(rate_in[place]),
-                "bytes_out": None if rate_out is None else float(rate_out[place]),
+                "bytes_in": None if rates is None else float(rates[place, Resource.BYTES_IN]),
+                "bytes_out": None if rates is None else float(rates[place, Resource.BYTES_OUT]),
             }
             for place, broker in enumerate(snapshot.brokers)
         ]
@@ -104,24 +105,12 @@ class ClusterView:
             in_sync |= replicas == isr[:, column : column + 1]
         return known & ~in_sync & (replicas >= 0)
 
-    def _rates(
-        self,
-        leader: npt.NDArray[Any],
-        led: npt.NDArray[np.bool_],
-        at: npt.NDArray[Any],
-        rows: npt.NDArray[Any],
-        count: int,
-    ) -> tuple[npt.NDArray[Any] | None, npt.NDArray[Any] | None]:
-        """Bytes per second in and out of each broker, where the snapshot has loads."""
-        bytes_in, bytes_out = self.snapshot.bytes_in, self.snapshot.bytes_out
+    def _rates(self) -> npt.NDArray[Any] | None:
+        """The loads of each broker, where the snapshot has rates; copies to followers included."""
+        bytes_in = self.snapshot.bytes_in
         if not len(bytes_in) or np.isnan(bytes_in).all():
-            return None, None
-        into = np.nan_to_num(bytes_in)
-        out = np.nan_to_num(bytes_out)
-        return (
-            np.bincount(at, into[rows], minlength=count),
-            np.bincount(leader[led], out[led], minlength=count),
-        )
+            return None
+        return broker_loads(self.snapshot)
 
     # ---- topics ---------------------------------------------------------------------------------
 
@@ -177,7 +166,17 @@ class ClusterView:
             "away_from_preferred": int(self.away_from_preferred.sum()),
             "disk_imbalance": max(used) / (sum(used) / len(used)) if used and sum(used) else None,
             "fullest_disk": max(shares, default=None),
+            "disk_ratios": self._disk_ratios(used),
         }
+
+    def _disk_ratios(self, used: list[int]) -> list[float | None]:
+        """The disk of each broker against the mean, rack by rack; None where it is down."""
+        mean = sum(used) / len(used) if used else 0
+        ordered = sorted(self.brokers, key=lambda row: (row["rack"] or "", row["id"]))
+        return [
+            (round(row["disk_bytes"] / mean, 2) if mean else 0.0) if row["alive"] else None
+            for row in ordered
+        ]
 
     @cached_property
     def encoded_brokers(self) -> Encoded:

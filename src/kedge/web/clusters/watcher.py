@@ -7,10 +7,8 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
-from kedge.cluster.snapshot_taker import take_snapshot
 from kedge.errors import KedgeError
 from kedge.web.clusters.registry import ClusterRegistry
 from kedge.web.clusters.view import ClusterView
@@ -76,7 +74,7 @@ class ClusterWatcher:
         try:
             with self._registry.open(self.name) as cluster:
                 controller = cluster.describe().controller
-                snapshot = take_snapshot(cluster, taken_at=datetime.now(UTC))
+                snapshot = self._registry.snapshot_of(cluster, self.name)
         except KedgeError as error:
             since = before.failing_since or time.time()
             self._see(Observed(before.version + 1, before.view, problem_row(error), since))

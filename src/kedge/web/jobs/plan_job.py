@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from kedge.balance import Goals, Progress, Solved
 from kedge.balance.goals.goals import goals_from_json
-from kedge.cluster.snapshot_taker import take_snapshot
 from kedge.model import Snapshot
 from kedge.plan import Plan
 from kedge.plan_maker import PlanMaker
@@ -47,7 +45,7 @@ def _snapshot(context: JobContext, snapshot_id: str | None) -> tuple[str, Snapsh
         return snapshot_id, documents.snapshot(cluster, snapshot_id)
     context.report({"event": "progress", "phase": "snapshot"})
     with context.registry.open(cluster) as opened:
-        snapshot = take_snapshot(opened, taken_at=datetime.now(UTC).replace(microsecond=0))
+        snapshot = context.registry.snapshot_of(opened, cluster)
     return documents.keep_snapshot(cluster, snapshot, context.row.who).id, snapshot
 
 

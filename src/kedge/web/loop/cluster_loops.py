@@ -47,7 +47,7 @@ class ClusterLoops:
         def open_runs(cluster: Cluster) -> AbstractContextManager[RunStore]:
             return registry.runs_of(cluster, name, _noting(name))
 
-        watched = WatchedCluster(name, open_cluster, open_runs)
+        watched = WatchedCluster(name, open_cluster, open_runs, registry.loads[name].on)
         return LoopRunner(watched, store, on_note=_noting(name))
 
     # ---- life -----------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 /** The shell: who is signed in, which page is shown, and the way between pages. */
 import { Problem, get, post, del, setCsrf } from "./api.js";
 import { fill, h, problemBox, s } from "./dom.js";
+import { personOf } from "./format.js";
 import * as overview from "./views/overview.js";
 import * as cluster from "./views/cluster.js";
 import * as broker from "./views/broker.js";
@@ -91,7 +92,7 @@ function shell(active, name) {
         "div",
         { class: "who" },
         session.read_only && h("span", { class: "badge" }, "read-only"),
-        h("span", { class: "name", title: session.name }, session.name),
+        h("span", { class: "name", title: session.name }, personOf(session.name)),
         h("button", { onclick: signOut }, "Sign out"),
       ),
     ),

@@ -120,6 +120,23 @@ export function brokerGrid(cluster) {
   return { node, show };
 }
 
+const HOT = 1.25;
+const NAMED = 8;
+/** Which brokers have far more than the mean, most first, in a sentence. @param {any[]} brokers @param {string} resource */
+export function hotBrokers(brokers, resource) {
+  const how = RESOURCES[resource],
+    alive = brokers.filter((b) => b.alive);
+  const mean = alive.reduce((sum, b) => sum + how.of(b), 0) / Math.max(1, alive.length);
+  const limit = how.bad ? 0 : HOT * mean;
+  const hot = alive.filter((b) => how.of(b) > limit).sort((a, b) => how.of(b) - how.of(a));
+  if (!hot.length) return how.bad ? "Every replica is in sync." : "No broker is hot: none has 25 % more than the mean.";
+  const named = hot.slice(0, NAMED).map((b) => b.id);
+  const rest = hot.length > NAMED ? ` and ${hot.length - NAMED} more` : "";
+  const what = how.bad ? "With replicas out of sync" : "Hot";
+  const why = how.bad ? "" : `, ${(how.of(hot[0]) / mean).toFixed(2)} × the mean at most`;
+  return `${what}: broker${hot.length > 1 ? "s" : ""} ${named.join(", ")}${rest}${why}.`;
+}
+
 /** What the colours mean. */
 export const gridLegend = () =>
   h(

@@ -13,6 +13,7 @@ export function gantt(prediction) {
   const bar = moves.length > 400 ? 2 : moves.length > 80 ? 5 : 13;
   const pitch = bar + (bar > 4 ? 3 : 0);
   const named = bar >= 13;
+  const mark = Math.max(1, Math.round(bar / 4)); // of what is short of replicas meanwhile, along the bar
   const left = named ? 130 : 8;
   const { node } = canvas({
     label: `Times of ${moves.length} moves over ${duration(total)}`,
@@ -33,8 +34,13 @@ export function gantt(prediction) {
       c.textAlign = "left";
       moves.forEach((m, i) => {
         const y = TOP + i * pitch;
-        c.fillStyle = m.under_replicated_seconds ? warn : accent;
-        c.fillRect(x(m.start), y, Math.max(2, x(m.end) - x(m.start)), bar);
+        const length = Math.max(2, x(m.end) - x(m.start));
+        c.fillStyle = accent;
+        c.fillRect(x(m.start), y, length, bar);
+        if (m.under_replicated_seconds) {
+          c.fillStyle = warn;
+          c.fillRect(x(m.start), y + bar - mark, length, mark);
+        }
         if (!named) return;
         c.fillStyle = soft;
         c.fillText(shortened(`${m.topic}-${m.partition}`), 0, y + 11);

@@ -15,8 +15,8 @@ export const KINDS = {
 };
 /** @param {any} c the predicted cost of a proposal */
 export function costFigures(c) {
-  const range =
-    c.seconds_p10 && c.seconds_p90 ? h("small", {}, ` ${duration(c.seconds_p10)} – ${duration(c.seconds_p90)}`) : null;
+  const [soonest, latest] = [duration(c.seconds_p10), duration(c.seconds_p90)];
+  const range = c.seconds_p10 && soonest !== latest ? h("small", {}, ` ${soonest} – ${latest}`) : null;
   return h(
     "div",
     { class: "figures" },

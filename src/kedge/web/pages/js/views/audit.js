@@ -1,34 +1,68 @@
 /** The audit: who changed what, from where; what was refused. And the tokens of this server. */
 import { del, get, post } from "../api.js";
 import { ask, badge, field, fill, h, problemBox, table, tell } from "../dom.js";
-import { time } from "../format.js";
+import { bytes, duration, personOf, time } from "../format.js";
 
 const PAGE = 100;
 const ROLES = ["read", "plan", "apply", "admin"];
 
-/** A document of the audit in one line. @param {any} value @returns {string} */
-function shown(value) {
+const RATES = ["throttle", "rate"];
+
+/** A value of the audit as people read it. @param {string} name @param {any} value @returns {string} */
+function valueOf(name, value) {
   if (value === null || value === undefined) return "–";
-  if (Array.isArray(value)) return value.length ? value.map(shown).join(", ") : "none";
-  if (typeof value !== "object") return String(value);
-  return Object.entries(value)
-    .filter(([, each]) => each !== null && each !== false && !(Array.isArray(each) && !each.length))
-    .map(([name, each]) => `${name} ${typeof each === "object" ? `(${shown(each)})` : each}`)
-    .join(", ");
+  if (Array.isArray(value)) return value.length ? value.map((each) => valueOf(name, each)).join(", ") : "none";
+  if (typeof value === "object") return `(${linesOf(value).join(", ")})`;
+  if (RATES.includes(name) && Number(value) > 0) return `${bytes(Number(value))}/s`;
+  return name.endsWith("_s") ? duration(Number(value)) : String(value);
+}
+
+/** Whether a field says nothing. @param {any} value */
+const isNothing = (value) =>
+  value === null ||
+  value === undefined ||
+  value === false ||
+  value === "" ||
+  (typeof value === "object" && !Object.keys(value).length);
+
+/** The fields of a document, a text each. @param {Record<string, any>} row */
+const linesOf = (row) =>
+  Object.entries(row)
+    .filter(([, value]) => !isNothing(value))
+    .map(([name, value]) => `${named(name)}${value === true ? "" : ` ${valueOf(name, value)}`}`);
+
+/** @param {string} name of a field */
+const named = (name) => name.replace(/_s$/, "").replaceAll("_", " ");
+
+/** What changed: fields that both sides have with an arrow, then the others. @param {any} e an entry */
+function changed(e) {
+  const before = e.before ?? {},
+    after = e.after ?? {};
+  const kept = Object.keys(before).filter((name) => name in after && isNothing(after[name]));
+  const both = Object.keys(before).filter((name) => name in after && !kept.includes(name) && !isNothing(before[name]));
+  const same = (name, value) => both.includes(name) || kept.includes(name) || e.target.endsWith(` ${value}`);
+  const rest = (row) => linesOf(Object.fromEntries(Object.entries(row).filter(([n, value]) => !same(n, value))));
+  const arrows = both.map(
+    (name) => `${named(name)} ${valueOf(name, before[name])} → ${valueOf(name, after[name])}`,
+  );
+  const gone = rest(before).map((text) => `was ${text}`);
+  return [...arrows, ...gone, ...rest(after)].join(", ");
 }
 
 /** @param {any} e an entry */
 const row = (e) =>
   h(
     "tr",
-    {},
-    h("td", {}, time(e.at)),
-    h("td", {}, e.who, h("div", { class: "hint mono" }, e.source)),
-    h("td", {}, e.action),
-    h("td", {}, e.cluster ?? ""),
-    h("td", { class: "wide" }, e.target),
-    h("td", {}, badge(e.outcome)),
-    h("td", { class: "wide" }, e.detail || [e.before, e.after].filter(Boolean).map(shown).join(" → ")),
+    { role: "row" },
+    [
+      ["when", time(e.at)],
+      ["", [h("span", { title: e.who }, personOf(e.who)), h("div", { class: "hint mono" }, e.source)]],
+      ["", h("strong", {}, e.action)],
+      ["", e.cluster ?? ""],
+      ["wide", e.target],
+      ["", badge(e.outcome)],
+      ["wide", e.detail || changed(e)],
+    ].map(([kind, value]) => h("td", { class: kind, role: "cell" }, value)),
   );
 
 /** @param {any} context */
@@ -49,7 +83,7 @@ export async function page({ signal, session, main }) {
     get(path, signal),
     admin ? get("/tokens", signal) : Promise.resolve({ tokens: [] }),
   ]);
-  const body = h("tbody", {}, entries.map(row));
+  const body = h("tbody", { role: "rowgroup" }, entries.map(row));
   const older = async () => {
     const next = await get(`${path}${path.includes("?") ? "&" : "?"}before=${entries.at(-1).id}`, signal);
     entries.push(...next.entries);
@@ -70,15 +104,15 @@ export async function page({ signal, session, main }) {
       { class: "table tall", tabindex: "0" },
       h(
         "table",
-        {},
+        { class: "stacked", role: "table" }, // rows are boxes on a phone, and rows of a table still
         h(
           "thead",
-          {},
+          { role: "rowgroup" },
           h(
             "tr",
-            {},
+            { role: "row" },
             ["When", "Who", "Action", "Cluster", "Target", "Outcome", "Detail"].map((t) =>
-              h("th", { scope: "col" }, t),
+              h("th", { scope: "col", role: "columnheader" }, t),
             ),
           ),
         ),

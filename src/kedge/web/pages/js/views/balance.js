@@ -1,7 +1,7 @@
 /** Balance: goals and a budget beside the curve of the last plan, a plan made live, and the plans so far. */
 import { awaitJob, get, post } from "../api.js";
 import { badge, field, figure, fill, h, problemBox, table } from "../dom.js";
-import { bytes, count, percent, time } from "../format.js";
+import { bytes, count, percent, personOf, time } from "../format.js";
 import { aboveBest, aboveBestNow, curveChart } from "../parts/charts.js";
 
 const NO_LIMIT = 100;
@@ -180,7 +180,7 @@ function planTable(name, plans) {
     ratio(p, "before"),
     ratio(p, "after"),
     ratio(p, "lower_bound"),
-    p.who,
+    personOf(p.who),
   ]);
   return table(head, rows, "No plan was made yet. Set goals above; making a plan changes nothing.");
 }

@@ -30,6 +30,7 @@ async function overTime(path, signal) {
   );
   if (!found || found.times.length < 2) return null;
   const { times, columns } = found;
+  const rated = columns.bytes_in.some(Boolean) || columns.bytes_out.some(Boolean);
   return h(
     "div",
     { class: "grid" },
@@ -54,6 +55,21 @@ async function overTime(path, signal) {
         ],
       }),
     ),
+    rated &&
+      h(
+        "div",
+        { class: "card" },
+        h("h2", {}, "Traffic"),
+        lineChart({
+          times,
+          label: "Bytes in and out per second",
+          show: (n) => `${bytes(n)}/s`,
+          series: [
+            { name: "in", values: columns.bytes_in },
+            { name: "out", values: columns.bytes_out, tone: "s1" },
+          ],
+        }),
+      ),
   );
 }
 
@@ -114,6 +130,8 @@ export async function page({ params: [name, id], signal }) {
         figure("out of sync", count(broker.out_of_sync), broker.out_of_sync ? "warn" : "good"),
         figure("on disk", bytes(broker.disk_bytes)),
         figure("of its disks", percent(share)),
+        broker.bytes_in !== null && figure("in", `${bytes(broker.bytes_in)}/s`),
+        broker.bytes_out !== null && figure("out, copies included", `${bytes(broker.bytes_out)}/s`),
       ),
     ),
     charts,

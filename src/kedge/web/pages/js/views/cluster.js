@@ -1,8 +1,8 @@
 /** One cluster: racks and brokers coloured by a resource, and every partition as a cell. */
 import { get, listen } from "../api.js";
-import { badge, figure, fill, h, segments } from "../dom.js";
+import { badge, figure, fill, fillChanged, h, segments } from "../dom.js";
 import { bytes, count, percent, time } from "../format.js";
-import { RESOURCES, brokerGrid, brokerRows, gridLegend } from "../parts/broker_grid.js";
+import { RESOURCES, brokerGrid, brokerRows, gridLegend, hotBrokers } from "../parts/broker_grid.js";
 import { mapLegend, partitionMap } from "../parts/partition_map.js";
 
 const UNEVEN = 1.25;
@@ -60,6 +60,7 @@ export async function page({ params: [name], signal, go }) {
   const health = h("span", {}),
     sums = h("div", {}),
     read = h("div", { class: "sub" });
+  const hot = h("p", { class: "hint hot" });
   const grid = brokerGrid(name),
     map = partitionMap(partitions, (topic) => go(`#/clusters/${name}/topics/${topic}`));
   const known = Object.entries(RESOURCES).filter(([, how]) => !how.known || brokers.some(how.known));
@@ -69,9 +70,13 @@ export async function page({ params: [name], signal, go }) {
     resource,
     (id) => {
       resource = id;
-      grid.show(brokers, resource);
+      drawBrokers();
     },
   );
+  function drawBrokers() {
+    grid.show(brokers, resource);
+    fillChanged(hot, hotBrokers(brokers, resource), (text) => text);
+  }
   /** @param {any} seen */
   const drawSummary = (seen) => {
     fill(health, badge(seen.state));
@@ -92,14 +97,14 @@ export async function page({ params: [name], signal, go }) {
         get(`/clusters/${name}/partitions`, signal),
       ]);
       brokers = brokerRows(b.brokers);
-      grid.show(brokers, resource);
+      drawBrokers();
       map.update(p);
     } finally {
       busy = false;
     }
   };
   drawSummary(about);
-  grid.show(brokers, resource);
+  drawBrokers();
   listen(`/clusters/${name}/events`, signal, { observed: onObserved });
   return h(
     "div",
@@ -110,6 +115,7 @@ export async function page({ params: [name], signal, go }) {
       "div",
       { class: "card" },
       h("div", { class: "cardhead" }, h("h2", {}, "Brokers"), choose, gridLegend()),
+      hot,
       grid.node,
     ),
     h("div", { class: "card" }, h("div", { class: "cardhead" }, h("h2", {}, "Partitions"), mapLegend()), map.node),

@@ -1,9 +1,10 @@
 /** All clusters with their health. */
 import { get, listen } from "../api.js";
 import { badge, figure, fill, fillChanged, h } from "../dom.js";
-import { bytes, count, percent } from "../format.js";
+import { bytes, count, percent, step } from "../format.js";
 
 const UNEVEN = 1.25;
+const MANY = 40; // brokers, whose columns then touch
 
 /** @param {any} f the summary of a cluster @param {any} loop */
 const figures = (f, loop) =>
@@ -25,6 +26,25 @@ const figures = (f, loop) =>
     figure("fullest disk", percent(f.fullest_disk)),
   );
 
+/** The disks of all brokers beside each other, each against the mean. @param {(number|null)[]} ratios null is a broker that is down */
+function skyline(ratios) {
+  const most = Math.max(1, ...ratios.map((each) => each ?? 0));
+  return h(
+    "figure",
+    {},
+    h(
+      "div",
+      { class: `skyline ${ratios.length > MANY ? "many" : ""}`, role: "img", "aria-label": "Disk of each broker" },
+      ratios.map((each) =>
+        each === null
+          ? h("i", { class: "down" })
+          : h("i", { class: `c${step(each)}`, style: { height: `${Math.max(4, (100 * each) / most).toFixed(0)}%` } }),
+      ),
+    ),
+    h("figcaption", { class: "hint" }, "disk of each broker, against the mean"),
+  );
+}
+
 /** @param {any} row a cluster @param {any} loop the state of its loop, if known */
 function card(row, loop) {
   const f = row.summary;
@@ -36,15 +56,19 @@ function card(row, loop) {
       { class: "head" },
       h("h2", {}, row.name),
       badge(row.state),
-      loop?.open_proposals > 0 && h("span", { class: "note small" }, `${loop.open_proposals} proposals wait`),
+      loop?.running && h("span", { class: "badge running" }, "a run is under way"),
+      loop?.open_proposals > 0 &&
+        h("span", { class: "note small" }, `${loop.open_proposals} ${loop.open_proposals === 1 ? "proposal waits" : "proposals wait"}`),
     ),
-    f ? figures(f, loop) : h("p", { class: "sub" }, "not read yet"),
+    f
+      ? h("div", { class: "glance" }, figures(f, loop), f.disk_ratios?.length > 1 && skyline(f.disk_ratios))
+      : h("p", { class: "sub" }, "not read yet"),
     row.problem && h("p", { class: "problem" }, row.problem.detail),
   );
 }
 
 /** @param {any} context */
-export async function page({ signal, session }) {
+export async function page({ signal }) {
   const { clusters } = await get("/clusters", signal);
   const cards = h("div", { class: "cards" }),
     said = h("div", { class: "sub" });
@@ -52,7 +76,8 @@ export async function page({ signal, session }) {
     loops = new Map();
   const draw = () => {
     const bad = [...rows.values()].filter((row) => row.state !== "healthy").length;
-    fill(said, `${clusters.length} for ${session.name}${bad ? `, ${bad} not healthy` : ""}`);
+    const all = clusters.length === 1 ? "1 cluster" : `${clusters.length} clusters`;
+    fill(said, `${all} · ${bad ? `${bad} not healthy` : "all healthy"}`);
     fillChanged(cards, [[...rows.values()], [...loops]], () =>
       [...rows.values()].map((row) => card(row, loops.get(row.name))),
     );

@@ -1,7 +1,7 @@
 /** A plan: what it reaches and costs beside the bounds, why, what carrying it out takes; and its start. */
 import { awaitJob, get, post } from "../api.js";
 import { ask, field, figure, fill, h, problemBox, segments, table, tell } from "../dom.js";
-import { bytes, count, duration, percent, time } from "../format.js";
+import { bytes, count, duration, percent, personOf, time } from "../format.js";
 import { aboveBestNow, curveChart, dumbbells } from "../parts/charts.js";
 import { virtualList } from "../parts/list.js";
 import { rateSlider } from "../parts/rate_slider.js";
@@ -246,7 +246,7 @@ export async function page(context) {
         "div",
         {},
         h("h1", { tabindex: "-1" }, "Plan"),
-        h("div", { class: "sub" }, `made ${time(plan.created_at)} by ${plan.who}`),
+        h("div", { class: "sub" }, `made ${time(plan.created_at)} by ${personOf(plan.who)}`),
       ),
       h(
         "div",

@@ -4,17 +4,32 @@ import { figure, h } from "../dom.js";
 import { bytes, duration, percent } from "../format.js";
 import { gantt } from "../parts/gantt.js";
 
-const DISKS = 40;
+const DISKS = 24;
 const FULL = 0.9;
+const SCALES = [0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1];
 
-/** @param {any} d the peak of one disk */
-function diskBar(d) {
+/** Disks with their directories, fullest first; a broker as a whole only where its directories are not known. @param {any[]} disks */
+function worthShowing(disks) {
+  const known = disks.filter((d) => d.capacity);
+  const listed = new Set(known.filter((d) => d.log_dir).map((d) => d.broker));
+  return known.filter((d) => d.log_dir || !listed.has(d.broker)).sort((a, b) => b.share - a.share);
+}
+
+/** Full at the start, and what a run adds to it at most. @param {any} d the peak of one disk @param {number} whole the share at which a bar ends */
+function diskBar(d, whole) {
+  const width = (share) => `${Math.min(100, (100 * share) / whole)}%`,
+    before = d.before / d.capacity;
   const tone = d.share >= 1 ? "bad" : d.share >= FULL ? "warn" : "";
   return h(
     "div",
     { class: "b disk" },
     h("span", { class: "mono" }, `${d.broker} ${d.log_dir ?? ""}`),
-    h("div", { class: "progress" }, h("i", { class: tone, style: { width: `${Math.min(100, 100 * d.share)}%` } })),
+    h(
+      "div",
+      { class: "progress over" },
+      h("i", { class: `peak ${tone}`, style: { width: width(d.share) } }),
+      h("i", { style: { width: width(Math.min(before, d.share)) } }),
+    ),
     h("span", { class: "amount" }, `${percent(d.before / d.capacity, 1)} → ${percent(d.share, 1)}`),
   );
 }
@@ -22,10 +37,8 @@ function diskBar(d) {
 /** @param {any} context */
 export async function page({ params: [name, id], signal }) {
   const p = await get(`/clusters/${name}/predictions/${id}`, signal);
-  const disks = p.disks
-    .filter((d) => d.capacity)
-    .sort((a, b) => b.share - a.share)
-    .slice(0, DISKS);
+  const disks = worthShowing(p.disks),
+    whole = SCALES.find((each) => each >= (disks[0]?.share ?? 1)) ?? 1;
   const throttle = p.options.throttle === null ? "no throttle" : `throttle ${bytes(Number(p.options.throttle))}/s`;
   return h(
     "div",
@@ -66,7 +79,21 @@ export async function page({ params: [name, id], signal }) {
       { class: "card" },
       h("h2", {}, "Peak disks"),
       disks.length
-        ? h("div", { class: "bars" }, disks.map(diskBar))
+        ? [
+            h(
+              "div",
+              { class: "bars" },
+              disks.slice(0, DISKS).map((d) => diskBar(d, whole)),
+            ),
+            h(
+              "div",
+              { class: "legend spaced" },
+              h("span", {}, h("i", { class: "accent" }), "before the run"),
+              h("span", {}, h("i", { class: "peak" }), "at its fullest"),
+              whole < 1 && h("span", {}, `Bars end at ${percent(whole)} of a disk.`),
+              disks.length > DISKS && h("span", {}, `${disks.length - DISKS} disks that stay emptier are left out.`),
+            ),
+          ]
         : h("p", { class: "empty" }, "The sizes of disks are not known."),
     ),
   );

@@ -163,7 +163,7 @@ export async function page(context) {
       h(
         "div",
         { class: "tall" },
-        table([["Partition", "num"], ["Leader", "num"], ["Replicas"], ["In sync"], ["State"]], rows),
+        table([["Partition"], ["Leader"], ["Replicas"], ["In sync"], ["State"]], rows),
       ),
       partitions.length > SHOWN && h("p", { class: "empty" }, `and ${count(partitions.length - SHOWN)} more`),
     ),
