@@ -35,7 +35,7 @@ from tests.web.processes import ServerProcess, server_process, throttles_of
 API = "/api/v1/clusters/lab"
 TOPIC, BROKERS = "skewed", 4
 DEADLINE_S = 300.0
-RUN_S = 10.0  # a run takes longer, on a machine with nothing else to do
+RUN_S = 10.0  # a run takes longer: kills come while it is at work
 SETTINGS = """
 [server]
 port = 0
@@ -78,7 +78,7 @@ def skew(lab: Lab) -> None:
     lists = {p: [BrokerId(p % 2), BrokerId((p + 1) % 2)] for p in range(8)}
     admin.create_topics([TopicCreation(TOPIC, assignment=lists)])
     admin.close()
-    lab.fill(TOPIC, 60_000_000)
+    lab.fill(TOPIC, 90_000_000)
 
 
 @contextmanager
@@ -183,7 +183,7 @@ def rounds_of(count: int, draw: random.Random) -> list[Round]:
 
 def play_all(rounds: list[Round], new_database: Callable[[], str], name: str) -> int:
     """Play rounds on one kind of database; returns how many failed."""
-    failed = 0
+    failed = during = 0
     for number, round_ in enumerate(rounds):
         with TemporaryDirectory(prefix="kedge-kills-") as folder:
             try:
@@ -192,7 +192,9 @@ def play_all(rounds: list[Round], new_database: Callable[[], str], name: str) ->
                 failed += 1
                 seen = f"FAILED: {type(fault).__name__}: {fault}"
                 print((Path(folder) / "serve.log").read_text()[-4000:], file=sys.stderr)
+        during += seen.startswith("was running")
         print(f"{name} {number}: {round_}: {seen}", flush=True)
+    print(f"{name}: {during} of {len(rounds)} servers were killed while the run was at work")
     return failed
 
 
