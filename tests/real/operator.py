@@ -158,8 +158,7 @@ class Operator:
         })  # fmt: skip
         for partition in partitions:
             for _ in range(bytes_each // RECORD_BYTES):
-                producer.produce(topic, os.urandom(RECORD_BYTES), partition=partition)
-                producer.poll(0)
+                _send(producer, topic, partition)
         if producer.flush(60):
             raise KafkaException(f"topic {topic} was not filled within 60 s")
 
@@ -284,3 +283,16 @@ def ended(process: subprocess.Popen[str]) -> Done:
         out, err = process.communicate()
         raise AssertionError(f"no end within {VERB_TIMEOUT_S:.0f} s: {err}{out}") from None
     return Done(process.returncode, out, err)
+
+
+def _send(producer: Producer, topic: str, partition: int) -> None:
+    """Hand one record to a producer; a full queue is waited for, as brokers may be slow."""
+    record = os.urandom(RECORD_BYTES)
+    while True:
+        try:
+            producer.produce(topic, record, partition=partition)
+        except BufferError:
+            producer.poll(0.2)
+            continue
+        producer.poll(0)
+        return

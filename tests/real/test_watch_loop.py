@@ -77,7 +77,7 @@ def test_a_broker_that_is_killed_for_good_is_repaired_once_a_person_approves(
         path = f"{API}/proposals/{made['id']}"
         client.post(f"{path}/approve", json=body, headers=key()).raise_for_status()
         ended = _until(client, f"/proposals/{made['id']}", lambda each: each["ended_at"])
-        assert ended["state"] == "done", ended
+        assert ended["state"] == "done", ended["why"]
         _until(client, "", lambda each: each["summary"]["under_replicated"] == 0)
     replicas = operator.replicas([TOPIC])
     assert all(KILLABLE not in each for each in replicas.values()), replicas

@@ -24,8 +24,10 @@ export function duration(seconds) {
 /** @param {number|null|undefined} n */
 export const count = (n) => (n === null || n === undefined ? "–" : n.toLocaleString("en"));
 /** @param {number|null|undefined} share */
-export const percent = (share, digits = 0) =>
-  share === null || share === undefined ? "–" : `${(100 * share).toFixed(digits)} %`;
+export function percent(share, digits = 0) {
+  if (share === null || share === undefined) return "–";
+  return share > 0 && share < 0.005 && digits === 0 ? "< 1 %" : `${(100 * share).toFixed(digits)} %`;
+}
 /** @param {number|string|null|undefined} at seconds since 1970, or a text */
 export const time = (at) =>
   at === null || at === undefined
