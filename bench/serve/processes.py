@@ -102,7 +102,7 @@ def _announced(process: subprocess.Popen[str]) -> ServerProcess:
     url = token = None
     for line in process.stdout:
         url = url or _first(r"https?://[\w.:\[\]]+", line)
-        token = token or _first(r"kedge_\w+", line)
+        token = token or _first(r"kedge_[\w-]+", line)
         if url and token:
             threading.Thread(target=process.stdout.read, daemon=True).start()
             return ServerProcess(url, token, process.pid)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from kedge.web.settings import ClusterSettings, ServerSettings
 from tests.real.four_brokers import KILLABLE, FourBrokers, four_brokers
 from tests.real.operator import Operator
 from tests.watch_runtime.watched import MINUTE, ONE_AM, Watched
-from tests.web.served import key, serving
+from tests.web.served import key, serving, until
 
 pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(1200)]
 
@@ -43,13 +42,7 @@ def operator(four: FourBrokers, tmp_path: Path) -> Generator[Operator]:
 
 
 def _until(client: httpx.Client, path: str, holds: Callable[[Any], bool]) -> Any:
-    deadline = time.monotonic() + DEADLINE_S
-    while True:
-        document = client.get(f"{API}{path}").raise_for_status().json()
-        if holds(document):
-            return document
-        assert time.monotonic() < deadline, document
-        time.sleep(0.3)
+    return until(client, f"{API}{path}", holds, DEADLINE_S)
 
 
 def test_a_broker_that_is_killed_for_good_is_repaired_once_a_person_approves(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import uuid
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -99,4 +99,17 @@ def ended_job(client: httpx.Client, job: Mapping[str, Any]) -> dict[str, Any]:
         if row["state"] in ("done", "failed"):
             return row
         assert time.monotonic() < deadline, f"job {row} did not end"
+        time.sleep(0.1)
+
+
+def until(
+    client: httpx.Client, path: str, holds: Callable[[Any], object], within_s: float = DEADLINE_S
+) -> Any:
+    """The document of a path, once something holds of it."""
+    deadline = time.monotonic() + within_s
+    while True:
+        document = client.get(path).raise_for_status().json()
+        if holds(document):
+            return document
+        assert time.monotonic() < deadline, document
         time.sleep(0.1)

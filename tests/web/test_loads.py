@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from kedge import wiring
@@ -18,11 +17,10 @@ from kedge.web.settings import ClusterSettings, LoadSettings
 from tests.cli.test_plan_loads import server, small_cluster
 from tests.pipeline.fake_prometheus import FakePrometheus, Fault
 from tests.pipeline.fake_prometheus import serving as prometheus
-from tests.web.served import Served, ended_job, key, serving, settings_for
+from tests.web.served import Served, ended_job, key, serving, settings_for, until
 
 API = "/api/v1/clusters/loaded"
 SECRET = "hunter2"
-DEADLINE_S = 60.0
 
 
 @contextmanager
@@ -41,33 +39,23 @@ def _served(folder: Path, fake: FakePrometheus, **changed: Any) -> Generator[Ser
             yield served
 
 
-def _until(client: httpx.Client, path: str, holds: Callable[[Any], bool]) -> Any:
-    deadline = time.monotonic() + DEADLINE_S
-    while True:
-        found = client.get(f"{API}{path}").raise_for_status().json()
-        if holds(found):
-            return found
-        assert time.monotonic() < deadline, found
-        time.sleep(0.05)
-
-
 def test_rates_are_on_brokers_in_plans_and_in_the_history(tmp_path: Path) -> None:
     with (
         prometheus(server()) as fake,
         _served(tmp_path, fake) as served,
         served.client() as client,
     ):
-        loads = _until(client, "/loads", lambda each: each["known"])
+        loads = until(client, f"{API}/loads", lambda each: each["known"])
         assert (loads["source"], loads["partitions"], loads["problem"]) == ("prometheus", 8, None)
         assert loads["rules"] == {"offsets": 8}
-        brokers = _until(client, "/brokers", lambda each: each["brokers"]["bytes_in"][0])
+        brokers = until(client, f"{API}/brokers", lambda each: each["brokers"]["bytes_in"][0])
         assert brokers["brokers"]["bytes_in"] == pytest.approx([10_000, 4], rel=0.02)
         planned = client.post(f"{API}/plans", json={"goals": {"tolerance": 0.2}}, headers=key())
         job = ended_job(client, planned.raise_for_status().json())
         assert job["state"] == "done", job
         plan = client.get(f"{API}/plans/{job['result']['plan_id']}").json()
         assert {"in", "out"} <= set(plan["summary"]["imbalance_after"]), plan["summary"]
-        history = _until(client, "/history?resource=bytes_in", lambda each: each["has_rates"])
+        history = until(client, f"{API}/history?resource=bytes_in", lambda each: each["has_rates"])
         assert history["brokers"][0]["values"][-1] == pytest.approx(10_000, rel=0.02)
 
 
@@ -77,7 +65,7 @@ def test_a_server_that_refuses_is_told_without_its_secret(tmp_path: Path) -> Non
     fake = server()
     fake.faults = [Fault(401)]
     with prometheus(fake), _served(tmp_path, fake, auth=auth) as served, served.client() as client:
-        loads = _until(client, "/loads", lambda each: each["problem"])
+        loads = until(client, f"{API}/loads", lambda each: each["problem"])
         assert "401" in loads["problem"]
         assert SECRET not in str(loads)
         assert not loads["known"]

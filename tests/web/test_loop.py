@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Generator
 from contextlib import ExitStack
 from pathlib import Path
@@ -20,6 +19,7 @@ from kedge.web.api.loop import FindingList, LoopState, PolicyShown
 from kedge.web.api.proposals import ChangeList, ProposalList, ProposalShown
 from tests.lab.labs import MB, create, running
 from tests.web.served import DEADLINE_S, Served, key, serving, watched_by
+from tests.web.served import until as served_until
 
 API = "/api/v1/clusters/lab"
 POLICY = Policy(
@@ -64,14 +64,8 @@ def broken(tmp_path: Path, new_database: Callable[[], str]) -> Generator[Served]
 
 
 def until(client: httpx.Client, path: str, holds: Callable[[Any], bool]) -> Any:
-    """The document of a path, once something holds of it."""
-    deadline = time.monotonic() + 2 * DEADLINE_S
-    while True:
-        document = client.get(f"{API}{path}").raise_for_status().json()
-        if holds(document):
-            return document
-        assert time.monotonic() < deadline, document
-        time.sleep(0.2)
+    """The document of a path below the cluster, once something holds of it."""
+    return served_until(client, f"{API}{path}", holds, 2 * DEADLINE_S)
 
 
 def test_the_state_of_the_loop_its_policy_and_its_history_are_shown(served: Served) -> None:
