@@ -333,6 +333,9 @@ class _MetricsRun:
             return []
         silver = sinks.read(self.spark, staged, "silver", schemas.SILVER, days=days)
         own = silver.where(F.col("cluster") == self.request.metadata.cluster)
+        own = own.groupBy(*schemas.REPLICA_KEY).agg(  # few rows: the newest of each replica
+            F.max("ts").alias("ts"), F.max_by("is_leader", "ts").alias("is_leader")
+        )
         leader = F.max(F.when(F.col("is_leader"), F.col("broker"))).alias("leader")
         replicas = F.sort_array(F.collect_set("broker")).alias("replicas")
         moments = own.groupBy("cluster", "topic", "partition", "ts").agg(leader, replicas)

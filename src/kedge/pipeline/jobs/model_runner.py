@@ -12,6 +12,7 @@ from functools import reduce
 from importlib import import_module
 from typing import Any, Final
 
+import numpy as np
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -30,7 +31,7 @@ from kedge.pipeline.models.history import (
     with_hourly_sizes,
     with_narrow_bands,
 )
-from kedge.pipeline.models.key_index import BROKER_KEY, PARTITION_KEY, on_days
+from kedge.pipeline.models.key_index import PARTITION_KEY, on_days
 from kedge.pipeline.models.load_models import (
     BROKERS,
     PARTITIONS,
@@ -39,6 +40,7 @@ from kedge.pipeline.models.load_models import (
     partition_load,
 )
 from kedge.pipeline.tables.staged_run import DAY, StagedRun
+from kedge.pipeline.transforms import day_of, roll_up_brokers
 
 LOCAL_ROWS_MAX: Final = 6_000_000  # of samples that models are made of in this process
 ROWS_PER_TASK: Final = 500_000
@@ -65,23 +67,33 @@ class ModelRunner:
 
     def write_courses(self, days: Sequence[str]) -> None:
         """Write the time series of partitions and brokers on these days."""
+        files = self.staged.files("gold/rollup", days)
+        if sum(one.rows for one in files) > self.local_rows_max:
+            self._write_courses_with_spark(days)
+            return
         made = {
             "gold/partition_course": (courses.partition_course, courses.PARTITION_INPUT),
             "gold/broker_course": (courses.broker_course, courses.BROKER_INPUT),
         }
-        files = self.staged.files("gold/rollup", days)
-        if sum(one.rows for one in files) <= self.local_rows_max:
-            names = dict.fromkeys((*courses.PARTITION_INPUT, *courses.BROKER_INPUT))
-            rollup = self.staged.read_rows("gold/rollup", [*names], days)
-            for table, (function, columns) in made.items():
-                self._replace_days(table, function(rollup.select(list(columns))), days)
-            return
+        names = dict.fromkeys((*courses.PARTITION_INPUT, *courses.BROKER_INPUT))
+        rollup = self.staged.read_rows("gold/rollup", [*names], days)
         for table, (function, columns) in made.items():
-            frame = self._spark_table("gold/rollup", columns, days)
-            key = PARTITION_KEY if function is courses.partition_course else BROKER_KEY
-            rows = self._mapped({"": frame}, key, lambda parts, f=function: f(parts[""]))
-            dated = rows.withColumn(DAY, F.date_format("window_start", "yyyy-MM-dd"))
-            sinks.replace_days(self.staged, table, dated, days)
+            self._replace_days(table, function(rollup.select(list(columns))), days)
+
+    def _write_courses_with_spark(self, days: Sequence[str]) -> None:
+        """Partitions by workers, a part each; a broker has too many rows for one of them."""
+        replicas = self._spark_table("gold/rollup", courses.PARTITION_INPUT, days)
+        partitions = self._mapped(
+            {"": replicas}, PARTITION_KEY, lambda parts: courses.partition_course(parts[""])
+        )
+        brokers = roll_up_brokers(self._spark_table("gold/rollup", courses.BROKER_INPUT, days))
+        for table, rows in (
+            ("gold/partition_course", partitions),
+            ("gold/broker_course", brokers),
+        ):
+            sinks.replace_days(
+                self.staged, table, rows.withColumn(DAY, day_of("window_start")), days
+            )
 
     def _replace_days(self, table: str, rows: Table, days: Sequence[str]) -> None:
         for day in days:
@@ -144,15 +156,24 @@ class ModelRunner:
     # ---- models of many rows --------------------------------------------------------------------
 
     def _write_with_spark(self, days: DaysToRead) -> None:
-        """The same by Spark's workers, a part of the partitions each."""
+        """The same by Spark's workers, a part of the partitions each.
+
+        The history of the closed days may lack a percentile of all days: then these are read.
+        """
         if days.to_close:
             self._write_history(days)
-        read = days.open if days.valid else days.every
-        model = self._mapped(self._parts(days, read, history=days.valid), PARTITION_KEY, open_model)
-        sinks.replace_table(self.staged, "gold/partition_load", model, files=0)
         columns = ["max", "p50", "p95", "out_p50", "out_p95"]
-        if days.valid and not has_all_percentiles(self.staged.read("gold/partition_load", columns)):
-            self._write_with_spark(days.anew())
+        if days.closed:
+            self._write_models(days, days.open, history=True)
+            if has_all_percentiles(self.staged.read("gold/partition_load", columns)):
+                return
+            if days.valid:
+                self._write_history(days.anew())
+        self._write_models(days, days.every, history=False)
+
+    def _write_models(self, days: DaysToRead, read: Sequence[str], *, history: bool) -> None:
+        model = self._mapped(self._parts(days, read, history=history), PARTITION_KEY, open_model)
+        sinks.replace_table(self.staged, "gold/partition_load", model, files=0)
 
     def _write_history(self, days: DaysToRead) -> None:
         parts = self._parts(days, days.to_close, history=days.valid)
@@ -216,20 +237,27 @@ def _part_function(
     names: dict[str, list[str]], key: tuple[str, ...], kernel: Kernel
 ) -> Callable[..., Any]:
     def work(batches: Iterable[Any]) -> Iterator[Any]:
-        found = list(batches)
-        if not found:  # a task without keys
-            return
-        every = arrow().Table.from_batches(found)
-        part = every.column(PART)
-        tables = {
-            name: every.filter(compute().equal(part, name))
-            .select([_stored(name, column, key) for column in columns])
-            .rename_columns(columns)
-            for name, columns in names.items()
-        }
-        yield from kernel(tables).to_batches()
+        found: dict[str, list[Any]] = {name: [] for name in names}
+        for batch in batches:
+            for name, columns in names.items():
+                rows = _of_part(batch, name, columns, key)
+                if rows.num_rows or not found[name]:
+                    found[name].append(rows)
+        if any(found.values()):  # not a task without keys
+            tables = {name: arrow().concat_tables(parts) for name, parts in found.items()}
+            found.clear()
+            yield from kernel(tables).to_batches()
 
     return work
+
+
+def _of_part(batch: Any, name: str, columns: Sequence[str], key: Sequence[str]) -> Table:
+    """The rows of one part in a batch, with its columns; texts, which repeat, are encoded."""
+    pa = arrow()
+    wanted = pa.array(np.flatnonzero(compute().equal(batch.column(PART), name)))
+    taken = [batch.column(_stored(name, column, key)).take(wanted) for column in columns]
+    encoded = [one.dictionary_encode() if one.type == pa.string() else one for one in taken]
+    return pa.table(encoded, names=list(columns))
 
 
 def _base(parts: dict[str, Table]) -> History:

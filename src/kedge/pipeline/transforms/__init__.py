@@ -10,7 +10,13 @@ through Python.
 
 from kedge.pipeline.transforms.dedupe import day_of, dedupe, expand_copies
 from kedge.pipeline.transforms.replica_hash import with_known_broker, with_replica_hash
-from kedge.pipeline.transforms.rollup import ROLLUP_INPUT, WINDOW_S, roll_up, window_start
+from kedge.pipeline.transforms.rollup import (
+    ROLLUP_INPUT,
+    WINDOW_S,
+    roll_up,
+    roll_up_brokers,
+    window_start,
+)
 from kedge.pipeline.transforms.validate import (
     LATE,
     QUARANTINED,
@@ -33,6 +39,7 @@ __all__ = [
     "expand_copies",
     "rejected_rows",
     "roll_up",
+    "roll_up_brokers",
     "valid_rows",
     "window_start",
     "with_known_broker",

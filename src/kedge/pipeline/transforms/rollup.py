@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kedge.pipeline.schemas import REPLICA_KEY
+from kedge.pipeline.models.courses import SUMMED
+from kedge.pipeline.schemas import BROKER_KEY, REPLICA_KEY
 
 WINDOW_S = 300
 ROLLUP_INPUT = ("is_leader", "size_bytes", "bytes_in", "bytes_out", "isr")  # beside key and `ts`
@@ -41,4 +42,15 @@ def roll_up(
         F.max("size_bytes").alias("max_size_bytes"),
         F.min("isr").alias("min_isr"),
         F.max("isr").alias("max_isr"),
+    )
+
+
+def roll_up_brokers(rollup: DataFrame) -> DataFrame:
+    """The same as `models.courses.broker_course`, for more rows than one process should hold."""
+    summed = [F.sum(name).alias(name) for name in SUMMED]
+    return rollup.groupBy(*BROKER_KEY, "window_start").agg(
+        *summed,
+        F.max("rows").alias("samples"),
+        F.sum("last_size").alias("size"),
+        F.max("max_size_bytes").alias("max_size_bytes"),
     )
