@@ -14,13 +14,18 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kedge.cli.app import run
+from kedge.cluster.memory import MemoryCluster
+from kedge.cluster.port import TopicCreation
 from kedge.errors import InvalidRequest
+from kedge.files import read_snapshot
 from kedge.metrics.origins import Origin
 from kedge.metrics.parsing.cluster_metadata import parse_leaders, parse_metadata
+from kedge.model import Broker, BrokerId
 from kedge.pipeline.jobs.ingest import IngestResult
 from kedge.pipeline.jobs.ingest_metrics import MetricsRequest, ingest_metrics
 from kedge.pipeline.load_snapshots import parse_load_statistic, snapshot_at
 from kedge.pipeline.rates_reader import PartitionRate, read_rates
+from kedge.wiring import clusters_from
 from tests.pipeline.oracle import query, scan
 
 MIDNIGHT = 1_799_971_200  # 2027-01-15
@@ -143,6 +148,39 @@ def test_snapshots_have_the_loads_and_the_measured_assignment(
         pytest.approx({key: RATES[key] for key in snapshot.assignment.keys()}, rel=1e-2)  # noqa: SIM118
     )
     assert snapshot.assignment.replicas.tolist() == [[1, 2]] * 3
+
+
+def planned_rates(directory: Path) -> dict[tuple[str, int], float]:
+    """Bytes in of the snapshot that is kept beside a plan."""
+    (taken,) = (path for path in directory.iterdir() if "snapshot" in path.name)
+    snapshot = read_snapshot(taken)
+    return dict(
+        zip(map(tuple, snapshot.assignment.keys()), snapshot.bytes_in.tolist(), strict=True)
+    )
+
+
+def test_plans_have_the_loads_of_the_tables(
+    scraped: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of the assignment in the tables, and of a cluster that has one more topic by now."""
+    history = ("plan", "--loads", str(scraped[1]), "--at", "p95", "--out")
+    (tmp_path / "alone").mkdir()
+    assert run([*history, str(tmp_path / "alone" / "plan.json")]) == 0
+    assert planned_rates(tmp_path / "alone") == pytest.approx(RATES, rel=1e-2)
+    cluster = MemoryCluster([Broker(BrokerId(each)) for each in (1, 2)])
+    placed = {topic: {p: [BrokerId(1)] for t, p in RATES if t == topic} for topic in ("a.b", "c")}
+    placed["new"] = {0: [BrokerId(2)]}
+    made = [TopicCreation(topic, assignment=of_topic) for topic, of_topic in placed.items()]
+    cluster.create_topics(made, validate_only=False)
+    (tmp_path / "live").mkdir()
+    live = ("--bootstrap-server", "here:1", "--cluster", "lab")
+    capsys.readouterr()
+    with clusters_from(lambda *_: cluster):
+        assert run([*history, str(tmp_path / "live" / "plan.json"), *live]) == 0
+    assert "loads (p95) of 3 of 4 partitions" in capsys.readouterr().err
+    found = planned_rates(tmp_path / "live")
+    assert {key: found[key] for key in RATES} == pytest.approx(RATES, rel=1e-2)
+    assert run([*history[:3], "--at", "p96", *live]) == 2
 
 
 def test_the_command_prints_rates_without_spark(
