@@ -176,6 +176,8 @@ def _configuration(settings: SessionSettings) -> dict[str, str]:
         "spark.sql.csv.parser.columnPruning.enabled": "false",
         "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
+        # With a limit the size of all columns is computed anew for each row that goes to a worker.
+        "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
         "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
         # No checksum files beside the files of tables: Parquet has checksums of its own.
         "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
