@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kedge.cluster.kafka_log import RUNS_TOPIC
 from kedge.errors import InvalidPlan, JournalDamaged, RefusedCommand, UnknownBroker
 from kedge.execution import (
     Lease,
@@ -198,6 +201,15 @@ def test_a_lease_names_what_moves_and_nothing_else() -> None:
             "follower.replication.throttled.replicas": "0:4",
         }
     }
+
+
+@pytest.mark.parametrize("topic", ["__transaction_state", RUNS_TOPIC])
+def test_topics_that_transactions_wait_for_are_not_throttled(topic: str) -> None:
+    internal = TopicPartition(topic, 0)
+    changes = [Change(internal, ids(1, 2), ids(3, 2)), Change(T0, ids(1, 2), ids(4, 2))]
+    look = replace(seen(t0=ids(1, 2)), replicas={T0: ids(1, 2), internal: ids(1, 2)})
+    lease = lease_for(changes, statuses_of(changes, look), look, 9)
+    assert (lease.brokers.keys(), lease.topics.keys()) == ({"1", "2", "4"}, {"t"})
 
 
 def own(lease: Lease) -> frozenset[Setting]:

@@ -31,6 +31,10 @@ from kedge.plan import (
 )
 from kedge.plan.throttles import LOG_DIR_RATE
 
+# Transactions of all clients wait for the replicas of `__transaction_state`, and each step of a run
+# is a transaction that writes to `__kedge_runs`. Both topics are compacted and small.
+UNTHROTTLED_TOPICS = frozenset({"__transaction_state", "__kedge_runs"})
+
 
 def lease_for(
     changes: Iterable[Change],
@@ -47,7 +51,11 @@ def lease_for(
     """
     unthrottled = SETTLED | {MoveStatus.HIDDEN}
     open_changes = [change for change in changes if statuses[change.tp] not in unthrottled]
-    wanted = {change.tp: change.after for change in open_changes}
+    wanted = {
+        change.tp: change.after
+        for change in open_changes
+        if change.tp.topic not in UNTHROTTLED_TOPICS
+    }
     own = {tp: move for tp, move in seen.moving.items() if tp in wanted}
     throttles = throttles_of(move_map(own, wanted, seen.replicas))
     topics: dict[str, dict[str, str]] = {
