@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -44,6 +45,7 @@ class SteeredBench(Bench):
         self.clock = Clock()
         self.seen: list[tuple[float, str, int, bool]] = []
         self.rise_s = 0.0  # higher rates are set at once, as in a lab
+        self.throttled_until = -math.inf
         self.more_signals: Callable[[Signals], Signals] = lambda signals: signals
 
     def steered(self, steering: Steering, rate: int | None = 1000) -> RunFiles:
@@ -58,6 +60,7 @@ class SteeredBench(Bench):
         return Pacing(
             interval_s=interval_s,
             rise_s=self.rise_s,
+            throttled_until=self.throttled_until,
             sleep=self.clock.sleep,
             clock=lambda: self.clock.seconds,
             now=lambda: NOON + self.clock.seconds,

@@ -43,8 +43,18 @@ def replies(files: RunFiles) -> list[Reply | None]:
     return list(files.record().replies.values())
 
 
-def test_the_rates_of_a_run_that_begins_rise_from_nothing(bench: SteeredBench) -> None:
+def test_a_run_that_begins_has_its_rates_at_once(bench: SteeredBench) -> None:
     files = bench.begin(rate=1100)
+    bench.throttled_until = -WINDOW_S
+    seen = rates_at(bench, 0.5, 13)
+    finish_moves_at(bench, 14, 16)
+    assert bench.carry_out(files).complete
+    assert seen == [1100, 1100]
+
+
+def test_rates_rise_from_nothing_where_a_throttle_was_in_use_before(bench: SteeredBench) -> None:
+    files = bench.begin(rate=1100)
+    bench.throttled_until = -5.0
     seen = rates_at(bench, 0.5, 3.5, 6.5, 13)
     finish_moves_at(bench, 14, 16)
     assert bench.carry_out(files).complete

@@ -7,6 +7,7 @@ does it.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 from kedge.apply.cancel_rollback import begin_rollback, close, rollback_plan
@@ -141,6 +142,7 @@ def carry_out(
     assert judged is not None, "this action carries nothing out"
     if runs.clock() is not None:  # the brokers of a lab follow another rate at once
         pacing = replace(pacing, rise_s=0.0)
+    pacing = replace(pacing, throttled_until=_end_of_last_run(runs, pacing))
     run = _run_for(cluster, runs, proposal, judged, pacing)
     pacing.on_run(run)
     if judged.skipped:
@@ -148,6 +150,12 @@ def carry_out(
     outcome = Executor(cluster, run, judged, pacing).carry_out()
     skipped = {tp: MoveStatus.DRIFTED for tp in judged.skipped}
     return run, replace(outcome, skipped={**skipped, **outcome.skipped})
+
+
+def _end_of_last_run(runs: RunStore, pacing: Pacing) -> float:
+    """When the last run changed its state, by the clock of the pacing."""
+    last = max((runs.record_of(run).changed_at for run in runs.all()[-1:]), default=-math.inf)
+    return pacing.clock() - (pacing.now() - last)
 
 
 def _run_for(

@@ -82,6 +82,7 @@ class Executor:
             pacing.waiting,
             self._notes.once,
             rise_s=pacing.rise_s,
+            throttled_until=pacing.throttled_until,
         )
         self._control = RunControl(
             cluster, files, judged, pacing, self._notes, self._throttles, self._health

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -34,6 +35,7 @@ class Pacing:
     interval_s: float = 1.0
     patience_s: float = 300.0
     rise_s: float = WINDOW_S  # over which a higher throttle is set in steps; 0: at once
+    throttled_until: float = -math.inf  # by `clock`: when the run before had its last throttle
     sleep: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.monotonic
     now: Callable[[], float] = time.time

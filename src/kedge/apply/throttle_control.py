@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeVar
@@ -52,8 +53,11 @@ class ThrottleControl:
         on_note: Callable[[str], None],
         *,
         rise_s: float = 0.0,
+        throttled_until: float = -math.inf,
     ) -> None:
-        """`rise_s` is the time over which higher rates are set in steps."""
+        """`rise_s` is the time over which higher rates are set in steps; `throttled_until` is when
+        a run before this one had its last throttle.
+        """
         self._cluster, self._files, self._changes = cluster, files, changes
         self._target, self._waiting, self._note = target, waiting, on_note
         record = files.record()
@@ -61,7 +65,7 @@ class ThrottleControl:
         self.log_dir_rate = record.steering.log_dir_rate
         self._leased_for: frozenset[BrokerId] = frozenset()
         self._moving = False
-        self._rise_s = rise_s
+        self._rise_s, self._throttled_until = rise_s, throttled_until
         self._rise: RateRise | None = None
         self._step_due = 0.0
         self._keeper = ThrottleKeeper(cluster, files, changes, waiting.clock, on_note)
@@ -74,14 +78,15 @@ class ThrottleControl:
     def begin(self, statuses: Statuses, seen: Observation) -> None:
         """Set the throttles of all that is still to be moved; returns when brokers confirm.
 
-        Rates rise to theirs from what the run has set before, or from nothing.
+        Rates rise to theirs from what the run has set before (`first_rise`).
         """
         self._moving, self._leased_for, self._rise = True, seen.alive, None
         if not self.wanted:
             return
         before = self._files.record().lease
         last = before.updated(self._lease_for(statuses, seen))
-        rise = first_rise(before.brokers, last.brokers, self._waiting.clock(), self._rise_s)
+        now, until = self._waiting.clock(), self._throttled_until
+        rise = first_rise(before.brokers, last.brokers, now, self._rise_s, throttled_until=until)
         self._lease(Lease(rise.at(rise.began), last.topics))
         if not rise.is_over(rise.began):
             now = self._waiting.clock()  # brokers have confirmed: moves start from here on
@@ -165,6 +170,7 @@ class ThrottleControl:
     def release(self) -> Lease:
         """Remove the throttles; returns those that are not confirmed to be gone."""
         self._moving, self._rise = False, None
+        self._throttled_until = self._waiting.clock()
         try:
             return self._repeated(lambda: release(self._cluster, self._files, self._waiting))
         except Unauthorised as refusal:

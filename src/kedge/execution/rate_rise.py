@@ -8,10 +8,10 @@ rises evenly over the window instead, each second allows the r that leaves the w
 more: from the first second on R, with no burst. A rate that is lowered needs no steps: less is
 allowed at once.
 
-A run that begins finds brokers of two kinds. One that has throttled in the last hour has an empty
-window and would let all of it through at once; one that has not counts from its first byte on, and
-any rate below R makes it slower. Rates of a run that begins rise from nothing over the window, too:
-the ones copy at R from the first second on, the others make up for a slow start within the window.
+A broker that has counted no bytes for a window counts from its first byte on: the rates of a run
+that begins are set at once, and what arrives keeps to them from the first second. Where a throttle
+was in use within the window, by a run that has just ended or was paused, the broker would let the
+missing bytes of a whole window through at once: there the rates rise from nothing.
 """
 
 from __future__ import annotations
@@ -72,8 +72,15 @@ class RateRise:
         )
 
 
-def first_rise(before: Settings, last: Settings, now: float, window_s: float) -> RateRise:
-    """The rise to the rates that a run begins with: from those that it has set, or from nothing."""
+def first_rise(
+    before: Settings, last: Settings, now: float, window_s: float, *, throttled_until: float
+) -> RateRise:
+    """The rise to the rates that a run begins with, from those that it has set.
+
+    Others are due at once, or rise from nothing where a throttle was in use within the window.
+    """
+    if now - throttled_until >= window_s:
+        return RateRise(before, last, now, window_s)
     first = {
         broker: {config: before.get(broker, {}).get(config, "0") for config in rates}
         for broker, rates in last.items()
