@@ -153,3 +153,24 @@ def test_the_workers_of_spark_make_the_same_models_and_time_series(
         warehouse.publish(staged, warehouse.manifest)
     for name in names:
         assert rows(tables, name) == wanted[name]
+
+
+def test_workers_read_all_days_again_if_the_history_lacks_a_percentile(
+    spark: SparkSession, ingesting: Ingesting, tmp_path: Path
+) -> None:
+    """Two open days of larger loads move the median to values that six closed days did not keep."""
+    first = drawn_rows(random.Random(5), [0])[0]
+    made: list[dict[str, Any]] = []
+    for minute in range(8 * 1440):
+        ts = START + timedelta(minutes=minute)
+        load = {"bytes_in": minute, "bytes_out": 2 * minute}
+        made.append({**first, **load, "ts": ts, "ingest_ts": ts})
+    tables = ingest_runs([made], ingesting, tmp_path)
+    wanted = rows(tables, "gold/partition_load")
+    with open_warehouse(tables, "spark") as warehouse, warehouse.stage() as staged:
+        runner = ModelRunner(spark, staged, warehouse.manifest, local_rows_max=0)
+        plan = plan_days(staged, PARTITION_HISTORY, warehouse.manifest, ())
+        runner.write_partition_load(plan.anew())
+        assert staged.rows_read > 2 * len(made)  # each sample was read twice
+        warehouse.publish(staged, warehouse.manifest)
+    assert rows(tables, "gold/partition_load") == wanted
