@@ -12,10 +12,10 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from bench.pipeline.processes import print_rounds
-from kedge.files import parquet
 from kedge.pipeline import sinks
 from kedge.pipeline.jobs.merge import shuffle_partitions
 from kedge.pipeline.reference import read_reference
+from kedge.pipeline.schemas import BROKER_KEY
 from kedge.pipeline.session import SessionSettings, spark_session
 from kedge.pipeline.sources.file_reader import read_raw_rows
 from kedge.pipeline.sources.sample_files import Format, find_files, new_files
@@ -32,10 +32,11 @@ from kedge.pipeline.transforms import (
 DAY_S = 86_400
 
 
-def samples(session: SparkSession, directory: Path, reference: Path) -> DataFrame:
+def samples(
+    session: SparkSession, directory: Path, brokers: Sequence[tuple[str, int]]
+) -> DataFrame:
     """The valid, deduplicated samples of all files with the hashes of their replicas."""
     files = new_files(find_files(directory / "raw_parquet", Format.PARQUET), Format.PARQUET, ())
-    brokers = session.read.parquet(str(reference))
     raw = read_raw_rows(session, files, Format.PARQUET, provenance=False)
     known = with_known_broker(with_replica_hash(raw), brokers=brokers)
     width = shuffle_partitions(sum(file.rows for file in files))
@@ -77,13 +78,13 @@ def percentile_of_sorted(ordered: Column, share: float) -> Column:
 def main(directory: Path, output: Path, rounds: int, heap: str) -> None:
     """Measure the rounds and print their cost."""
     found = read_reference(directory / "brokers.parquet", directory / "assignment.parquet")
-    reference = directory / "listed-brokers.parquet"
-    parquet().write_table(found.brokers, reference)
+    listed = found.brokers.select(list(BROKER_KEY)).to_pydict()
+    brokers = list(zip(*listed.values(), strict=True))
 
     with spark_session(SessionSettings(driver_memory=heap)) as session:
 
         def work() -> None:
-            rolled = roll_up(samples(session, directory, reference), by=("replica",))
+            rolled = roll_up(samples(session, directory, brokers), by=("replica",))
             sinks.write(rolled, str(output / "rollup"))
             kept = session.read.parquet(str(output / "rollup"))
             sinks.write(replica_load(kept, by=("replica",)), str(output / "model"))

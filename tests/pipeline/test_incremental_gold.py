@@ -132,16 +132,17 @@ def test_a_new_day_reads_the_history_and_not_the_closed_days(
         assert (late.valid, late.to_close) == (False, plan.closed)
 
 
-def test_the_workers_of_spark_make_the_same_models_and_time_series(
+def test_spark_and_its_workers_make_the_same_rollup_models_and_time_series(
     spark: SparkSession, ingesting: Ingesting, tmp_path: Path
 ) -> None:
     made = drawn_rows(random.Random(4), range(DAYS))
     first = [row for row in made if (row["ts"] - START).days < DAYS - 1]
     tables = ingest_runs([first, [row for row in made if row not in first]], ingesting, tmp_path)
-    names = ("gold/partition_load", PARTITION_HISTORY, *COURSES)
+    names = ("gold/rollup", "gold/partition_load", PARTITION_HISTORY, *COURSES)
     wanted = {name: rows(tables, name) for name in names}
     with open_warehouse(tables, "spark") as warehouse, warehouse.stage() as staged:
         runner = ModelRunner(spark, staged, warehouse.manifest, local_rows_max=0)
+        runner.write_rollup(sorted(warehouse.manifest.days))
         runner.write_courses(sorted(warehouse.manifest.days))
         plan = plan_days(staged, PARTITION_HISTORY, warehouse.manifest, ())
         runner.write_partition_load(plan)  # from the history

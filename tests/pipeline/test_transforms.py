@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -10,7 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.testing import assertDataFrameEqual
 
-from kedge.pipeline.schemas import BROKERS, RAW_TEXT, SAMPLE, SAMPLE_COLUMNS
+from kedge.pipeline.models import courses
+from kedge.pipeline.schemas import RAW_TEXT, REPLICA_KEY, SAMPLE, SAMPLE_COLUMNS
 from kedge.pipeline.transforms import (
     ROLLUP_INPUT,
     ValidationRules,
@@ -23,6 +25,7 @@ from kedge.pipeline.transforms import (
     with_replica_hash,
 )
 from kedge.pipeline.transforms.parse import parse_json
+from kedge.pipeline.transforms.replica_hash import CONDITION_MAX
 
 pytestmark = pytest.mark.real
 
@@ -77,7 +80,14 @@ FAULTS: dict[str, dict[str, Any]] = {
 }
 
 
-def test_each_fault_has_its_reason_and_values_at_the_limits_are_valid(spark: SparkSession) -> None:
+@pytest.mark.parametrize(
+    "brokers",
+    [[("c", 1)], [("c", 1), *(("other", n) for n in range(CONDITION_MAX))]],
+    ids=["in the query", "joined"],
+)
+def test_each_fault_has_its_reason_and_values_at_the_limits_are_valid(
+    spark: SparkSession, brokers: list[tuple[str, int]]
+) -> None:
     edges = {
         "good": {},
         "just in time": {"ingest_ts": NOON + timedelta(seconds=1800)},
@@ -87,7 +97,6 @@ def test_each_fault_has_its_reason_and_values_at_the_limits_are_valid(spark: Spa
     }
     rows = samples(spark, *FAULTS.values(), *edges.values())
     rows = rows.withColumn(RAW_TEXT, F.lit(None).cast("string"))
-    brokers = spark.createDataFrame([("c", 1, "a", 10)], BROKERS)
     known = with_known_broker(with_replica_hash(rows), brokers=brokers)
     others = rejected_rows(known, rules=ValidationRules()).select("reason", "verdict").collect()
     assert sorted(str(row.reason) for row in others) == sorted([*FAULTS, "None"])
@@ -181,6 +190,32 @@ def test_a_window_includes_its_start_and_excludes_its_end(spark: SparkSession) -
     assert (found[2, 0].leader_rows, found[2, 0].min_isr) == (0, 2)
 
 
+def test_the_rollup_of_this_process_is_that_of_spark(spark: SparkSession) -> None:
+    dice = random.Random(11)
+    at = {
+        (dice.randrange(3), dice.randrange(2), dice.choice([-1, 1]) * dice.randrange(1500 * 10**6))
+        for _ in range(500)
+    }
+    changes: list[dict[str, Any]] = [
+        {
+            "broker": broker,
+            "topic": "äb"[topic],
+            "ts": datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=us),
+            "is_leader": dice.random() < 0.5,
+            **{name: dice.randrange(2**50) for name in ("size_bytes", "bytes_in", "bytes_out")},
+            "isr": dice.randrange(4),
+        }
+        for broker, topic, us in sorted(at)
+    ]
+    rows = samples(spark, *changes)
+    wanted = roll_up(rows).toArrow()
+    rolled = courses.roll_up(rows.select(*courses.SAMPLE_INPUT).toArrow(), window_s=300)
+    order = [(name, "ascending") for name in (*REPLICA_KEY, "window_start")]
+    assert len(wanted) < len(changes)
+    assert rolled.sort_by(order).to_pylist() == wanted.sort_by(order).to_pylist()
+    assert [str(one.type) for one in rolled.schema] == [str(one.type) for one in wanted.schema]
+
+
 def test_of_different_rows_with_one_seq_the_same_one_is_kept_for_any_columns(
     spark: SparkSession,
 ) -> None:
@@ -199,12 +234,11 @@ def test_of_different_rows_with_one_seq_the_same_one_is_kept_for_any_columns(
 
 def test_the_hot_path_has_one_shuffle_and_no_python(spark: SparkSession) -> None:
     rows = samples(spark, {}).withColumn(RAW_TEXT, F.lit(None).cast("string"))
-    brokers = spark.createDataFrame([("c", 1, "a", 10)], BROKERS).coalesce(1)
-    known = with_known_broker(with_replica_hash(rows), brokers=brokers)
+    known = with_known_broker(with_replica_hash(rows), brokers=[("c", 1)])
     unique = dedupe(valid_rows(known, rules=ValidationRules()), partitions=2)
     plan = plan_of(unique)
     assert plan.count("Exchange hashpartitioning(replica") == 1
-    assert plan.count("Exchange ") - plan.count("BroadcastExchange ") == 1
+    assert plan.count("Exchange ") == 1
     assert "Python" not in plan
     rolled = plan_of(roll_up(unique, by=("replica",)))
     assert rolled.count("Exchange hashpartitioning") == 1  # the roll-up reuses the one shuffle

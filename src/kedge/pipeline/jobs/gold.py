@@ -1,9 +1,9 @@
 """Writes gold: roll-up and time series of the changed days, and the models of all days.
 
-Spark rolls up. What follows is computed by `kedge.pipeline.models`, of small tables in this process
-and of large ones by Spark's workers (`partition_models`). Models are made of the history of the
-closed days, which a table keeps, and of the open days: the last two. If a closed day has changed,
-or a percentile cannot be told from the history, all days are read and the history is made anew.
+All of it is computed in this process if the tables are small, and else by Spark (`model_runner`).
+Models are made of the history of the closed days, which a table keeps, and of the open days: the
+last two. If a closed day has changed, or a percentile cannot be told from the history, all days are
+read and the history is made anew.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from kedge.model.arrow import arrow
-from kedge.pipeline import schemas, sinks
 from kedge.pipeline.finding_history import record_findings
 from kedge.pipeline.jobs.closed_days import BROKER_HISTORY, PARTITION_HISTORY, DaysToRead, plan_days
 from kedge.pipeline.jobs.context import NoProgress, Progress
@@ -26,7 +25,6 @@ from kedge.pipeline.models.disk_use import broker_disk_use
 from kedge.pipeline.models.key_index import on_days
 from kedge.pipeline.reference import ASSIGNMENT, BROKERS, REPLICAS
 from kedge.pipeline.tables.staged_run import StagedRun
-from kedge.pipeline.transforms import day_of, roll_up
 
 
 def refresh_gold(
@@ -66,11 +64,7 @@ class _Gold:
             return
         rows = sum(self.manifest.days[day].rows for day in self.changed)
         self.progress.stage("rollup", rows)
-        self.staged.rows_read += rows
-        silver = sinks.read(self.session, self.staged, "silver", schemas.SILVER, days=self.changed)
-        rolled = roll_up(silver, window_s=self.manifest.settings.window_s)
-        dated = rolled.withColumn("dt", day_of("window_start"))
-        sinks.replace_days(self.staged, "gold/rollup", dated, self.changed)
+        self._runner.write_rollup(self.changed)
         self.progress.stage("time series", rows)
         self._runner.write_courses(self.changed)
 

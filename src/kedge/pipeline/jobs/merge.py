@@ -26,13 +26,13 @@ from kedge.pipeline.reference import BROKERS
 from kedge.pipeline.schemas import (
     ATTRIBUTION,
     ATTRIBUTION_COLUMNS,
+    BROKER_KEY,
     QUARANTINE,
     RAW_TEXT,
     SAMPLE_COLUMNS,
     SILVER,
     SILVER_COLUMNS,
 )
-from kedge.pipeline.schemas import BROKERS as BROKERS_SCHEMA
 from kedge.pipeline.schemas import LATE as LATE_TABLE
 from kedge.pipeline.tables.data_files import DataFile, earliest, latest
 from kedge.pipeline.tables.staged_run import StagedRun
@@ -203,7 +203,8 @@ class _BatchMerge:
         return with_replica_hash(silver.transform(expand_copies)).select(*HASHED_COLUMNS)
 
     def _with_broker_check(self, rows: DataFrame) -> DataFrame:
-        brokers = sinks.read(self.session, self.staged, BROKERS, BROKERS_SCHEMA)
+        listed = self.staged.read(BROKERS, BROKER_KEY).to_pydict()
+        brokers = list(zip(*(listed[name] for name in BROKER_KEY), strict=True))
         return with_known_broker(with_replica_hash(rows), brokers=brokers)
 
 

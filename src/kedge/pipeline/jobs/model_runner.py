@@ -1,7 +1,8 @@
 """Runs the functions of `kedge.pipeline.models`: in this process, or by Spark's workers.
 
-To start a Spark job takes longer than to compute the models of a few million rows. Larger tables
-are split by key into parts that Spark's workers compute, each with the same function.
+To start a Spark job takes longer than to roll up a few million rows and to compute their models.
+Larger tables Spark rolls up, and they are split by key into parts that its workers compute, each
+with the same function.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from kedge.pipeline.models.load_models import (
     partition_load,
 )
 from kedge.pipeline.tables.staged_run import DAY, StagedRun
-from kedge.pipeline.transforms import day_of, roll_up_brokers
+from kedge.pipeline.transforms import day_of, roll_up, roll_up_brokers
 
 LOCAL_ROWS_MAX: Final = 6_000_000  # of samples that models are made of in this process
 ROWS_PER_TASK: Final = 500_000
@@ -63,7 +64,21 @@ class ModelRunner:
     manifest: Manifest
     local_rows_max: int = LOCAL_ROWS_MAX
 
-    # ---- time series ----------------------------------------------------------------------------
+    # ---- roll-up and time series ----------------------------------------------------------------
+
+    def write_rollup(self, days: Sequence[str]) -> None:
+        """Write the roll-up of these days."""
+        table, window_s = "gold/rollup", self.manifest.settings.window_s
+        if self._samples(days) <= self.local_rows_max:
+            for day in days:
+                samples = self.staged.read_rows("silver", courses.SAMPLE_INPUT, [day])
+                rolled = courses.roll_up(samples, window_s=window_s)
+                self._replace_days(table, rolled, [day])
+            return
+        silver = self._spark_table("silver", courses.SAMPLE_INPUT, days)
+        rolled = roll_up(silver, window_s=window_s)
+        dated = rolled.withColumn(DAY, day_of("window_start"))
+        sinks.replace_days(self.staged, table, dated, days)
 
     def write_courses(self, days: Sequence[str]) -> None:
         """Write the time series of partitions and brokers on these days."""
@@ -103,12 +118,15 @@ class ModelRunner:
             elif self.staged.has(table):
                 self.staged.remove(table, self.staged.files(table, [day]))
 
+    def _samples(self, days: Sequence[str]) -> int:
+        return sum(self.manifest.days[day].rows for day in days)
+
     # ---- models ---------------------------------------------------------------------------------
 
     def write_partition_load(self, days: DaysToRead) -> None:
         """Write the models of partitions, and the history of the closed days."""
         read = (*days.to_close, *days.open)
-        if sum(self.manifest.days[day].rows for day in read) > self.local_rows_max:
+        if self._samples(read) > self.local_rows_max:
             self._write_with_spark(days)
         else:
             history = self._closed(PARTITION_HISTORY, PARTITIONS, days, self._partition_days)
@@ -186,7 +204,7 @@ class ModelRunner:
         self, days: DaysToRead, wanted: Sequence[str], *, history: bool = False
     ) -> dict[str, DataFrame]:
         silver = self._spark_table("silver", days=wanted)
-        open_days = F.date_format("window_start", "yyyy-MM-dd").isin(list(days.open))
+        open_days = day_of("window_start").isin(list(days.open))
         course = self._spark_table("gold/partition_course", COURSE_COLUMNS, wanted)
         parts = {
             "samples": silver.where("is_leader").select(*VALUES),

@@ -1,4 +1,8 @@
-"""Time series by window, from the roll-up: one row per partition, broker or cluster and window."""
+"""Roll-up of samples by replica and window, and time series of partitions, brokers and clusters.
+
+`roll_up` gives the rows of `kedge.pipeline.transforms.roll_up`, which is for more rows than fit
+into this process.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +16,21 @@ from kedge.pipeline.models.key_index import (
     BROKER_KEY,
     CLUSTER_KEY,
     PARTITION_KEY,
+    REPLICA_KEY,
     Numbers,
     index_keys,
     ints,
     plain,
+    seconds,
     starts_of,
 )
 
 WINDOW: Final = "window_start"
+SAMPLE_INPUT: Final = (
+    *REPLICA_KEY,
+    *("ts", "is_leader", "size_bytes", "bytes_in", "bytes_out", "isr"),
+)
+MOVED: Final = ("bytes_in", "bytes_out")
 SUMMED: Final = ("rows", "bytes_in", "bytes_out", "leader_rows", "leader_bytes_in")
 PARTITION_INPUT: Final = (
     *(*PARTITION_KEY, WINDOW, "leader_bytes_in", "leader_bytes_out", "leader_rows"),
@@ -64,6 +75,34 @@ class _Groups:
 
 def _reduced(function: Any, values: Numbers, starts: Numbers) -> Numbers:
     return function.reduceat(values, starts) if len(starts) else values[:0]
+
+
+def roll_up(samples: Table, *, window_s: int) -> Table:
+    """One row per replica and window: sums, the last size, and the range of the ISR size."""
+    pa, at = arrow(), seconds(samples.column("ts"))
+    led = ints(samples.column("is_leader"))
+    added = {
+        WINDOW: pa.array((at - at % window_s) * 1_000_000).cast(pa.timestamp("us", tz="UTC")),
+        "rows": pa.array(np.ones(len(at), np.int64)),
+        **{f"leader_{name}": pa.array(led * ints(samples.column(name))) for name in MOVED},
+    }
+    for name, column in added.items():
+        samples = samples.append_column(name, column)
+    groups = _Groups(samples, REPLICA_KEY, [ints(samples.column("ts"))])
+    return pa.table(
+        {
+            **groups.columns,
+            "rows": groups.sum("rows"),
+            **{name: groups.sum(name) for name in MOVED},
+            "leader_rows": groups.sum("is_leader"),
+            **{f"leader_{name}": groups.sum(f"leader_{name}") for name in MOVED},
+            "last_ts": pa.array(groups.last("ts")).cast(pa.timestamp("us", tz="UTC")),
+            "last_size": groups.last("size_bytes"),
+            "max_size_bytes": groups.max("size_bytes"),
+            "min_isr": pa.array(groups.min("isr"), pa.int32()),
+            "max_isr": pa.array(groups.max("isr"), pa.int32()),
+        }
+    )
 
 
 def partition_course(rollup: Table) -> Table:

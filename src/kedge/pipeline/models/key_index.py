@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from kedge.model.arrow import Table, arrow, compute
 
+REPLICA_KEY: Final = ("cluster", "broker", "topic", "partition")
 PARTITION_KEY: Final = ("cluster", "topic", "partition")
 BROKER_KEY: Final = ("cluster", "broker")
 CLUSTER_KEY: Final = ("cluster",)
