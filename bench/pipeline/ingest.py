@@ -1,8 +1,9 @@
 """Section `pipeline`: the whole command `kedge pipeline ingest`, in a fresh process.
 
 Kedge's time is that of the command as a user runs it, from the start of Python to its exit:
-Spark's start-up, validation of every row, bronze, silver, quarantine, late, all tables of gold,
-findings and snapshots. Its peers, each in a fresh process and from start to exit too:
+validation of every row, bronze, silver, quarantine, late, all tables of gold, findings and
+snapshots. Few rows of Parquet files it merges without Spark; the same rows as JSON lines, which
+Spark parses, are measured too. Its peers, each in a fresh process and from start to exit too:
 
 - a bare Spark script, which starts, counts, copies and aggregates the same rows once;
 - for the second ingest, the same script: the tables have all rows but a few thousand already, and
@@ -62,7 +63,7 @@ def run(rounds: Mapping[str, int] = ROUNDS) -> BenchSection:
     with tempfile.TemporaryDirectory(prefix="kedge-bench-") as scratch:
         for size, count in rounds.items():
             directory = Path(scratch) / size
-            expected = generate(directory, size=size)
+            expected = generate(directory, size=size, formats=("parquet", "jsonl"))
             costs = _measure(directory, expected, count)
             rows += _rows(size, costs)
             costs[SECOND] = _second_ingest(directory, expected, count)
@@ -75,9 +76,10 @@ def run(rounds: Mapping[str, int] = ROUNDS) -> BenchSection:
     return BenchSection(
         "pipeline",
         "Pipeline: `kedge pipeline ingest`",
-        "The whole command in a fresh process, from start to exit: Spark's start-up, validation, "
-        "bronze, silver, quarantine, late, gold, findings and snapshots. S is 146 thousand rows of "
-        "metrics, so that fixed costs dominate: start-up, planning and compilation of queries. The "
+        "The whole command in a fresh process, from start to exit: validation, bronze, silver, "
+        "quarantine, late, gold, findings and snapshots. S is 146 thousand rows of metrics, so "
+        "that fixed costs dominate. From Parquet files Kedge merges so few rows without Spark; "
+        "JSON lines it parses with Spark, which starts, plans and compiles queries. The "
         f"second ingest adds a file of {SMALL_FILE_ROWS:,} rows to tables with all the others. The "
         "peers are fresh processes too. The bare Spark script starts, counts the rows, copies them "
         "and aggregates them once: the least that any Spark job on these rows takes. DuckDB and "
@@ -109,11 +111,11 @@ def _measure(
 # ---- the contenders -----------------------------------------------------------------------------
 
 
-def kedge_options(directory: Path, output: Path) -> list[str]:
+def kedge_options(directory: Path, output: Path, form: str = "parquet") -> list[str]:
     """The options of `kedge pipeline ingest` for generated metrics."""
     options = {
-        "--input": directory / "raw_parquet",
-        "--format": "parquet",
+        "--input": directory / f"raw_{form}",
+        "--format": form,
         "--brokers": directory / "brokers.parquet",
         "--assignment": directory / "assignment.parquet",
         "--tables": output,
@@ -125,6 +127,11 @@ def kedge_options(directory: Path, output: Path) -> list[str]:
 def _kedge(directory: Path, output: Path) -> list[str]:
     program = str(Path(sys.executable).with_name("kedge"))
     return [program, "pipeline", "ingest", *kedge_options(directory, output)]
+
+
+def _kedge_jsonl(directory: Path, output: Path) -> list[str]:
+    program = str(Path(sys.executable).with_name("kedge"))
+    return [program, "pipeline", "ingest", *kedge_options(directory, output, "jsonl")]
 
 
 def _check_tables(printed: str, output: Path, expected: Mapping[str, Any]) -> None:
@@ -152,9 +159,12 @@ def _rollup_on(engine: str) -> Contender:
 
 
 KEDGE = "kedge pipeline ingest"
+JSONL = "kedge pipeline ingest of JSON lines"
+BARE = "bare Spark script"
 CONTENDERS = (
     Contender(KEDGE, _kedge, _check_tables),
-    Contender("bare Spark script", _bare_spark, _check_count),
+    Contender(JSONL, _kedge_jsonl, _check_tables),
+    Contender(BARE, _bare_spark, _check_count),
     _rollup_on("duckdb"),
     _rollup_on("polars"),
 )
@@ -211,16 +221,19 @@ def check_last_tables(printed: str, output: Path, expected: Mapping[str, Any]) -
 
 def _rows(size: str, costs: Mapping[str, list[CommandCost]]) -> list[BenchRow]:
     ours = _timing(costs[KEDGE])
-    peers = {title: found for title, found in costs.items() if title != KEDGE}
+    peers = {title: found for title, found in costs.items() if title not in (KEDGE, JSONL)}
+    lines = _timing(costs[JSONL])
     return [
-        BenchRow(f"{size}, whole command", ours, title, _timing(found))
-        for title, found in peers.items()
+        *(
+            BenchRow(f"{size}, whole command", ours, title, _timing(found))
+            for title, found in peers.items()
+        ),
+        BenchRow(f"{size}, JSON lines", lines, BARE, _timing(costs[BARE])),
     ]
 
 
 def _second_row(size: str, costs: Mapping[str, list[CommandCost]]) -> BenchRow:
-    bare = CONTENDERS[1].title
-    return BenchRow(f"{size}, {SECOND}", _timing(costs[SECOND]), bare, _timing(costs[bare]))
+    return BenchRow(f"{size}, {SECOND}", _timing(costs[SECOND]), BARE, _timing(costs[BARE]))
 
 
 def _timing(costs: Sequence[CommandCost]) -> Timing:
@@ -241,6 +254,6 @@ def _by_cpu(size: str, costs: Mapping[str, list[CommandCost]]) -> str:
     ratios = ", ".join(
         f"{title} {cpu / least[KEDGE]:.2f}"
         for title, cpu in least.items()
-        if title not in (KEDGE, SECOND)
+        if title not in (KEDGE, JSONL, SECOND)
     )
     return f"{size}, ratios by CPU seconds in place of time: {ratios}."

@@ -141,7 +141,7 @@ def test_spark_and_its_workers_make_the_same_rollup_models_and_time_series(
     names = ("gold/rollup", "gold/partition_load", PARTITION_HISTORY, *COURSES)
     wanted = {name: rows(tables, name) for name in names}
     with open_warehouse(tables, "spark") as warehouse, warehouse.stage() as staged:
-        runner = ModelRunner(spark, staged, warehouse.manifest, local_rows_max=0)
+        runner = ModelRunner(lambda: spark, staged, warehouse.manifest, local_rows_max=0)
         runner.write_rollup(sorted(warehouse.manifest.days))
         runner.write_courses(sorted(warehouse.manifest.days))
         plan = plan_days(staged, PARTITION_HISTORY, warehouse.manifest, ())

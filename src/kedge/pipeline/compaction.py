@@ -16,7 +16,7 @@ from typing import Final
 
 from kedge.errors import InvalidRequest
 from kedge.pipeline.derived_files import write_derived_files
-from kedge.pipeline.jobs.context import SessionFactory
+from kedge.pipeline.jobs.context import NoProgress, SessionFactory, on_demand
 from kedge.pipeline.manifest import Day, Manifest
 from kedge.pipeline.tables.delta_log import files_of, open_version
 from kedge.pipeline.tables.runs import Run
@@ -89,7 +89,7 @@ def apply_retention(
 def _rebuild_gold(staged: StagedRun, manifest: Manifest, session: SessionFactory) -> None:
     from kedge.pipeline.jobs.gold import refresh_gold
 
-    with session() as spark:
+    with on_demand(session, NoProgress()) as spark:
         refresh_gold(spark, staged, manifest=manifest, changed=())
 
 

@@ -123,14 +123,22 @@ def append_columns(
 
     The column `run_id` is added; without rows no file is written.
     """
-    pa, kinds = arrow(), arrow_schema({**columns, "run_id": "string"})
-    rows = [_with_run(part, kinds, columns, staged.run_id) for part in _parts(source, columns)]
+    kinds = arrow_schema(columns)
+    parts = [part.select([*columns]).cast(kinds) for part in _parts(source, columns)]
+    rows = arrow().concat_tables(parts) if parts else kinds.empty_table()
+    return append_rows(staged, table, rows, partition=partition, schema=schema)
+
+
+def append_rows(
+    staged: StagedRun, table: str, rows: Any, *, partition: Mapping[str, Any], schema: StructType
+) -> list[DataFile]:
+    """Append rows to a table in one file, with the column `run_id`; without rows none."""
     files: list[DataFile] = []
-    if sum(len(part) for part in rows):
+    if len(rows):
         directory = staged.new_directory()
-        path = f"{table}/{directory}/part-0.parquet"
-        with staged.location.open_output(path) as stream:
-            parquet().write_table(pa.concat_tables(rows), stream, compression="zstd")
+        run = arrow().repeat(arrow().scalar(staged.run_id), len(rows))
+        with staged.location.open_output(f"{table}/{directory}/part-0.parquet") as stream:
+            parquet().write_table(rows.append_column("run_id", run), stream, compression="zstd")
         files = with_partition(staged.written(table, directory), partition)
     staged.append(table, files, table_schema(table, schema))
     return files
@@ -146,11 +154,6 @@ def _parts(source: Location, columns: Columns) -> Generator[Any]:
         if info.is_file and info.base_name.endswith(".parquet"):
             file = parquet().ParquetFile(info.path, filesystem=source.files)
             yield file.read(columns=[*columns])
-
-
-def _with_run(part: Any, schema: Any, columns: Columns, run_id: str) -> Any:
-    run = arrow().repeat(arrow().scalar(run_id), len(part))
-    return part.select([*columns]).append_column("run_id", run).cast(schema)
 
 
 def arrow_schema(columns: Columns) -> Any:

@@ -7,7 +7,7 @@ are parsed once: bronze stores the columns, and later stages read bronze.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any
@@ -37,10 +37,10 @@ class BronzeRows:
     with_provenance: DataFrame
     without_provenance: DataFrame
 
-    @property
-    def partition(self) -> dict[str, str | None]:
-        """The day on which the last row arrived, by which rows of a run are kept or removed."""
-        return self.files[0].partition if self.files else {ARRIVAL: None}  # type: ignore[return-value]
+
+def partition_of(files: Sequence[DataFile]) -> Mapping[str, str | None]:
+    """The day on which the last row arrived, by which rows of a run are kept or removed."""
+    return files[0].partition if files else {ARRIVAL: None}
 
 
 WriteBronze = Callable[[StagedRun], BronzeRows]
@@ -58,12 +58,16 @@ class ParquetCopy:
         for file in self._files:
             _copy(file, staged, f"{TABLE}/{self._directory}/{file.sha256[:32]}.parquet")
 
+    def finish(self, staged: StagedRun) -> list[DataFile]:
+        """Wait for the copies, and add them to the table."""
+        self._done.result()
+        return _append(staged, self._directory)
+
     def writer(self, session: SparkSession) -> WriteBronze:
         """Wait for the copies; the row count is that of the footers of the files."""
 
         def write(staged: StagedRun) -> BronzeRows:
-            self._done.result()
-            written = _append(staged, self._directory)
+            written = self.finish(staged)
             frames = (
                 read_raw_rows(session, self._files, Format.PARQUET, provenance=p)
                 for p in (True, False)

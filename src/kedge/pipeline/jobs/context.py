@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -13,6 +14,24 @@ if TYPE_CHECKING:
 SessionFactory = Callable[[], "AbstractContextManager[SparkSession]"]
 # the same with the number of rows that the job will process, which the settings may depend on
 SizedSessionFactory = Callable[[int], "AbstractContextManager[SparkSession]"]
+
+
+# the session of a job that may do without it: it is opened by the first call
+SessionOnDemand = Callable[[], "SparkSession"]
+
+
+@contextmanager
+def on_demand(factory: SessionFactory, progress: Progress) -> Generator[SessionOnDemand]:
+    """A session that is opened when it is first asked for, and stopped after the block."""
+    with ExitStack() as stack:
+
+        @cache
+        def opened() -> SparkSession:
+            session = stack.enter_context(factory())
+            progress.attach(session)
+            return session
+
+        yield opened
 
 
 class Progress(Protocol):

@@ -11,12 +11,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import SparkSession
-
 from kedge.model.arrow import arrow
 from kedge.pipeline.finding_history import record_findings
 from kedge.pipeline.jobs.closed_days import BROKER_HISTORY, PARTITION_HISTORY, DaysToRead, plan_days
-from kedge.pipeline.jobs.context import NoProgress, Progress
+from kedge.pipeline.jobs.context import NoProgress, Progress, SessionOnDemand
 from kedge.pipeline.jobs.model_runner import ModelRunner
 from kedge.pipeline.manifest import Manifest
 from kedge.pipeline.models import courses
@@ -28,7 +26,7 @@ from kedge.pipeline.tables.staged_run import StagedRun
 
 
 def refresh_gold(
-    session: SparkSession,
+    session: SessionOnDemand,
     staged: StagedRun,
     *,
     manifest: Manifest,
@@ -52,7 +50,7 @@ def refresh_gold(
 
 @dataclass(frozen=True, slots=True)
 class _Gold:
-    session: SparkSession
+    session: SessionOnDemand
     staged: StagedRun
     manifest: Manifest
     changed: Sequence[str]

@@ -11,7 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kedge.pipeline.derived_files import write_derived_files
-from kedge.pipeline.jobs.context import NoProgress, Progress, SessionFactory, SizedSessionFactory
+from kedge.pipeline.jobs.context import (
+    NoProgress,
+    Progress,
+    SessionFactory,
+    SessionOnDemand,
+    SizedSessionFactory,
+    on_demand,
+)
 from kedge.pipeline.manifest import Accounts, Manifest, Settings
 from kedge.pipeline.reference import Reference, read_reference, stored_reference, write_reference
 from kedge.pipeline.sources.sample_files import Format, SampleFile, find_files, new_files
@@ -63,8 +70,12 @@ def ingest(
     *,
     progress: Progress | None = None,
     thresholds: Thresholds | None = None,
+    rows_here_max: int = 0,
 ) -> IngestResult:
-    """Ingest the new files of a directory; all input is validated before anything is written."""
+    """Ingest the new files of a directory; all input is validated before anything is written.
+
+    At most `rows_here_max` rows of Parquet files are merged in this process, without Spark.
+    """
     check_warehouse(request.tables)
     paths = find_files(request.source, request.format)
     reference = read_reference(request.brokers, request.assignment)
@@ -79,7 +90,7 @@ def ingest(
         if files or not _same_reference(warehouse, reference):
             reporter = progress or NoProgress()
             rows = before.accounts.kept + sum(file.rows for file in files)
-            run = _Run(request, warehouse, reference, reporter, thresholds)
+            run = _Run(request, warehouse, reference, reporter, thresholds, rows_here_max)
             after, days, staged = run.execute(lambda: session(rows), before, files)
         write_derived_files(warehouse)
     return IngestResult(
@@ -110,6 +121,7 @@ class _Run:
     reference: Reference
     progress: Progress
     thresholds: Thresholds | None
+    rows_here_max: int
 
     def execute(
         self, session: SessionFactory, before: Manifest, files: list[SampleFile]
@@ -118,8 +130,7 @@ class _Run:
         with self.warehouse.stage() as staged, ThreadPoolExecutor(1) as pool:
             copy = self._start_copy(staged, files, pool)
             write_reference(self.reference, staged)
-            with session() as spark:
-                self.progress.attach(spark)
+            with on_demand(session, self.progress) as spark:
                 after, days = before, list[str]()
                 if files:
                     after, days = self._merge(spark, staged, before, files, copy)
@@ -136,7 +147,7 @@ class _Run:
         return ParquetCopy(files, staged, pool) if wanted else None
 
     def _refresh_gold(
-        self, spark: SparkSession, staged: StagedRun, manifest: Manifest, changed: list[str]
+        self, spark: SessionOnDemand, staged: StagedRun, manifest: Manifest, changed: list[str]
     ) -> None:
         from kedge.pipeline.jobs.gold import refresh_gold
 
@@ -150,6 +161,39 @@ class _Run:
         )
 
     def _merge(
+        self,
+        spark: SessionOnDemand,
+        staged: StagedRun,
+        before: Manifest,
+        files: list[SampleFile],
+        copy: ParquetCopy | None,
+    ) -> tuple[Manifest, list[str]]:
+        after, days = self._merged_here(staged, before, files, copy) or self._merged_by_spark(
+            spark(), staged, before, files, copy
+        )
+        contents = {file.sha256: str(file.path) for file in files}
+        return replace(after, contents={**before.contents, **contents}), days
+
+    def _merged_here(
+        self,
+        staged: StagedRun,
+        before: Manifest,
+        files: list[SampleFile],
+        copy: ParquetCopy | None,
+    ) -> tuple[Manifest, list[str]] | None:
+        """Merge few rows in this process; None if there are more, or if they need Spark."""
+        from kedge.pipeline.in_process.sample_rows import NeedsSpark
+        from kedge.pipeline.jobs.merge_here import SmallMerge
+
+        if copy is None or sum(file.rows for file in files) > self.rows_here_max:
+            return None
+        small = SmallMerge(staged, files, copy, before, self.progress, self.rows_here_max)
+        try:
+            return small.run()
+        except NeedsSpark:
+            return None
+
+    def _merged_by_spark(
         self,
         spark: SparkSession,
         staged: StagedRun,
@@ -168,6 +212,4 @@ class _Run:
             write_bronze = write_parsed_rows(rows, PROVENANCE)
         estimate = sum(file.rows for file in files)
         batch = Batch(write_bronze, PROVENANCE, estimate, self.warehouse.run_id)
-        after, days = merge(spark, staged, batch, manifest=before, progress=self.progress)
-        contents = {file.sha256: str(file.path) for file in files}
-        return replace(after, contents={**before.contents, **contents}), days
+        return merge(spark, staged, batch, manifest=before, progress=self.progress)

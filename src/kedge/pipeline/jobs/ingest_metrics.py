@@ -156,7 +156,7 @@ class _MetricsRun:
             seen = self._newest_assignment(staged)
             write_reference(self._reference(stored, states, seen), staged)
             refresh_gold(
-                self.spark, staged, manifest=after, changed=changed, progress=self.progress
+                lambda: self.spark, staged, manifest=after, changed=changed, progress=self.progress
             )
             self._write_health(staged)
             self.warehouse.publish(staged, after)

@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from kedge.pipeline import sinks
-from kedge.pipeline.jobs.bronze import BronzeRows, WriteBronze
+from kedge.pipeline.jobs.bronze import BronzeRows, WriteBronze, partition_of
 from kedge.pipeline.jobs.context import NoProgress, Progress
 from kedge.pipeline.manifest import Day, Manifest, Settings
 from kedge.pipeline.reference import BROKERS
@@ -160,7 +160,7 @@ class _BatchMerge:
             table,
             self.staged.scratch(f"rejected/verdict={verdict}"),
             {name: kinds[name] for name in columns},
-            partition=stored.partition,
+            partition=partition_of(stored.files),
             schema=REJECTED[table],
         )
 
@@ -203,9 +203,13 @@ class _BatchMerge:
         return with_replica_hash(silver.transform(expand_copies)).select(*HASHED_COLUMNS)
 
     def _with_broker_check(self, rows: DataFrame) -> DataFrame:
-        listed = self.staged.read(BROKERS, BROKER_KEY).to_pydict()
-        brokers = list(zip(*(listed[name] for name in BROKER_KEY), strict=True))
-        return with_known_broker(with_replica_hash(rows), brokers=brokers)
+        return with_known_broker(with_replica_hash(rows), brokers=listed_brokers(self.staged))
+
+
+def listed_brokers(staged: StagedRun) -> list[tuple[str, int]]:
+    """The brokers of the reference tables, by cluster and id."""
+    listed = staged.read(BROKERS, BROKER_KEY).to_pydict()
+    return list(zip(*(listed[name] for name in BROKER_KEY), strict=True))
 
 
 def with_attribution(rows: DataFrame) -> DataFrame:

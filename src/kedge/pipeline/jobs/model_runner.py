@@ -14,12 +14,13 @@ from importlib import import_module
 from typing import Any, Final
 
 import numpy as np
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kedge.model.arrow import Table, arrow, compute
 from kedge.pipeline import sinks
 from kedge.pipeline.jobs.closed_days import BROKER_HISTORY, PARTITION_HISTORY, DaysToRead
+from kedge.pipeline.jobs.context import SessionOnDemand
 from kedge.pipeline.manifest import Manifest
 from kedge.pipeline.models import courses
 from kedge.pipeline.models.history import (
@@ -59,7 +60,7 @@ Kernel = Callable[[dict[str, Table]], Table]
 class ModelRunner:
     """The staged tables, and how many rows each day has."""
 
-    session: SparkSession
+    session: SessionOnDemand
     staged: StagedRun
     manifest: Manifest
     local_rows_max: int = LOCAL_ROWS_MAX
@@ -220,7 +221,7 @@ class ModelRunner:
     ) -> DataFrame:
         schema = sinks.stored_schema(self.staged, table)
         self.staged.rows_read += sum(one.rows for one in self.staged.files(table, days))
-        rows = sinks.read(self.session, self.staged, table, schema, days=days)
+        rows = sinks.read(self.session(), self.staged, table, schema, days=days)
         return rows.select(*columns) if columns else rows
 
     def _mapped(self, parts: dict[str, DataFrame], key: Sequence[str], kernel: Kernel) -> DataFrame:

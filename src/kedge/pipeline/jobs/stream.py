@@ -190,7 +190,7 @@ class _BatchSink:
             batch = Batch(write_parsed_rows(rows, PROVENANCE), PROVENANCE, count, run_id)
             after, days = merge(session, staged, batch, manifest=manifest)
             after = replace(after, streams={**before.streams, name: number})
-            refresh_gold(session, staged, manifest=after, changed=days)
+            refresh_gold(lambda: session, staged, manifest=after, changed=days)
             self.warehouse.publish(staged, after, "stream")
         write_derived_files(self.warehouse)
         new_rows = after.rows_read - before.rows_read

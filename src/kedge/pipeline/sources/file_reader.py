@@ -60,7 +60,8 @@ def _parquet_rows(
 
 def _field(field: StructField, kind: str) -> Column:
     if field.dataType == TimestampType() and kind == "bigint":
-        return F.timestamp_micros(F.floor(F.col(field.name) / 1000))  # nanoseconds
+        # nanoseconds; as a fraction they would lose digits
+        return F.expr(f"timestamp_micros((`{field.name}` - pmod(`{field.name}`, 1000L)) div 1000L)")
     return F.col(field.name).try_cast(field.dataType)
 
 

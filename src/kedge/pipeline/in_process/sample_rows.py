@@ -1,0 +1,79 @@
+"""Reads the rows of Parquet files as samples, with Arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from kedge.files import parquet
+from kedge.model.arrow import Table, arrow, compute
+from kedge.pipeline.schemas import SAMPLE
+from kedge.pipeline.sinks import arrow_schema
+from kedge.pipeline.sources.sample_files import Format, SampleFile
+
+# Times between the years 1 and 9999 have one text in Java and in Python, and cannot overflow.
+FIRST_US: Final = -62_135_596_800_000_000
+LAST_US: Final = 253_402_300_799_999_999
+
+
+class NeedsSpark(Exception):
+    """Rows that only Spark handles: texts that are not UTF-8, or times outside of the calendar."""
+
+
+def read_samples(files: Sequence[SampleFile]) -> Table:
+    """The rows of the files with the columns of a sample, `source` and `file`."""
+    pa = arrow()
+    try:
+        tables = [_read(file) for file in files]
+        found = pa.concat_tables(tables)
+        found.validate(full=True)
+    except pa.ArrowException as error:
+        raise NeedsSpark(str(error)) from error
+    for name in ("ts", "ingest_ts"):
+        _check_times(found.column(name))
+    return found
+
+
+def _check_times(column: Any) -> None:
+    limits = compute().min_max(column.cast(arrow().int64()))
+    first, last = limits["min"].as_py(), limits["max"].as_py()
+    if first is not None and not FIRST_US <= first <= last <= LAST_US:
+        raise NeedsSpark("times outside of the calendar")
+
+
+def _read(file: SampleFile) -> Table:
+    pa = arrow()
+    with file.path.open() as opened:
+        rows = parquet().ParquetFile(opened).read()
+    schema = arrow_schema({field.name: field.dataType.simpleString() for field in SAMPLE.fields})
+    columns = {field.name: _cast(rows.column(field.name), field.type) for field in schema}
+    for name, value in {"source": str(Format.PARQUET), "file": file.path.uri}.items():
+        columns[name] = pa.repeat(pa.scalar(value), len(rows))
+    return pa.table(columns)
+
+
+def _cast(column: Any, wanted: Any) -> Any:
+    """The column with another type; integers that do not fit are null."""
+    types = arrow().types
+    if types.is_timestamp(column.type):
+        return _microseconds(column).cast(wanted)
+    if types.is_integer(column.type) and wanted.bit_width < column.type.bit_width:
+        limits = np.iinfo(wanted.to_pandas_dtype())
+        fits = compute().and_(
+            compute().greater_equal(column, int(limits.min)),
+            compute().less_equal(column, int(limits.max)),
+        )
+        column = compute().if_else(fits, column, arrow().scalar(None, column.type))
+    return column.cast(wanted)
+
+
+def _microseconds(column: Any) -> Any:
+    """Times as integers; nanoseconds are rounded down."""
+    pa, pc = arrow(), compute()
+    counts = column.cast(pa.int64())
+    if column.type.unit != "ns":
+        return counts if column.type.unit == "us" else pc.multiply_checked(counts, 1000)
+    below = pc.less(pc.subtract(counts, pc.multiply(pc.divide(counts, 1000), 1000)), 0)
+    return pc.subtract(pc.divide(counts, 1000), below.cast(pa.int64()))

@@ -1,0 +1,115 @@
+"""Validates rows: the verdicts of `kedge.pipeline.transforms.validate`, on Arrow tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kedge.model.arrow import Table, arrow, compute
+from kedge.pipeline.schemas import RAW_TEXT, SAMPLE_COLUMNS
+from kedge.pipeline.transforms.validate import MICROS, REASONS, REQUIRED, ValidationRules
+
+Flags = NDArray[np.bool_]
+
+# as Spark writes JSON; all other characters are written as they are
+ESCAPES: Final = {
+    **{code: f"\\u{code:04X}" for code in range(32)},
+    **{ord(char): f"\\{name}" for char, name in zip("\b\t\n\f\r", "btnfr", strict=True)},
+    **{ord(char): f"\\{char}" for char in '"\\'},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """The rows by their verdict; quarantined ones have `reason` and `raw`."""
+
+    valid: Table
+    late: Table
+    quarantined: Table
+
+
+def verdicts(
+    rows: Table, *, brokers: Sequence[tuple[str, int]], rules: ValidationRules
+) -> Verdicts:
+    """Validate rows; a row with several errors gets the first reason."""
+    pa = arrow()
+    faults = _faults(rows, brokers, rules)
+    columns = np.column_stack([faults[reason] for reason in REASONS])
+    rejected: Flags = columns.any(axis=1)
+    late: Flags = ~rejected & (_lag_us(rows) > rules.allowed_lateness_s * MICROS)
+    first = columns[rejected].argmax(axis=1)
+    quarantined = rows.filter(pa.array(rejected))
+    raw = [_json(row) for row in quarantined.select(list(SAMPLE_COLUMNS)).to_pylist()]
+    reasons = pa.array([REASONS[number] for number in first], pa.string())
+    return Verdicts(
+        rows.filter(pa.array(~rejected & ~late)),
+        rows.filter(pa.array(late)),
+        quarantined.append_column("reason", reasons).append_column(
+            RAW_TEXT, pa.array(raw, pa.string())
+        ),
+    )
+
+
+def _faults(
+    rows: Table, brokers: Sequence[tuple[str, int]], rules: ValidationRules
+) -> Mapping[str, Flags]:
+    """Which rows have which fault; of rows with nulls only the faults before count."""
+
+    def is_null(name: str) -> Flags:
+        return np.asarray(compute().is_null(rows.column(name)))
+
+    def number(name: str) -> NDArray[np.int64]:
+        return _numbers(rows.column(name))
+
+    topic = rows.column("topic")
+    return {
+        "unparsable": np.logical_or.reduce([is_null(name) for name in REQUIRED]),
+        "null_ts": is_null("ts"),
+        "null_broker": is_null("broker"),
+        "empty_topic": is_null("topic") | np.asarray(compute().equal(topic, "").fill_null(True)),
+        "negative_size": number("size_bytes") < 0,
+        "negative_bytes": (number("bytes_in") < 0) | (number("bytes_out") < 0),
+        "unknown_broker": ~_is_listed(rows, brokers),
+        "future_ts": -_lag_us(rows) > rules.future_tolerance_s * MICROS,
+        "isr_gt_rf": number("isr") > number("rf"),
+    }
+
+
+def _lag_us(rows: Table) -> NDArray[np.int64]:
+    return _numbers(rows.column("ingest_ts")) - _numbers(rows.column("ts"))
+
+
+def _numbers(column: Any) -> NDArray[np.int64]:
+    """The values as integers; null is 0."""
+    return np.asarray(column.cast(arrow().int64()).fill_null(0), np.int64)
+
+
+def _is_listed(rows: Table, brokers: Sequence[tuple[str, int]]) -> Flags:
+    """Whether the broker of each row is one of these, by cluster and id."""
+    pa, pc = arrow(), compute()
+    clusters = sorted({cluster for cluster, _ in brokers})
+    position = {cluster: number for number, cluster in enumerate(clusters)}
+    listed = [(position[cluster] << 32) + broker for cluster, broker in brokers]
+    at = pc.index_in(rows.column("cluster"), value_set=pa.array(clusters, pa.string()))
+    known: Flags = np.asarray(pc.is_valid(at)) & np.asarray(pc.is_valid(rows.column("broker")))
+    codes = (_numbers(at) << 32) + _numbers(rows.column("broker"))
+    return known & np.isin(codes, np.array(listed, np.int64))
+
+
+def _json(row: Mapping[str, Any]) -> str:
+    """A row as Spark's `to_json` writes it: nulls are left out, times have milliseconds."""
+    fields = (f'"{name}":{_value(value)}' for name, value in row.items() if value is not None)
+    return "{" + ",".join(fields) + "}"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, datetime):
+        return f'"{value.replace(tzinfo=None).isoformat(timespec="milliseconds")}Z"'
+    return str(value) if isinstance(value, int) else '"' + value.translate(ESCAPES) + '"'
