@@ -4,7 +4,8 @@ Rows of XS are ingested file by file on a standalone cluster of two workers. At 
 seed the driver is killed, or one executor; a killed driver is started again, a run that lost an
 executor must end by itself. After each kill the tables are those of a whole run. At last a worker
 is killed, with its executor, in the middle of a run. Then all tables have the rows that one
-undisturbed ingest of the same files gives.
+undisturbed ingest of the same files gives. With `--here`, the runs are those without Spark, and all
+kills are of the command.
 """
 
 from __future__ import annotations
@@ -38,10 +39,10 @@ EXECUTORS_S = 300.0
 
 @dataclass
 class Trial:
-    """The input so far, the tables, and the cluster that the runs use."""
+    """The input so far, the tables, and the cluster that the runs use, if any."""
 
     directory: Path
-    cluster: SparkCluster
+    cluster: SparkCluster | None
     files: list[Path]
     rng: random.Random
     kills: int = 0
@@ -66,7 +67,7 @@ class Trial:
     def start(self, tables: Path | None = None, master: str = "") -> subprocess.Popen[str]:
         """An ingest in its own process group."""
         options = {
-            "--master": master or self.cluster.url,
+            "--master": master or (self.cluster.url if self.cluster else "local[2]"),
             "--driver-memory": "1g",
             "--input": self.directory / "input",
             "--brokers": self.directory / "brokers.parquet",
@@ -159,10 +160,10 @@ def _killed(pid: int) -> bool:
     return True
 
 
-def _executors(cluster: SparkCluster) -> dict[int, int]:
+def _executors(cluster: SparkCluster | None) -> dict[int, int]:
     """The executors of the cluster, each with its worker: the children of the workers."""
     found: dict[int, int] = {}
-    for worker in cluster.pids[1:]:
+    for worker in cluster.pids[1:] if cluster else ():
         for task in Path(f"/proc/{worker}/task").glob("*/children"):
             try:
                 found.update(dict.fromkeys(map(int, task.read_text().split()), worker))
@@ -184,29 +185,49 @@ def prepare(directory: Path, seed: int, count: int) -> list[Path]:
 
 
 def run_trial(directory: Path, seed: int, kills: int) -> int:
-    """Kill and check; returns the number of kills."""
-    rng, executors = random.Random(seed), kills * 2 // 5
+    """Kill and check on a cluster; returns the number of kills."""
+    executors = kills * 2 // 5
     files = prepare(directory, seed, 2 * kills + 4)
     with spark_cluster(directory / "cluster") as cluster:
-        trial = Trial(directory, cluster, files, rng)
-        trial.add_file()
-        began = time.monotonic()
-        finished(trial.start())
-        whole_s = time.monotonic() - began
-        print(f"an undisturbed run takes {whole_s:.1f} s", flush=True)
-        while trial.kills < kills - executors:
-            trial.add_file_if_none_is_new()
-            print(f"kill {trial.kills + 1}: {kill_driver(trial, whole_s)}", flush=True)
-        finished(trial.start())
+        trial = Trial(directory, cluster, files, random.Random(seed))
+        kill_drivers(trial, kills - executors)
         while trial.kills < kills:
             print(f"kill {trial.kills + 1}: {kill_executor(trial)}", flush=True)
         print(f"kill {trial.kills + 1}: {kill_executor(trial, worker=True)}", flush=True)
-        while trial.files:
-            trial.add_file()
-        finished(trial.start())
-        finished(trial.start(directory / "undisturbed", "local[2]"))
-    assert state(trial.tables) == state(directory / "undisturbed")
+        check_end(trial)
     return trial.kills
+
+
+def run_trial_here(directory: Path, seed: int, kills: int) -> int:
+    """Kill and check runs without Spark; returns the number of kills."""
+    files = prepare(directory, seed, 2 * kills + 4)
+    trial = Trial(directory, None, files, random.Random(seed))
+    kill_drivers(trial, kills)
+    check_end(trial)
+    return trial.kills
+
+
+def kill_drivers(trial: Trial, kills: int) -> None:
+    """Kill drivers of runs, and let the last run end."""
+    trial.add_file()
+    began = time.monotonic()
+    finished(trial.start())
+    whole_s = time.monotonic() - began
+    print(f"an undisturbed run takes {whole_s:.1f} s", flush=True)
+    while trial.kills < kills:
+        trial.add_file_if_none_is_new()
+        print(f"kill {trial.kills + 1}: {kill_driver(trial, whole_s)}", flush=True)
+    finished(trial.start())
+
+
+def check_end(trial: Trial) -> None:
+    """Ingest what is left; the tables are those of one undisturbed run."""
+    while trial.files:
+        trial.add_file()
+    finished(trial.start())
+    undisturbed = trial.directory / "undisturbed"
+    finished(trial.start(undisturbed, "local[2]"))
+    assert state(trial.tables) == state(undisturbed)
 
 
 def main() -> int:
@@ -214,11 +235,12 @@ def main() -> int:
     options = argparse.ArgumentParser(prog="python -m tests.pipeline.batch_kills")
     options.add_argument("--kills", type=int, default=20)
     options.add_argument("--seed", type=int, help="drawn without")
+    options.add_argument("--here", action="store_true", help="runs without Spark")
     parsed = options.parse_args()
     seed = parsed.seed if parsed.seed is not None else secrets.randbelow(1_000_000)
     print(f"seed {seed}", flush=True)
     with tempfile.TemporaryDirectory(prefix="kedge-kills-") as scratch:
-        kills = run_trial(Path(scratch), seed, parsed.kills)
+        kills = (run_trial_here if parsed.here else run_trial)(Path(scratch), seed, parsed.kills)
     print(f"{kills} kills, and the tables of an undisturbed run")
     return 0
 
