@@ -1,10 +1,11 @@
 """`python -m tests.pipeline.matrix --sizes XS,S,M --seeds 3,4`: check sizes, seeds and formats.
 
 Metrics with known answers are generated and ingested as Parquet, JSON lines and CSV, with Spark as
-users run it; every account, sum, percentile and injected finding must be the expected one. All are
-checked before the command fails. (XS may fail for its hot brokers: with eight leaders for
-each, chance hides or adds some.) With `--cluster`, the largest size is also ingested on a
-standalone cluster of this machine, and every table must have the rows that it has locally.
+users run it, and Parquet once more without Spark; every account, sum, percentile and injected
+finding must be the expected one. All are checked before the command fails. (XS may fail for its hot
+brokers: with eight leaders for each, chance hides or adds some.) With `--cluster`, the largest size
+is also ingested on a standalone cluster of this machine, and every table must have the rows that it
+has locally.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ from kedge.pipeline.sources.sample_files import Format
 from kedge.pipeline.spark_cluster import spark_cluster
 from tests.pipeline.conftest import Metrics
 from tests.pipeline.oracle import TABLES, check_all, query, scan
+from tests.pipeline.test_bad_input import no_spark
+
+ANY = 10**9  # rows
 
 
 def main() -> int:
@@ -45,6 +49,7 @@ def main() -> int:
                     every.append(_made(Path(scratch) / f"{size}-{seed}", size, seed))
                     for form in Format:
                         missed += not _is_as_expected(every[-1], form, spark)
+                    missed += not _is_as_expected(every[-1], Format.PARQUET, None)
         if parsed.cluster:
             _compare(every[-1], Path(scratch))
     return 1 if missed else 0
@@ -56,10 +61,14 @@ def _made(directory: Path, size: str, seed: int) -> Metrics:
     return Metrics(directory, json.loads(json.dumps(expected)))
 
 
-def _is_as_expected(made: Metrics, form: Format, spark: SparkSession) -> bool:
+def _is_as_expected(made: Metrics, form: Format, spark: SparkSession | None) -> bool:
     began = time.perf_counter()
-    output = made.directory / f"history-{form}"
-    done = ingest(made.request(form, output), lambda rows: nullcontext(spark))
+    how = str(form) if spark else f"{form}, without Spark"
+    output = made.directory / f"history-{how}"
+    if spark is None:
+        done = ingest(made.request(form, output), no_spark, rows_here_max=ANY)
+    else:
+        done = ingest(made.request(form, output), lambda rows: nullcontext(spark))
     took = time.perf_counter() - began
     try:
         check_all(made, output, form)
@@ -67,7 +76,7 @@ def _is_as_expected(made: Metrics, form: Format, spark: SparkSession) -> bool:
         verdict = f"not as expected: {difference}"
     else:
         verdict = "as expected"
-    print(f"{made.directory.name} {form}: {done.rows:,} rows {verdict}, {took:.0f} s", flush=True)
+    print(f"{made.directory.name} {how}: {done.rows:,} rows {verdict}, {took:.0f} s", flush=True)
     return verdict == "as expected"
 
 
