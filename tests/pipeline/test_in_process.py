@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from kedge.cli.app import run
 from kedge.pipeline.jobs.ingest import IngestRequest, ingest
 from kedge.pipeline.sources.sample_files import Format
 from tests.pipeline.conftest import Ingesting, Metrics
@@ -105,6 +107,22 @@ def test_the_generated_answers_are_found_without_spark(
     request = made.request(Format.PARQUET, tmp_path / "history")
     ingest(request, no_spark, rows_here_max=MANY)
     check_all(made, tmp_path / "history", Format.PARQUET)
+
+
+def test_the_command_ingests_and_lists_its_run_as_json(
+    metrics: Callable[[str, int], Metrics], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = metrics("XS", 7).directory
+    references = [f"--{name}={made / name}.parquet" for name in ("brokers", "assignment")]
+    tables = f"--tables={tmp_path / 'history'}"
+    ingested = ["pipeline", "ingest", f"--input={made / 'raw_parquet'}", *references, tables]
+    assert run([*ingested, "--output=json"]) == 0
+    accounts = json.loads(capsys.readouterr().out)
+    assert run(["pipeline", "runs", tables, "--output=json"]) == 0
+    (listed,) = json.loads(capsys.readouterr().out)
+    assert (listed["number"], listed["run_id"]) == (1, accounts["run_id"])
+    assert listed["rows_written"] == accounts["rows_written"]
+    assert datetime.fromisoformat(listed["finished_at"]).tzinfo
 
 
 @pytest.mark.real

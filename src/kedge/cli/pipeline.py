@@ -124,7 +124,7 @@ def runs_command(
     published_run(tables)
     runs = all_runs(Location.of(tables))
     if output is Output.JSON:
-        echo_json(runs)
+        echo_json([{**run, "finished_at": run["finished_at"].isoformat()} for run in runs])
         return
     for run in reversed(runs[-limit:]):
         moment = f"{run['finished_at']:%Y-%m-%d %H:%M:%S}"

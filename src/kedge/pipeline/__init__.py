@@ -15,12 +15,12 @@ Invariants.
 - The tables are a function of the set of distinct files ever ingested. The order of files and rows
   and the split into runs do not change them (but `finding_history`, which is about runs).
 - A row in the table `runs` commits a run, all tables at once: a reader that takes its versions sees
-  the tables of exactly one run. Of two runs at once the second is refused, and what a killed run has
-  left behind no reader sees.
+  the tables of exactly one run. Of two runs at once the second is refused, and no reader sees what
+  a killed run has left behind.
 - Transforms are pure functions on DataFrames, shared by batch and stream, and use built-in
   functions only.
-- Only `session` creates Spark sessions. Few rows are merged without one (`in_process`). Commands that
-  only read tables (findings, loads, capacity, cost, slow-brokers) start none and do not import
+- Only `session` creates Spark sessions. Few rows are merged without one (`in_process`). Commands
+  that only read tables (findings, loads, capacity, cost, slow-brokers) start none and do not import
   pyspark; they read through `table_reader`.
 
     kedge pipeline ingest --input metrics/ --format parquet \
