@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kedge.cli.app import run
+from kedge.errors import MalformedInput
 from kedge.pipeline.jobs.ingest import IngestRequest, ingest
 from kedge.pipeline.sources.sample_files import Format
 from tests.pipeline.conftest import Ingesting, Metrics
@@ -159,6 +160,19 @@ def test_drawn_rows_with_faults_and_copies_get_the_same_verdicts(
     for table in STATE:
         columns = "* exclude (run_id)" if table in ("late", "quarantine") else "*"
         assert rows(tmp_path / "here", table, columns) == rows(tmp_path / "spark", table, columns)
+
+
+def test_a_damaged_part_of_a_file_is_named_and_nothing_is_published(tmp_path: Path) -> None:
+    dice, file = random.Random(8), tmp_path / "input" / "rows.parquet"
+    write_file(dice, file, [drawn_row(dice) for _ in range(500)])
+    whole = file.read_bytes()
+    at = pq.read_metadata(file).row_group(0).column(6).data_page_offset
+    file.write_bytes(whole[: at + 40] + bytes(40) + whole[at + 80 :])
+    request = request_in(tmp_path, file.parent, "history")
+    with pytest.raises(MalformedInput, match=r"rows\.parquet: a part of the file is damaged"):
+        ingest(request, no_spark, rows_here_max=MANY)
+    file.write_bytes(whole)
+    assert ingest(request, no_spark, rows_here_max=MANY).rows == 500
 
 
 @pytest.mark.parametrize("ts", [2**62, -(2**62)])

@@ -7,15 +7,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from kedge.files import parquet
 from kedge.model.arrow import Table, arrow, compute
 from kedge.pipeline.schemas import SAMPLE
 from kedge.pipeline.sinks import arrow_schema
-from kedge.pipeline.sources.sample_files import Format, SampleFile
+from kedge.pipeline.sources.sample_files import Format, SampleFile, row_batches
 
 # Times between the years 1 and 9999 have one text in Java and in Python, and cannot overflow.
 FIRST_US: Final = -62_135_596_800_000_000
 LAST_US: Final = 253_402_300_799_999_999
+ROWS_PER_BATCH: Final = 500_000
 
 
 class NeedsSpark(Exception):
@@ -45,9 +45,9 @@ def _check_times(column: Any) -> None:
 
 def _read(file: SampleFile) -> Table:
     pa = arrow()
-    with file.path.open() as opened:
-        rows = parquet().ParquetFile(opened).read()
+    batches = list(row_batches(file, ROWS_PER_BATCH))
     schema = arrow_schema({field.name: field.dataType.simpleString() for field in SAMPLE.fields})
+    rows = pa.Table.from_batches(batches) if batches else schema.empty_table()
     columns = {field.name: _cast(rows.column(field.name), field.type) for field in schema}
     for name, value in {"source": str(Format.PARQUET), "file": file.path.uri}.items():
         columns[name] = pa.repeat(pa.scalar(value), len(rows))

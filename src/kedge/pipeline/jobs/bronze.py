@@ -20,7 +20,7 @@ from kedge.model.arrow import arrow
 from kedge.pipeline import sinks
 from kedge.pipeline.schemas import ATTRIBUTION_COLUMNS, BRONZE, RAW_TEXT, SAMPLE_COLUMNS
 from kedge.pipeline.sources.file_reader import read_raw_rows
-from kedge.pipeline.sources.sample_files import Format, SampleFile
+from kedge.pipeline.sources.sample_files import Format, SampleFile, row_batches
 from kedge.pipeline.tables.data_files import DataFile, latest
 from kedge.pipeline.tables.staged_run import ARRIVAL, StagedRun
 
@@ -78,18 +78,13 @@ class ParquetCopy:
 
 
 def _copy(file: SampleFile, staged: StagedRun, target: str) -> None:
-    with file.path.open() as opened:
-        _copy_rows(file, parquet().ParquetFile(opened), staged, target)
-
-
-def _copy_rows(file: SampleFile, source: Any, staged: StagedRun, target: str) -> None:
     pa = arrow()
     added = {
         "source": str(Format.PARQUET),
         "file": file.path.uri,
         "run_id": staged.run_id,
     }
-    names = source.schema_arrow.names
+    names = [name for name, _ in file.layout]
     schema = sinks.arrow_schema(
         {f.name: f.dataType.simpleString() for f in BRONZE.fields if f.name in (*names, *added)}
     )
@@ -97,7 +92,7 @@ def _copy_rows(file: SampleFile, source: Any, staged: StagedRun, target: str) ->
         staged.location.open_output(target) as stream,
         parquet().ParquetWriter(stream, schema, compression="zstd") as writer,
     ):
-        for rows in source.iter_batches(ROWS_PER_BATCH):
+        for rows in row_batches(file, ROWS_PER_BATCH):
             columns = [_column(rows, field, added) for field in schema]
             writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
 

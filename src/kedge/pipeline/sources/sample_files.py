@@ -9,7 +9,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import zlib
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -106,6 +106,18 @@ def _checked_parquet(path: InputFile, sha256: str) -> SampleFile:
     _check_names(schema.names)
     layout = tuple((name, _kind(name, schema.field(name).type)) for name in schema.names)
     return SampleFile(path, sha256, int(metadata.num_rows), layout)
+
+
+def row_batches(file: SampleFile, rows: int) -> Generator[Any]:
+    """The rows of a Parquet file, so many at a time; MalformedInput if a part of it is damaged."""
+    with with_path_context(str(file.path)), file.path.open() as opened:
+        try:
+            yield from parquet().ParquetFile(opened).iter_batches(rows)
+        except OSError as error:
+            if isinstance(error, FileNotFoundError | PermissionError):
+                raise
+            hint = "remove the file, or copy it again"
+            raise MalformedInput("a part of the file is damaged", hint=hint) from error
 
 
 def _kind(name: str, given: Any) -> str:
