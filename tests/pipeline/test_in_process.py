@@ -152,7 +152,7 @@ def test_drawn_rows_with_faults_and_copies_get_the_same_verdicts(
         count = dice.randrange(1, 60)
         write_file(
             dice,
-            tmp_path / "input" / f"{number}.parquet",
+            tmp_path / "input" / f"{number} é=%20[#+].parquet",
             [drawn_row(dice) for _ in range(count)],
         )
         done = ingest(here, no_spark, rows_here_max=MANY)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from kedge.errors import InvalidRequest, MalformedInput
 from kedge.files.opening import open_regular, read_at_most
 from kedge.pipeline.tables.location import Location
+
+# characters that Java escapes in the path of a URI; letters beyond ASCII are not among them
+NOT_OF_A_PATH: Final = re.compile(r"[\x00-\x20%\"#<>?\[\\\]^`{|}\x7f]")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -29,7 +33,9 @@ class InputFile:
     @property
     def uri(self) -> str:
         """The absolute URI, as Spark names the file that a row was read from."""
-        return Path(self.path).absolute().as_uri() if self._is_local else self.path
+        if not self._is_local:
+            return self.path
+        return "file:" + NOT_OF_A_PATH.sub(lambda found: f"%{ord(found[0]):02X}", self.spark_path)
 
     @property
     def spark_path(self) -> str:
