@@ -40,6 +40,7 @@ def test_each_run_is_seen_whole_and_the_run_before_is_still_there(tmp_path: Path
     assert [run["run_id"] for run in all_runs(Location.of(tmp_path))] == ["run-1", "run-2", "run-3"]
     with pytest.raises(InvalidRequest, match="no run 9"):
         Tables(tmp_path, "9")
+    assert DeltaTable(str(tmp_path / "runs")).transaction_version("kedge.pipeline") == 3
 
 
 @pytest.mark.parametrize("committed", [0, 1, 2, 3])

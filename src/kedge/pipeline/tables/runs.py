@@ -26,6 +26,7 @@ from kedge.pipeline.tables.delta_log import (
 from kedge.pipeline.tables.location import Location
 
 RUNS: Final = "runs"
+APPLICATION: Final = "kedge.pipeline"  # of Delta's transactions: the last one is the last run
 COLUMNS: Final = (
     "number",
     "run_id",
@@ -96,7 +97,7 @@ def append_run(location: Location, run: Run, after: int | None) -> None:
     delta: Any = import_module("deltalake")
     errors: Any = import_module("deltalake.exceptions")
     note = {"run_id": run.run_id, "kind": run.kind}
-    properties = strict(note, run.manifest.streams)
+    properties = strict(note, {APPLICATION: run.number, **run.manifest.streams})
     try:
         with location.errors(RUNS):
             if after is None:
