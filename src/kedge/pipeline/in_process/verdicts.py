@@ -40,7 +40,7 @@ def verdicts(
     pa = arrow()
     faults = _faults(rows, brokers, rules)
     columns = np.column_stack([faults[reason] for reason in REASONS])
-    rejected: Flags = columns.any(axis=1)
+    rejected: Flags = np.logical_or.reduce(columns, axis=1)
     late: Flags = ~rejected & (_lag_us(rows) > rules.allowed_lateness_s * MICROS)
     first = columns[rejected].argmax(axis=1)
     quarantined = rows.filter(pa.array(rejected))
@@ -71,7 +71,7 @@ def _faults(
         "unparsable": np.logical_or.reduce([is_null(name) for name in REQUIRED]),
         "null_ts": is_null("ts"),
         "null_broker": is_null("broker"),
-        "empty_topic": is_null("topic") | np.asarray(compute().equal(topic, "").fill_null(True)),
+        "empty_topic": np.asarray(compute().equal(topic, "").fill_null(True)),
         "negative_size": number("size_bytes") < 0,
         "negative_bytes": (number("bytes_in") < 0) | (number("bytes_out") < 0),
         "unknown_broker": ~_is_listed(rows, brokers),
