@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -75,7 +76,7 @@ def write_file(dice: random.Random, path: Path, made: Sequence[dict[str, Any]]) 
     table = pa.Table.from_pylist(list(made), schema=schema)
     if schema.field("ts").type.unit == "ns":  # digits that a sample does not have
         exact = table.column("ts").cast(pa.int64())
-        shifted = pa.compute.add(exact, pa.scalar(dice.choice([1, 999])))
+        shifted = pc.add(exact, pa.scalar(dice.choice([1, 999])))
         at = table.column_names.index("ts")
         table = table.set_column(at, "ts", shifted.cast(schema.field("ts").type))
     if schema.field("broker").type == pa.int64() and dice.random() < 0.5:  # no broker has this id
