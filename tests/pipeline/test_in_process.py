@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
 from kedge.cli.app import run
 from kedge.errors import MalformedInput
+from kedge.model.arrow import compute
 from kedge.pipeline.jobs.ingest import IngestRequest, ingest
 from kedge.pipeline.sources.sample_files import Format
 from tests.pipeline.conftest import Ingesting, Metrics
@@ -76,7 +76,7 @@ def write_file(dice: random.Random, path: Path, made: Sequence[dict[str, Any]]) 
     table = pa.Table.from_pylist(list(made), schema=schema)
     if schema.field("ts").type.unit == "ns":  # digits that a sample does not have
         exact = table.column("ts").cast(pa.int64())
-        shifted = pc.add(exact, pa.scalar(dice.choice([1, 999])))
+        shifted = compute().add(exact, dice.choice([1, 999]))
         at = table.column_names.index("ts")
         table = table.set_column(at, "ts", shifted.cast(schema.field("ts").type))
     if schema.field("broker").type == pa.int64() and dice.random() < 0.5:  # no broker has this id
