@@ -81,7 +81,7 @@ def write_file(dice: random.Random, path: Path, made: Sequence[dict[str, Any]]) 
         table = table.set_column(at, "ts", shifted.cast(schema.field("ts").type))
     if schema.field("broker").type == pa.int64() and dice.random() < 0.5:  # no broker has this id
         wide = pa.array([2**40 + 1, *table.column("broker").to_pylist()[1:]], pa.int64())
-        table = table.set_column(1, "broker", wide)
+        table = table.set_column(table.column_names.index("broker"), "broker", wide)
     path.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(table, path)
 
