@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from kedge.apply import Waiting, drain
+from kedge.apply.jobs import Drain
+from kedge.balance import Goals
 from kedge.cluster.memory import MemoryCluster
 from kedge.cluster.port import (
     ConfigChange,
@@ -16,7 +19,9 @@ from kedge.cluster.port import (
     TopicCreation,
     broker_resource,
 )
+from kedge.cluster.snapshot_taker import take_snapshot
 from kedge.errors import InvalidConfiguration, RefusedCommand
+from kedge.execution.leases import RUNS_TOPIC
 from kedge.model import BrokerId, TopicPartition
 from tests.cluster.faulty import FaultyCluster
 
@@ -51,6 +56,18 @@ def with_cordons(cluster: MemoryCluster) -> FaultyCluster:
 
     faulty.change_response("describe_configs", listed)
     return faulty
+
+
+@pytest.mark.parametrize(("brokers", "factor"), [(2, 1), (3, 2), (4, None)])
+def test_the_topic_of_runs_stops_no_drain(brokers: int, factor: int | None) -> None:
+    cluster = MemoryCluster(brokers)
+    replicas = tuple(map(BrokerId, range(1, min(brokers, 3) + 1)))
+    cluster.create_topics([TopicCreation(RUNS_TOPIC, assignment={0: replicas})])
+    snapshot = take_snapshot(cluster, taken_at=datetime(2026, 11, 18, tzinfo=UTC))
+    chosen = Drain((B1,)).goals_on(snapshot, Goals()).replication_factor
+    assert chosen == ({} if factor is None else {RUNS_TOPIC: factor})
+    given = Goals(replication_factor={RUNS_TOPIC: 3})
+    assert Drain((B1,)).goals_on(snapshot, given) == given
 
 
 def test_brokers_that_do_not_know_cordons_are_left_alone() -> None:

@@ -9,7 +9,7 @@ from kedge.apply.observe import observe_health
 from kedge.cluster.port import Cluster
 from kedge.errors import Unauthorised, Unavailable
 from kedge.execution import Health
-from kedge.execution.health import GivenUp, OfflineLogDir
+from kedge.execution.health import GivenUp, OfflineLogDir, left_by
 from kedge.model import BrokerId
 from kedge.plan import Change
 
@@ -44,9 +44,8 @@ class HealthGuard:
         began = self._clock()
         if self._due is not None and began < self._due:
             return self._health
-        inside = (change.tp for change in self._changes)
         try:
-            self._health = observe_health(self._cluster, inside, self._given_up(began))
+            self._health = observe_health(self._cluster, self._changes, self._given_up(began))
         except Unavailable as fault:
             self._note(f"no response from the cluster ({fault.what}); retrying")
             return None
@@ -67,7 +66,7 @@ class HealthGuard:
 
     def _remember(self, now: float) -> None:
         found, given_up = self._health, self._health.given_up
-        for broker in sorted(given_up.brokers):
+        for broker in sorted(given_up.brokers - left_by(self._changes)):
             self._note(f"moves go on although broker {broker} is down: it has been for long")
         for log_dir in sorted(given_up.log_dirs):
             self._note(f"moves go on although log directory {log_dir} is offline")

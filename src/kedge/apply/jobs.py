@@ -35,6 +35,7 @@ from kedge.cluster.port import Cluster
 from kedge.cluster.snapshot_taker import take_snapshot
 from kedge.errors import RefusedCommand, UnknownBroker
 from kedge.execution import Verb, counted, named
+from kedge.execution.leases import RUNS_TOPIC
 from kedge.files.plan_files import write_plan_snapshot
 from kedge.model import BrokerId, Snapshot
 
@@ -152,8 +153,7 @@ class Drain(Job):
                     f"Broker {broker} is down and holds {held[broker]} replicas",
                     hint="start it first, or use --ignore-health to copy from the other replicas",
                 )
-        staying = [b.id for b in snapshot.brokers if b.state.stays and b.id not in self.brokers]
-        if not staying and any(held.values()):
+        if not self._staying(snapshot) and any(held.values()):
             raise RefusedCommand(
                 f"{_listed(self.brokers)}: no other broker is alive to take the replicas",
                 hint="keep at least one broker, or add one",
@@ -171,7 +171,19 @@ class Drain(Job):
     def goals_on(self, snapshot: Snapshot, goals: Goals) -> Goals:
         """A broker that is stopped and holds nothing is not in the metadata: it is unregistered."""
         known = {int(broker.id) for broker in snapshot.brokers}
-        return replace(goals, remove_brokers=goals.remove_brokers & known)
+        goals = replace(goals, remove_brokers=goals.remove_brokers & known)
+        return self._with_room_for_runs(snapshot, goals)
+
+    def _with_room_for_runs(self, snapshot: Snapshot, goals: Goals) -> Goals:
+        """The topic of runs has as many replicas as brokers stay: it stops no drain."""
+        wanted = snapshot.wanted_rf[snapshot.assignment.rows_of_topic(RUNS_TOPIC)]
+        staying = len(self._staying(snapshot))
+        if RUNS_TOPIC in goals.replication_factor or not len(wanted) or wanted.max() <= staying:
+            return goals
+        return replace(goals, replication_factor={**goals.replication_factor, RUNS_TOPIC: staying})
+
+    def _staying(self, snapshot: Snapshot) -> list[BrokerId]:
+        return [b.id for b in snapshot.brokers if b.state.stays and b.id not in self.brokers]
 
     def check_end(self, cluster: Cluster) -> str | None:
         if not self.unregister:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -29,7 +30,7 @@ from kedge.execution import (
     statuses_of,
     work_of,
 )
-from kedge.execution.health import NOTHING_GIVEN_UP, GivenUp, OfflineLogDir
+from kedge.execution.health import NOTHING_GIVEN_UP, GivenUp, OfflineLogDir, left_by
 from kedge.model import BrokerId, TopicPartition
 from kedge.plan import Change, Directories, PartitionReplica
 
@@ -204,13 +205,13 @@ def _log_dirs(cluster: Cluster, changes: Sequence[Change], alive: Iterable[Broke
 
 
 def observe_health(
-    cluster: Cluster, inside: Iterable[TopicPartition], given_up: GivenUp = NOTHING_GIVEN_UP
+    cluster: Cluster, changes: Sequence[Change], given_up: GivenUp = NOTHING_GIVEN_UP
 ) -> Health:
-    """The health of all partitions but those of a run (`inside`), and of the brokers.
+    """The health of all partitions but those that a run changes, and of the brokers.
 
     Topics that this user may not see are left out, as brokers leave them out of their list.
     """
-    excluded = set(inside)
+    excluded = {change.tp for change in changes}
     moving = cluster.reassignments()
     alive = cluster.describe().alive
     partitions = [
@@ -221,6 +222,8 @@ def observe_health(
     suspects = sorted({each.tp.topic for each in partitions if each.under_replicated})
     min_isr = min_isr_of(cluster, suspects)
     offline = offline_log_dirs(cluster, sorted(alive))
+    left = left_by(changes) - alive
+    given_up = replace(given_up, brokers=given_up.brokers | left)
     return health_of(partitions, alive, min_isr, offline, given_up)
 
 

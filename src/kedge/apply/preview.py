@@ -196,9 +196,8 @@ def _check_log_dirs(found: Found, changes: Sequence[Change], target: Target) -> 
 
 
 def _check_health(cluster: Cluster, changes: Sequence[Change], waiting: Waiting) -> None:
-    inside = [change.tp for change in changes]
     deadline = waiting.clock() + HEALTH_GRACE_S
-    while not (health := observe_health(cluster, inside)):
+    while not (health := observe_health(cluster, changes)):
         if waiting.clock() >= deadline:
             raise RefusedCommand(
                 f"The cluster is not healthy: {'; '.join(health.problems)}",

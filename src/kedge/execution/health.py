@@ -10,7 +10,9 @@ that any reassignment is adding.
 
 What has been in trouble for long is given up (`GivenUp`): a broker that does not come back and a
 log directory that stays offline hold no moves back, nor do partitions that miss only replicas on
-these brokers. A partition below `min.insync.replicas` always does.
+these brokers. A broker that the plan takes replicas from and gives none to is given up as soon as
+it is down: what it leaves behind is what the plan repairs. A partition below `min.insync.replicas`
+always holds moves back.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from typing import NamedTuple
 
 from kedge.execution.preconditions import counted, named
 from kedge.model import BrokerId, TopicPartition
+from kedge.plan import Change
 
 Replicas = tuple[BrokerId, ...]
 
@@ -57,7 +60,7 @@ class OfflineLogDir(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class GivenUp:
-    """Brokers that are down, and log directories that are offline, for so long that moves go on."""
+    """Brokers that are down, and log directories that are offline, which moves do not wait for."""
 
     brokers: frozenset[BrokerId] = frozenset()
     log_dirs: frozenset[OfflineLogDir] = frozenset()
@@ -69,6 +72,16 @@ class GivenUp:
 
 
 NOTHING_GIVEN_UP = GivenUp()
+
+
+def left_by(changes: Iterable[Change]) -> frozenset[BrokerId]:
+    """The brokers that a plan takes replicas from and gives none to."""
+    before: set[BrokerId] = set()
+    after: set[BrokerId] = set()
+    for change in changes:
+        before.update(change.before)
+        after.update(change.after)
+    return frozenset(before - after)
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,8 @@ from kedge.plan.throttles import LOG_DIR_RATE
 
 # Transactions of all clients wait for the replicas of `__transaction_state`, and each step of a run
 # is a transaction that writes to `__kedge_runs`. Both topics are compacted and small.
-UNTHROTTLED_TOPICS = frozenset({"__transaction_state", "__kedge_runs"})
+RUNS_TOPIC = "__kedge_runs"
+UNTHROTTLED_TOPICS = frozenset({"__transaction_state", RUNS_TOPIC})
 
 
 def lease_for(
