@@ -74,7 +74,7 @@ def test_the_worked_example_of_the_package() -> None:
     assert ends == pytest.approx([1000.8, 2001.8])
     assert found.bound_seconds == pytest.approx(2000.0)
     assert found.bound_by == "broker 1 sending at the throttle"
-    seen = 2107.0  # the first poll after 2001.3 s at 95 percent of the throttle
+    seen = 2176.0  # the first poll after 2001.3 s at 92 percent of the throttle
     assert found.seconds == pytest.approx(0.5 + seen + 0.2 + 0.5)
     assert found.moves[0].under_replicated_seconds == pytest.approx(1000.3)
     assert not found.problems
@@ -106,7 +106,7 @@ def test_slow_hardware_widens_the_range_only_where_no_throttle_hides_it() -> Non
 
 def test_a_throttle_that_delivers_less_makes_moves_longer_by_as_much() -> None:
     changes = moves(((1,), (2,)))
-    sizes, leaders = {changes[0].tp: 95 * GB}, {changes[0].tp: BrokerId(1)}
+    sizes, leaders = {changes[0].tp: 92 * GB}, {changes[0].tp: BrokerId(1)}
     samples = [RateFactors(throttle=share, delays=2.0) for share in (0.5, 0.8, 1.0)]
 
     def called(
@@ -118,7 +118,7 @@ def test_a_throttle_that_delivers_less_makes_moves_longer_by_as_much() -> None:
     found = predict(
         *(changes, sizes, leaders, limits, Environment()), samples=samples, in_parallel=called
     )
-    assert found.moving_seconds == pytest.approx(950.3)
+    assert found.moving_seconds == pytest.approx(920.3)
     assert found.seconds == 1001.0 + 0.5 + 0.2 + 0.5
     assert (found.seconds_p10, found.seconds_p90) == pytest.approx((1001 + 2.4, 2001 + 2.4), abs=1)
     free = predict(changes, sizes, leaders, Limits(None), Environment(), samples=samples)
@@ -131,7 +131,7 @@ def test_no_draw_is_faster_than_the_busiest_broker_at_its_throttle() -> None:
     fast, limits = [RateFactors(throttle=1.2)], Limits(100_000_000)
     found = predict(changes, sizes, leaders, limits, Environment(), samples=fast)
     assert found.bound_seconds == 1000
-    assert found.seconds == pytest.approx(1054.2)
+    assert found.seconds == pytest.approx(1089.2)
     assert found.seconds_p10 == 1000 + 1.2
 
 

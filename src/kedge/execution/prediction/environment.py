@@ -48,7 +48,7 @@ class Timing:
     throttle_s: float = 0.5
     election_s: float = 0.2
     release_s: float = 0.5
-    throttle_share: float = 0.95
+    throttle_share: float = 0.92
 
 
 def at_speed(timing: Timing, speed: float) -> Timing:
