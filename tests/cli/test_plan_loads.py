@@ -8,42 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kedge.cluster.memory import MemoryCluster
-from kedge.cluster.port import TopicCreation
 from kedge.files import read_snapshot
-from kedge.model import Broker, BrokerId
-from kedge.model.broker import Endpoint
 from kedge.wiring import clusters_from
 from tests.cli.conftest import Kedge
+from tests.pipeline.cluster_with_rates import server, small_cluster
 from tests.pipeline.fake_prometheus import FakePrometheus, Fault, broker_series, serving
 
 SECRET = "hunter2"
-
-
-def small_cluster() -> MemoryCluster:
-    """Broker 1 leads what carries all the traffic."""
-    hosts = {i: Endpoint("", f"b{i}.example", 9092) for i in (1, 2)}
-    brokers = [Broker(BrokerId(i), endpoints=(host,)) for i, host in hosts.items()]
-    cluster = MemoryCluster(brokers)
-    hot = {p: [BrokerId(1)] for p in range(4)}
-    cold = {p: [BrokerId(2)] for p in range(4)}
-    cluster.create_topics(
-        [TopicCreation("hot", assignment=hot), TopicCreation("cold", assignment=cold)],
-        validate_only=False,
-    )
-    return cluster
-
-
-def server() -> FakePrometheus:
-    end = int(time.time()) // 15 * 15
-    window = {"start": end - 900, "end": end}
-    hot = broker_series(
-        {"hot": [(p, 1000.0 * (p + 1)) for p in range(4)]}, instance="b1.example:7071", **window
-    )
-    cold = broker_series(
-        {"cold": [(p, 1.0) for p in range(4)]}, instance="b2.example:7071", **window
-    )
-    return FakePrometheus(hot + cold)
 
 
 def words(url: str, *more: str) -> tuple[str, ...]:

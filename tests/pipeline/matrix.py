@@ -27,7 +27,7 @@ from kedge.pipeline.sources.sample_files import Format
 from kedge.pipeline.spark_cluster import spark_cluster
 from tests.pipeline.conftest import Metrics
 from tests.pipeline.oracle import TABLES, check_all, query, scan
-from tests.pipeline.test_bad_input import no_spark
+from tests.pipeline.without_spark import no_spark
 
 ANY = 10**9  # rows
 

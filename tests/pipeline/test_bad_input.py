@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +23,7 @@ from kedge.pipeline.jobs.ingest import IngestRequest, ingest
 from kedge.pipeline.manifest import Accounts, Settings
 from kedge.pipeline.reference import read_reference
 from kedge.pipeline.sources.sample_files import Format, find_files, new_files
-
-
-def no_spark(rows: int) -> AbstractContextManager[Any]:
-    """A session factory that must not be called."""
-    raise AssertionError("Spark was started")
+from tests.pipeline.without_spark import no_spark
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ from kedge.pipeline.jobs.ingest import IngestRequest, ingest
 from kedge.pipeline.sources.sample_files import Format
 from tests.pipeline.conftest import Ingesting, Metrics
 from tests.pipeline.oracle import check_all, rows, state
-from tests.pipeline.test_bad_input import no_spark
+from tests.pipeline.without_spark import no_spark
 
 MANY = 10**6
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)

@@ -14,7 +14,7 @@ import pytest
 from kedge import wiring
 from kedge.watch.policy import Policy
 from kedge.web.settings import ClusterSettings, LoadSettings
-from tests.cli.test_plan_loads import server, small_cluster
+from tests.pipeline.cluster_with_rates import server, small_cluster
 from tests.pipeline.fake_prometheus import FakePrometheus, Fault
 from tests.pipeline.fake_prometheus import serving as prometheus
 from tests.web.served import Served, ended_job, key, serving, settings_for, until

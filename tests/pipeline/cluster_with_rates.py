@@ -1,0 +1,38 @@
+"""A cluster of two brokers, and a Prometheus that has the rates of its partitions."""
+
+from __future__ import annotations
+
+import time
+
+from kedge.cluster.memory import MemoryCluster
+from kedge.cluster.port import TopicCreation
+from kedge.model import Broker, BrokerId
+from kedge.model.broker import Endpoint
+from tests.pipeline.fake_prometheus import FakePrometheus, broker_series
+
+
+def small_cluster() -> MemoryCluster:
+    """Broker 1 leads what carries all the traffic."""
+    hosts = {i: Endpoint("", f"b{i}.example", 9092) for i in (1, 2)}
+    brokers = [Broker(BrokerId(i), endpoints=(host,)) for i, host in hosts.items()]
+    cluster = MemoryCluster(brokers)
+    hot = {p: [BrokerId(1)] for p in range(4)}
+    cold = {p: [BrokerId(2)] for p in range(4)}
+    cluster.create_topics(
+        [TopicCreation("hot", assignment=hot), TopicCreation("cold", assignment=cold)],
+        validate_only=False,
+    )
+    return cluster
+
+
+def server() -> FakePrometheus:
+    """The counters of its brokers in the last quarter of an hour."""
+    end = int(time.time()) // 15 * 15
+    window = {"start": end - 900, "end": end}
+    hot = broker_series(
+        {"hot": [(p, 1000.0 * (p + 1)) for p in range(4)]}, instance="b1.example:7071", **window
+    )
+    cold = broker_series(
+        {"cold": [(p, 1.0) for p in range(4)]}, instance="b2.example:7071", **window
+    )
+    return FakePrometheus(hot + cold)
