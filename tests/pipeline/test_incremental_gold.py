@@ -169,7 +169,7 @@ def test_workers_read_all_days_again_if_the_history_lacks_a_percentile(
     tables = ingest_runs([made], ingesting, tmp_path)
     wanted = rows(tables, "gold/partition_load")
     with open_warehouse(tables, "spark") as warehouse, warehouse.stage() as staged:
-        runner = ModelRunner(spark, staged, warehouse.manifest, local_rows_max=0)
+        runner = ModelRunner(lambda: spark, staged, warehouse.manifest, local_rows_max=0)
         plan = plan_days(staged, PARTITION_HISTORY, warehouse.manifest, ())
         runner.write_partition_load(plan.anew())
         assert staged.rows_read > 2 * len(made)  # each sample was read twice
