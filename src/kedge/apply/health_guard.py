@@ -9,7 +9,7 @@ from kedge.apply.observe import observe_health
 from kedge.cluster.port import Cluster
 from kedge.errors import Unauthorised, Unavailable
 from kedge.execution import Health
-from kedge.execution.health import GivenUp, OfflineLogDir, left_by
+from kedge.execution.health import GivenUp, OfflineLogDir
 from kedge.model import BrokerId
 from kedge.plan import Change
 
@@ -66,7 +66,7 @@ class HealthGuard:
 
     def _remember(self, now: float) -> None:
         found, given_up = self._health, self._health.given_up
-        for broker in sorted(given_up.brokers - left_by(self._changes)):
+        for broker in sorted(given_up.brokers):
             self._note(f"moves go on although broker {broker} is down: it has been for long")
         for log_dir in sorted(given_up.log_dirs):
             self._note(f"moves go on although log directory {log_dir} is offline")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -31,6 +30,7 @@ from kedge.execution import (
     work_of,
 )
 from kedge.execution.health import NOTHING_GIVEN_UP, GivenUp, OfflineLogDir, left_by
+from kedge.execution.leases import UNTHROTTLED_TOPICS
 from kedge.model import BrokerId, TopicPartition
 from kedge.plan import Change, Directories, PartitionReplica
 
@@ -214,17 +214,25 @@ def observe_health(
     excluded = {change.tp for change in changes}
     moving = cluster.reassignments()
     alive = cluster.describe().alive
+    left = left_by(changes) - alive
     partitions = [
         PartitionHealth(tp, each.replicas, each.isr, moving[tp].adding if tp in moving else ())
         for tp, each in _partitions(cluster, cluster.topic_names(), hidden={}).items()
         if tp not in excluded
     ]
+    partitions = [each for each in partitions if not _is_of_the_run(each, left)]
     suspects = sorted({each.tp.topic for each in partitions if each.under_replicated})
     min_isr = min_isr_of(cluster, suspects)
     offline = offline_log_dirs(cluster, sorted(alive))
-    left = left_by(changes) - alive
-    given_up = replace(given_up, brokers=given_up.brokers | left)
     return health_of(partitions, alive, min_isr, offline, given_up)
+
+
+def _is_of_the_run(partition: PartitionHealth, left: frozenset[BrokerId]) -> bool:
+    """Whether it is one that a run has made Kafka create, with a replica on a broker that is down
+    and that the plan leaves: KRaft places replicas there where the rack has no other broker.
+    """
+    short = partition.under_replicated and partition.out_of_sync <= left
+    return short and partition.tp.topic in UNTHROTTLED_TOPICS
 
 
 def min_isr_of(cluster: Cluster, topics: Sequence[str]) -> dict[str, int]:

@@ -10,9 +10,7 @@ that any reassignment is adding.
 
 What has been in trouble for long is given up (`GivenUp`): a broker that does not come back and a
 log directory that stays offline hold no moves back, nor do partitions that miss only replicas on
-these brokers. A broker that the plan takes replicas from and gives none to is given up as soon as
-it is down: what it leaves behind is what the plan repairs. A partition below `min.insync.replicas`
-always holds moves back.
+these brokers. A partition below `min.insync.replicas` always does.
 """
 
 from __future__ import annotations
@@ -60,7 +58,7 @@ class OfflineLogDir(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class GivenUp:
-    """Brokers that are down, and log directories that are offline, which moves do not wait for."""
+    """Brokers that are down, and log directories that are offline, for so long that moves go on."""
 
     brokers: frozenset[BrokerId] = frozenset()
     log_dirs: frozenset[OfflineLogDir] = frozenset()
