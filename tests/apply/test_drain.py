@@ -21,8 +21,8 @@ from kedge.cluster.port import (
 )
 from kedge.cluster.snapshot_taker import take_snapshot
 from kedge.errors import InvalidConfiguration, RefusedCommand
-from kedge.execution.leases import RUNS_TOPIC
 from kedge.model import BrokerId, TopicPartition
+from kedge.model.runs_topic import RUNS_TOPIC
 from tests.cluster.faulty import FaultyCluster
 
 B1, B2, B3 = map(BrokerId, (1, 2, 3))

@@ -20,9 +20,9 @@ from kedge.cluster.port import (
 )
 from kedge.errors import BrokerFailed, KedgeError, Unauthorised
 from kedge.execution import RequestKind, RunState, Steering
-from kedge.execution.leases import RUNS_TOPIC
 from kedge.execution.rate_rise import WINDOW_S
 from kedge.model import BrokerId, TopicPartition
+from kedge.model.runs_topic import RUNS_TOPIC
 from kedge.plan import Change, Plan, Reassignment
 from tests.apply.bench import B1, B2, B3, B4, T0, T1
 from tests.apply.steered_bench import SteeredBench, sent

@@ -39,6 +39,7 @@ def test_a_run_takes_as_long_as_predicted(limits: Limits, rates: Rates, tmp_path
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)  # three minutes of CPU time
 def test_five_thousand_moves_on_two_hundred_brokers_take_as_long_as_predicted(
     tmp_path: Path,
 ) -> None:

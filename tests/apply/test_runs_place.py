@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,19 +14,27 @@ from kedge.apply.cluster_runs import ClusterRuns
 from kedge.apply.directory_lease import DirectoryLease
 from kedge.apply.ownership import Timing
 from kedge.apply.runs_place import chosen_place
+from kedge.cluster.log_port import LogEntry, LogRecord
 from kedge.cluster.memory import MemoryCluster
 from kedge.cluster.memory_log import MemoryLog, MemoryTopic
 from kedge.cluster.port import ConfigChange, broker_resource
-from kedge.errors import ReassignmentInProgress, RunTakenOver, Unauthorised, WriterFenced
+from kedge.errors import (
+    ClusterUnavailable,
+    ReassignmentInProgress,
+    RunTakenOver,
+    Unauthorised,
+    WriterFenced,
+)
 from kedge.execution import RunState
 from kedge.model import BrokerId, TopicPartition
 from kedge.plan import Plan, Reassignment
+from tests.service.brokers import until
 
 B1, B2 = BrokerId(1), BrokerId(2)
 T0 = TopicPartition("t", 0)
 PLAN = Plan((Reassignment.anywhere(T0, (B2,)),), {T0: (B1,)}, cluster_id="c")
 CHANGE = {broker_resource(B1): [ConfigChange("leader.replication.throttled.rate", value="1000")]}
-QUICK = Timing(lease_s=0.3, renew_s=0.05, poll_s=0.01)
+QUICK = Timing(lease_s=1.0, answer_s=0.3, renew_s=0.05, poll_s=0.01)
 
 
 class ForbiddenLog(MemoryLog):
@@ -177,6 +185,49 @@ def test_without_the_log_a_run_in_a_directory_goes_on_and_says_so(
     assert answers == {broker_resource(B1): None}
     (note,) = machines.notes
     assert note.startswith("no lease in the cluster (the log in memory does not answer)")
+
+
+class SilentAtFirst(MemoryLog):
+    """A log on a topic that was just created: the first reads and the first lease go unanswered."""
+
+    silent = 4
+
+    def read(self, after: int) -> list[LogRecord]:
+        self._must_answer()
+        return super().read(after)
+
+    def append(self, entries: Sequence[LogEntry]) -> int:
+        written = super().append(entries)
+        self._must_answer()  # written, which the writer does not learn
+        return written
+
+    def _must_answer(self) -> None:
+        self.silent -= 1
+        if self.silent in (0, 2, 3):
+            raise ClusterUnavailable("the log in memory does not answer yet")
+
+
+def test_a_log_that_does_not_answer_at_first_is_asked_again(machines: Machines) -> None:
+    with machines.runs("a", log=SilentAtFirst).held():
+        must_be_refused(machines.runs("b"))
+    assert machines.notes == []
+
+
+def test_a_lease_is_confirmed_again_when_the_log_answers_again(machines: Machines) -> None:
+    cluster, store = MemoryCluster(2), machines.runs("a")
+    guarded = store.guarded(cluster)
+    with store.held():
+        machines.topic.down = True
+        guarded.alter_configs(CHANGE)
+        machines.topic.down = False
+        before = len(machines.topic.records)
+        until(lambda: len(machines.topic.records) > before)
+        guarded.alter_configs(CHANGE)
+        with machines.runs("b", take_over=True).held(), pytest.raises(RunTakenOver):
+            guarded.alter_configs(CHANGE)
+    lost, renewed = machines.notes
+    assert lost.startswith("no lease in the cluster")
+    assert renewed == "the lease in the cluster is renewed again"
 
 
 def test_without_the_right_a_run_in_a_directory_goes_on_and_says_so(machines: Machines) -> None:

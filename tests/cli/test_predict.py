@@ -9,8 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from kedge.apply.predict_run import predicted
+from kedge.cluster.log_port import ClusterClock
 from kedge.cluster.memory import MemoryCluster
 from kedge.cluster.port import TopicCreation
+from kedge.execution import Limits
 from kedge.files import write_snapshot
 from kedge.files.plan_files import write_plan_snapshot
 from kedge.model import (
@@ -201,3 +204,32 @@ def test_a_file_of_kafkas_tool_is_predicted_on_a_live_cluster_and_by_a_dry_run(
     dry = desk("apply", str(path), "--throttle", "1MB", "--dry-run", *state)
     assert (dry.code, dry.out) == (0, "")
     assert "prediction: takes 2 s" in dry.err
+
+
+@pytest.mark.parametrize("speed", [1.0, 60.0])
+def test_in_a_lab_only_the_delays_of_this_machine_are_uncertain(
+    tmp_path: Path, speed: float
+) -> None:
+    cluster = snapshot()
+    clock = ClusterClock(0.0, speed)
+    found = predicted(plan_of(cluster), cluster, Limits(50_000_000, 2), state=tmp_path, clock=clock)
+    assert found.seconds_p10 < found.seconds < found.seconds_p90
+    assert found.seconds_p90 - found.seconds_p10 < 0.6 * speed
+    assert found.seconds - found.moving_seconds < 1.7 * speed  # delays, and the last poll
+
+
+def test_throttles_that_rise_from_nothing_take_half_of_the_rise_longer(tmp_path: Path) -> None:
+    cluster, limits = snapshot(), Limits(50_000_000, 2)
+
+    def seconds(since_last_run_s: float, limits: Limits = limits) -> float:
+        found = predicted(
+            *(plan_of(cluster), cluster, limits),
+            state=tmp_path,
+            poll_s=0.1,
+            since_last_run_s=since_last_run_s,
+        )
+        return found.seconds
+
+    at_once = seconds(12.0)
+    assert seconds(10.0) - at_once == pytest.approx(5.5, abs=0.11)
+    assert seconds(10.0, Limits(None, 2)) == seconds(12.0, Limits(None, 2))

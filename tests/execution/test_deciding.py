@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kedge.cluster.kafka_log import RUNS_TOPIC
 from kedge.errors import InvalidPlan, JournalDamaged, RefusedCommand, UnknownBroker
 from kedge.execution import (
     Lease,
@@ -36,6 +35,7 @@ from kedge.execution import (
 from kedge.execution import journal as lines
 from kedge.execution.schedule import Transfer, seconds_left
 from kedge.model import BrokerId, ReplicaAssignment, TopicPartition
+from kedge.model.runs_topic import RUNS_TOPIC
 from kedge.plan import Change, Directories, PartitionReplica, Plan, Reassignment
 
 

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jvm import KAFKA_3_9, KAFKA_4_1, memory_directory
-from kedge.cluster.kafka_log import RUNS_TOPIC
+from kedge.model.runs_topic import RUNS_TOPIC
 from tests.real.apply_rounds import Round, RoundFailed
 from tests.real.four_brokers import BROKER_IDS, FourBrokers, four_brokers
 from tests.real.identified import IdentifiedProducer, lost_and_doubled, read_all

@@ -9,9 +9,9 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
-from kedge.cluster.kafka_log import RUNS_TOPIC
 from kedge.cluster.port import ConfigChange, ConfigOp, broker_resource, topic_resource
 from kedge.model import BrokerId, TopicPartition
+from kedge.model.runs_topic import RUNS_TOPIC
 from tests.real.brokers_apart import BrokersApart
 from tests.real.identified import IdentifiedProducer, lost_and_doubled, read_all
 from tests.real.kedge_cluster import until

@@ -6,8 +6,8 @@ import contextlib
 from collections.abc import Iterable
 from pathlib import Path
 
-from kedge.cluster.kafka_log import RUNS_TOPIC
 from kedge.model import BrokerId, TopicPartition
+from kedge.model.runs_topic import RUNS_TOPIC
 from tests.real.brokers_apart import BrokersApart
 from tests.real.fault_trial import (
     FAST,

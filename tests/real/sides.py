@@ -29,6 +29,7 @@ from tests.real.story import FILES, LONG, STORY
 from tests.real.views import at_rest, of_one_mind
 
 STAYS_S = 1.5
+MOMENT_S = 0.25
 PATIENCE_S = 20.0
 QUIET = {"log_level": 0}
 
@@ -233,21 +234,23 @@ class Observer:
         return partitions
 
     def settled(self, *, unlike: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """The state once two looks see the same, with no move under way but throttled ones.
+        """The state once it stays for a moment, with no move under way but throttled ones.
 
+        A broker may hear of an order after the others: what two looks see alike is not yet the end.
         After an order that went well it should be `unlike` the one before: brokers may hear of it
         late, all of them, so the old state is believed only if it stays.
         """
         deadline = time.monotonic() + PATIENCE_S
         stays = time.monotonic() + STAYS_S
-        before = self.state()
+        before, since = self.state(), time.monotonic()
         while time.monotonic() < deadline:
             time.sleep(0.05)
             now = self.state()
+            if now != before:
+                before, since = now, time.monotonic()
             changed = now != unlike or time.monotonic() > stays
-            if now == before and changed and self._at_rest(now):
+            if changed and time.monotonic() - since > MOMENT_S and self._at_rest(now):
                 return now
-            before = now
         raise TimeoutError(f"the cluster does not settle: {before}")
 
     def eventually(self, wanted: Mapping[str, Any]) -> dict[str, Any]:

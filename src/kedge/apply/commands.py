@@ -154,8 +154,12 @@ def carry_out(
 
 def _end_of_last_run(runs: RunStore, pacing: Pacing) -> float:
     """When the last run changed its state, by the clock of the pacing."""
-    last = max((runs.record_of(run).changed_at for run in runs.all()[-1:]), default=-math.inf)
-    return pacing.clock() - (pacing.now() - last)
+    return pacing.clock() - since_last_run(runs, pacing.now())
+
+
+def since_last_run(runs: RunStore, now: float) -> float:
+    """The seconds since the last run changed its state."""
+    return now - max((runs.record_of(run).changed_at for run in runs.all()[-1:]), default=-math.inf)
 
 
 def _run_for(

@@ -3,8 +3,8 @@
 The lease is the one that runs in the cluster have (`ownership`), in the same log, so that a run of
 either kind keeps out all others. The log is created by the first process that acts, as it is for
 runs in the cluster: otherwise two that start at once would both find no lease. What differs is what
-happens when the log cannot be used: a run in a directory goes on without the lease, and says so. A
-process that was replaced stops in any case.
+happens when the log cannot be used: a run in a directory goes on without the lease, says so, and
+has it again as soon as the log answers. A process that was replaced stops in any case.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import cast
 
 from kedge.apply.guarded_cluster import GuardedCluster
 from kedge.apply.ownership import Ownership, Timing
+from kedge.apply.run_records import OwnerLease
 from kedge.cluster.log_port import ClusterClock, FencedLog
 from kedge.cluster.port import Cluster
 from kedge.errors import KedgeError, Unauthorised, Unavailable, UnsupportedByCluster
@@ -37,6 +38,7 @@ class DirectoryLease:
         self._on_note = on_note
         self._ownership = Ownership(log, on_note, timing)
         self._given_up = False
+        self._last_renewed: OwnerLease | None = None  # when it was given up
 
     @contextmanager
     def held(self, *, patient: bool) -> Generator[None]:
@@ -63,7 +65,8 @@ class DirectoryLease:
     @property
     def is_held(self) -> bool:
         """Whether there is a lease to confirm."""
-        return self._ownership.is_held and not self._given_up
+        renewed = self._ownership.image.lease != self._last_renewed
+        return self._ownership.is_held and (renewed or not self._given_up)
 
     def must_not_be_lost(self) -> None:
         """Raise RunTakenOver if this process is known to have been replaced."""
@@ -75,6 +78,10 @@ class DirectoryLease:
             self._ownership.confirm()
         except _NO_LEASE as fault:
             self._give_up(fault)
+            return
+        if self._given_up:
+            self._given_up = False
+            self._on_note("the lease in the cluster is renewed again")
 
     def clock(self) -> ClusterClock | None:
         """The clock of the cluster, where its time does not pass as ours does."""
@@ -86,6 +93,7 @@ class DirectoryLease:
 
     def _give_up(self, fault: KedgeError) -> None:
         self._given_up = True
+        self._last_renewed = self._ownership.image.lease
         self._on_note(
             f"no lease in the cluster ({fault}): do not start runs on other machines meanwhile"
         )

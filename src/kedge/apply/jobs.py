@@ -35,9 +35,9 @@ from kedge.cluster.port import Cluster
 from kedge.cluster.snapshot_taker import take_snapshot
 from kedge.errors import RefusedCommand, UnknownBroker
 from kedge.execution import Verb, counted, named
-from kedge.execution.leases import RUNS_TOPIC
 from kedge.files.plan_files import write_plan_snapshot
 from kedge.model import BrokerId, Snapshot
+from kedge.model.runs_topic import RUNS_TOPIC
 
 if TYPE_CHECKING:
     from kedge.balance import Goals

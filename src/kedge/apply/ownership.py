@@ -37,6 +37,7 @@ from kedge.errors import (
 from kedge.execution import counted, named
 
 LEASE_S = 10.0
+ANSWER_S = 30.0
 RENEW_S = 3.0
 POLL_S = 0.5
 ATTEMPTS = 5
@@ -47,6 +48,7 @@ class Timing:
     """How long leases last, and the clock and the pauses that tell."""
 
     lease_s: float = LEASE_S
+    answer_s: float = ANSWER_S  # so long a log that does not answer is asked again
     renew_s: float = RENEW_S
     poll_s: float = POLL_S
     clock: Callable[[], float] = time.monotonic
@@ -103,13 +105,27 @@ class Ownership:
         Raises:
             ReassignmentInProgress: another process is.
         """
+        me = this_process()
+        timing = self._timing
+        give_up = timing.clock() + (timing.answer_s if patient else 0.0)
+        while True:
+            try:
+                return self._acquire(me, take_over=take_over, patient=patient)
+            except JournalDamaged:
+                raise
+            except Unavailable:
+                # A topic that was just created is not known to all brokers, and has no leader yet.
+                if timing.clock() >= give_up:
+                    raise
+                timing.sleep(timing.poll_s)
+
+    def _acquire(self, me: Owner, *, take_over: bool, patient: bool) -> None:
         for problem in self._log.create():
             self._on_note(problem)
-        me = this_process()
         self.refresh()
         for _ in range(ATTEMPTS):
             if not take_over:
-                self._await_end_of_lease(patient)
+                self._await_end_of_lease(me, patient)
             if self._claim(me, take_over=take_over):
                 self._me, self._lost = me, None
                 self._start_renewing()
@@ -123,7 +139,8 @@ class Ownership:
             try:
                 self._log.become_writer()
                 self._add_new()
-                if self.image.lease != before and self.image.owner and not take_over:
+                another = self.image.owner not in (None, me)
+                if self.image.lease != before and another and not take_over:
                     raise self._in_progress()
                 self._commit([], me)
             except WriterFenced:
@@ -131,10 +148,10 @@ class Ownership:
                 return False
             return True
 
-    def _await_end_of_lease(self, patient: bool) -> None:
+    def _await_end_of_lease(self, me: Owner, patient: bool) -> None:
         """Return when no other process has a lease that is being renewed."""
         lease = self.image.lease
-        if lease is None or lease.released or is_known_dead(lease.owner):
+        if lease is None or lease.released or lease.owner == me or is_known_dead(lease.owner):
             return
         timing = self._timing
         if not patient and timing.now() - lease.at < timing.lease_s:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -147,6 +148,7 @@ def _show_prediction(
     """How long the run would take, on the cluster as it is now."""
     from datetime import UTC, datetime
 
+    from kedge.apply.commands import since_last_run
     from kedge.apply.predict_run import predicted
     from kedge.cli.run_options import state_directory
     from kedge.cluster.snapshot_taker import take_snapshot
@@ -158,8 +160,13 @@ def _show_prediction(
     now = take_snapshot(cluster, taken_at=datetime.now(UTC).replace(microsecond=0))
     poll_s = options.interval_s(len(judged.changes))
     limits = judged.options.limits
-    clock, state = runs.clock(), state_directory(options.state)
-    found = predicted(judged.plan, now, limits, poll_s=poll_s, clock=clock, state=state)
+    found = predicted(
+        *(judged.plan, now, limits),
+        state=state_directory(options.state),
+        poll_s=poll_s,
+        clock=runs.clock(),
+        since_last_run_s=since_last_run(runs, time.time()),
+    )
     say(eta_line(found, judged.options.steering))
     for problem in found.problems:
         say(f"warning: {problem.what}; {problem.hint}")

@@ -5,6 +5,7 @@ Each takes a snapshot, plans, shows the plan and what carrying it out takes, ask
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
@@ -244,6 +245,7 @@ def _prediction(
     runs: RunStore, proposal: Proposal, snapshot: Snapshot, how: JobOptions
 ) -> Prediction:
     """What the run will be like; refuses one that would fill a disk or never end."""
+    from kedge.apply.commands import since_last_run
     from kedge.apply.predict_run import predicted
     from kedge.cli.run_options import state_directory
     from kedge.execution.prediction import refuse_problems
@@ -258,6 +260,7 @@ def _prediction(
         poll_s=poll_s,
         clock=runs.clock(),
         state=state_directory(how.state),
+        since_last_run_s=since_last_run(runs, time.time()),
     )
     refuse_problems(found)
     return found

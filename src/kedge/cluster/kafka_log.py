@@ -39,8 +39,8 @@ from kedge.errors import (
     UnsupportedByCluster,
     WriterFenced,
 )
+from kedge.model.runs_topic import RUNS_TOPIC
 
-RUNS_TOPIC = "__kedge_runs"  # `kedge.execution.leases` names it too
 PATIENCE_S = 30.0  # for one call
 TRANSACTION_MS = 30_000  # after that the cluster aborts the transaction of a dead writer
 UNKNOWN_MS = 5_000  # so long a topic that no broker lists may be one that was just created

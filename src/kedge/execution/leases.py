@@ -19,6 +19,7 @@ from kedge.execution.move_status import (
     Target,
     log_dir_requests,
 )
+from kedge.model.runs_topic import RUNS_TOPIC
 from kedge.plan import (
     BROKER_THROTTLES,
     TOPIC_THROTTLES,
@@ -33,7 +34,6 @@ from kedge.plan.throttles import LOG_DIR_RATE
 
 # Transactions of all clients wait for the replicas of `__transaction_state`, and each step of a run
 # is a transaction that writes to `__kedge_runs`. Both topics are compacted and small.
-RUNS_TOPIC = "__kedge_runs"
 UNTHROTTLED_TOPICS = frozenset({"__transaction_state", RUNS_TOPIC})
 
 

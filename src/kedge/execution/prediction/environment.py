@@ -37,7 +37,8 @@ class Timing:
     `poll_s` from one observation to the next, `start_s` until copies flow, `in_sync_s` until a
     replica with all bytes is in the ISR, `delete_s` until the files of a removed replica are gone
     (Kafka's `file.delete.delay.ms`), and what it takes to set and release throttles and to elect.
-    `throttle_share` is what copies get of a throttle's rate.
+    `throttle_share` is what copies get of a throttle's rate, and `rise_s` how long rates rise from
+    nothing at the beginning.
     The values are those of brokers of 3.9 and 4.1 beside each other (`bench/prediction`).
     """
 
@@ -49,6 +50,7 @@ class Timing:
     election_s: float = 0.2
     release_s: float = 0.5
     throttle_share: float = 0.92
+    rise_s: float = 0.0
 
 
 def at_speed(timing: Timing, speed: float) -> Timing:

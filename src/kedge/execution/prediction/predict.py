@@ -171,6 +171,7 @@ def whole_seconds(
     Copies do not get all of a throttle: Kafka divides what eleven seconds let through by ten to
     eleven, and who is held back at one end asks again up to a second later. The moves take longer
     by as much; whatever is drawn, they take the seconds that the busiest broker needs `at_least`.
+    Rates that rise evenly from nothing bring half of what they bring from the end of the rise on.
     """
     moving = float(found.end.max(initial=0.0))
     if not isfinite(moving):
@@ -178,7 +179,8 @@ def whole_seconds(
     timing, released = environment.timing, 0.0
     if limits.rate is not None:
         drawn = moving / (timing.throttle_share * factors.throttle)
-        moving, released = max(drawn, at_least), timing.release_s
+        moving = max(drawn, at_least) + min(drawn, timing.rise_s) / 2
+        released = timing.release_s
     seen = ceil(moving / timing.poll_s - 1e-9) * timing.poll_s if timing.poll_s else moving
     around = _before_moves(environment, limits) + timing.election_s + released
     return seen + around * factors.delays
