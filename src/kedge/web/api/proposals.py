@@ -247,8 +247,15 @@ def _run_of(services: Services, cluster: str, proposal: Proposal) -> str | None:
     if proposal.state not in STARTED or proposal.plan is None:
         return None
     try:
-        rows = services.runs.all(cluster)
+        found = _run_named(services, cluster, f"proposal {proposal.id}")
+        if found is None:  # it may have begun since runs were read
+            services.runs.forget(cluster)
+            found = _run_named(services, cluster, f"proposal {proposal.id}")
     except KedgeError:
         return None
-    named = f"proposal {proposal.id}"
-    return next((row["run"] for row in rows if row["plan"] == named), None)
+    return found
+
+
+def _run_named(services: Services, cluster: str, plan: str) -> str | None:
+    rows = services.runs.all(cluster)
+    return next((row["run"] for row in rows if row["plan"] == plan), None)
