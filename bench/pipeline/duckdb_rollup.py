@@ -6,7 +6,6 @@ generated metrics have none. No limit is set to its memory.
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
@@ -66,7 +65,7 @@ def work(directory: Path, output: Path) -> None:
 
 def main(directory: Path, output: Path, rounds: int) -> None:
     """Measure the rounds and print their cost."""
-    print_rounds(lambda: work(directory, output), output, rounds, [os.getpid()])
+    print_rounds(lambda: work(directory, output), output, rounds)
 
 
 if __name__ == "__main__":

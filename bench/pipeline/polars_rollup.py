@@ -86,7 +86,7 @@ def model(rollup: Path) -> pl.LazyFrame:
 
 def main(directory: Path, output: Path, rounds: int) -> None:
     """Measure the rounds and print their cost."""
-    print_rounds(lambda: work(directory, output), output, rounds, [os.getpid()])
+    print_rounds(lambda: work(directory, output), output, rounds)
 
 
 if __name__ == "__main__":

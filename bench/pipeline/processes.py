@@ -2,8 +2,8 @@
 
 Peak memory of a command is the largest sum of the resident sizes of its processes at one moment;
 pages that processes share count in each of them. A process that was forked to run another program
-has the whole memory of its parent until it does (`vfork`): that counts once. Peak memory of given
-processes is the sum of the largest resident size of each.
+has the whole memory of its parent until it does (`vfork`): that counts once. Peak memory of rounds
+is the sum of the largest resident size of each process that is alive.
 """
 
 from __future__ import annotations
@@ -16,14 +16,17 @@ import resource
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 TICKS = os.sysconf("SC_CLK_TCK")
 SAMPLE_EVERY_S = 0.1
+NOTE_EVERY_S = 5
 KCMP = {"x86_64": 312, "aarch64": 272}.get(platform.machine())  # the number of the system call
 KCMP_VM = 1
 
@@ -50,7 +53,7 @@ def run_measured(
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
     try:
         while process.poll() is None:
-            peak_kb = max(peak_kb, _sample_tree(process.pid, ticks))
+            peak_kb = max(peak_kb, _sample_tree(process.pid, ticks, _resident_kb))
             if time.perf_counter() - began > timeout_s:
                 raise subprocess.TimeoutExpired(command, timeout_s)
             time.sleep(SAMPLE_EVERY_S)
@@ -64,16 +67,20 @@ def run_measured(
     return printed, CommandCost(wall, sum(ticks.values()) / TICKS, peak_kb / 1024)
 
 
-def _sample_tree(root: int, ticks: dict[int, int]) -> int:
-    """Note the CPU time of each process; returns the sum of their resident sizes."""
+def _sample_tree(root: int, ticks: dict[int, int], size_kb: Callable[[int, int], int]) -> int:
+    """Note the CPU time of each process; returns the sum of their sizes, by pid and parent."""
     sum_kb = 0
     for pid, parent in _descendants(root):
         try:
             ticks[pid] = _ticks(pid)
-            sum_kb += 0 if _has_memory_of(pid, parent) else _status_kb(pid, "VmRSS")
+            sum_kb += size_kb(pid, parent)
         except (OSError, StopIteration):  # it has just ended
             continue
     return sum_kb
+
+
+def _resident_kb(pid: int, parent: int) -> int:
+    return 0 if _has_memory_of(pid, parent) else _status_kb(pid, "VmRSS")
 
 
 def _has_memory_of(pid: int, parent: int) -> bool:
@@ -98,11 +105,6 @@ def _descendants(root: int) -> list[tuple[int, int]]:
     return found
 
 
-def cpu_seconds(pids: Iterable[int]) -> float:
-    """User and system time of processes."""
-    return sum(_ticks(pid) for pid in pids) / TICKS
-
-
 def _ticks(pid: int) -> int:
     fields = _stat(pid)
     return int(fields[11]) + int(fields[12])
@@ -113,12 +115,7 @@ def _stat(pid: int) -> list[str]:
     return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
 
 
-def peak_mb(pids: Iterable[int]) -> float:
-    """The largest resident sizes of processes, added up."""
-    return sum(_peak_kb(pid) for pid in pids) / 1024
-
-
-def _peak_kb(pid: int) -> int:
+def _peak_kb(pid: int, _: int) -> int:
     if pid == os.getpid():
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return _status_kb(pid, "VmHWM")
@@ -129,16 +126,59 @@ def _status_kb(pid: int, name: str) -> int:
     return next(int(line.split()[1]) for line in lines if line.startswith(name))
 
 
-def print_rounds(work: Callable[[], None], output: Path, rounds: int, pids: Iterable[int]) -> None:
-    """Run the work `rounds` times, each into an empty directory, and print the cost as JSON."""
-    every = [*pids]
+def print_rounds(work: Callable[[], None], output: Path, rounds: int) -> None:
+    """Run the work `rounds` times, each into an empty directory, and print the cost as JSON.
+
+    The cost is that of this process and its descendants: Spark's JVM, and its workers.
+    """
     walls, cpus = list[float](), list[float]()
-    for _ in range(rounds):
-        shutil.rmtree(output, ignore_errors=True)
-        output.mkdir(parents=True)
-        before, began = cpu_seconds(every), time.perf_counter()
-        work()
-        walls.append(time.perf_counter() - began)
-        cpus.append(cpu_seconds(every) - before)
-    cost = {"walls": walls, "cpus": cpus, "rss_mb": peak_mb(every)}
+    with measured_tree(os.getpid()) as tree:
+        for _ in range(rounds):
+            shutil.rmtree(output, ignore_errors=True)
+            output.mkdir(parents=True)
+            before, began = tree.cpu_seconds(), time.perf_counter()
+            work()
+            walls.append(time.perf_counter() - began)
+            cpus.append(tree.cpu_seconds() - before)
+    cost = {"walls": walls, "cpus": cpus, "rss_mb": tree.peak_kb / 1024}
     sys.stdout.write(json.dumps(cost) + "\n")
+
+
+class ProcessTree:
+    """CPU time of a process and all descendants so far, and the peak of their resident sizes."""
+
+    def __init__(self, root: int) -> None:
+        self._root = root
+        self._ticks: dict[int, int] = {}
+        self.peak_kb = 0
+
+    def cpu_seconds(self) -> float:
+        """User and system time until now."""
+        self.sample()
+        return sum(self._ticks.values()) / TICKS
+
+    def sample(self) -> None:
+        """Note the CPU time of each process, and the largest size of each that is alive."""
+        self.peak_kb = max(self.peak_kb, _sample_tree(self._root, self._ticks, _peak_kb))
+
+
+@contextmanager
+def measured_tree(root: int) -> Generator[ProcessTree]:
+    """Measure a tree of processes until the end of the block.
+
+    Spark ends workers that were idle for a minute, and the kernel hands their CPU time to no
+    process: so it is noted every few seconds.
+    """
+    tree, done = ProcessTree(root), threading.Event()
+
+    def watch() -> None:
+        while not done.wait(NOTE_EVERY_S):
+            tree.sample()
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield tree
+    finally:
+        done.set()
+        watcher.join()

@@ -7,8 +7,8 @@ tables as Parquet, with two threads. The sums are checked against those of the g
 time counts. Bronze, silver, quarantine, findings and snapshots are not part of it: what a whole run
 takes is measured by `bench.pipeline.ingest`.
 
-Spark runs the pipeline's own transforms. Each engine runs in its own process and does the work
-twice: cold (the first time in its process, without the start of the session) and warm.
+Spark runs the pipeline's own functions in its workers. Each engine runs in its own process and does
+the work twice: cold (the first time in its process, without the start of the session) and warm.
 """
 
 from __future__ import annotations

@@ -2,77 +2,99 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
+import numpy as np
+from pyspark.sql import DataFrame, SparkSession
 
 from bench.pipeline.processes import print_rounds
+from kedge.model.arrow import Table, arrow
 from kedge.pipeline import sinks
+from kedge.pipeline.in_process.newest_rows import newest_rows
 from kedge.pipeline.jobs.merge import shuffle_partitions
+from kedge.pipeline.models.courses import roll_up
+from kedge.pipeline.models.key_index import Numbers, Reals, ints, starts_of
 from kedge.pipeline.reference import read_reference
 from kedge.pipeline.schemas import BROKER_KEY
 from kedge.pipeline.session import SessionSettings, spark_session
-from kedge.pipeline.sources.file_reader import read_raw_rows
+from kedge.pipeline.sources.packed_samples import map_buckets, new_samples, packed_rows
 from kedge.pipeline.sources.sample_files import Format, find_files, new_files
-from kedge.pipeline.transforms import (
-    ROLLUP_INPUT,
-    ValidationRules,
-    dedupe,
-    roll_up,
-    valid_rows,
-    with_known_broker,
-    with_replica_hash,
-)
+from kedge.pipeline.transforms import ROLLUP_INPUT, WINDOW_S, ValidationRules
 
 DAY_S = 86_400
+ROLLUP_DDL: Final = (
+    "replica long, window_start timestamp, rows long, bytes_in long, bytes_out long, "
+    "leader_rows long, leader_bytes_in long, leader_bytes_out long, last_ts timestamp, "
+    "last_size long, max_size_bytes long, min_isr int, max_isr int"
+)
+SUMMED: Final = ("rows", "bytes_in", "bytes_out")
+MODEL_DDL: Final = (
+    "replica long, windows long, rows long, bytes_in long, bytes_out long, "
+    "growth_bytes_per_day double, p50 long, p95 long, max long"
+)
 
 
-def samples(
-    session: SparkSession, directory: Path, brokers: Sequence[tuple[str, int]]
-) -> DataFrame:
-    """The valid, deduplicated samples of all files with the hashes of their replicas."""
+def rollup(session: SparkSession, directory: Path, brokers: Sequence[tuple[str, int]]) -> DataFrame:
+    """The roll-up of the valid, deduplicated samples of all files, by the hash of the replica."""
     files = new_files(find_files(directory / "raw_parquet", Format.PARQUET), Format.PARQUET, ())
-    raw = read_raw_rows(session, files, Format.PARQUET, provenance=False)
-    known = with_known_broker(with_replica_hash(raw), brokers=brokers)
     width = shuffle_partitions(sum(file.rows for file in files))
-    narrow = valid_rows(known, rules=ValidationRules()).select(
-        "replica", "ts", "seq", *ROLLUP_INPUT
-    )
-    return dedupe(narrow, partitions=width)
+    sources = new_samples(files, brokers=brokers, rules=ValidationRules())
+    packed = packed_rows(session, sources, ("ts", "seq", *ROLLUP_INPUT), buckets=width)
+    return map_buckets(packed, rolled_up, ROLLUP_DDL, buckets=width)
 
 
-def replica_load(rollup: DataFrame, *, by: Sequence[str]) -> DataFrame:
+def rolled_up(samples: Table) -> Table:
+    """The roll-up of some replicas."""
+    return roll_up(newest_rows(samples), window_s=WINDOW_S, by=("replica",))
+
+
+def replica_load(rollup: DataFrame, *, tasks: int) -> DataFrame:
     """One row per replica: sums, exact percentiles of its windows by nearest rank, and growth.
 
-    Growth is the slope of the regression line of the sizes, in bytes per day. Sums and percentiles
-    are two aggregations: Spark generates no code for sums beside a collected list.
+    Workers compute it, all windows of some replicas each, as they do the models of the pipeline.
     """
-    seconds = F.unix_seconds("window_start").cast("double")
-    growth = F.regr_slope(F.col("last_size"), seconds) * DAY_S
-    sums = rollup.groupBy(*by).agg(
-        F.count(F.lit(1)).alias("windows"),
-        F.sum("rows").alias("rows"),
-        F.sum("bytes_in").alias("bytes_in"),
-        F.sum("bytes_out").alias("bytes_out"),
-        growth.alias("growth_bytes_per_day"),
-    )
-    lists = rollup.groupBy(*by).agg(F.sort_array(F.collect_list("bytes_in")).alias("ordered"))
-    ranks = {"p50": 0.5, "p95": 0.95, "max": 1.0}
-    at_ranks = [
-        percentile_of_sorted(F.col("ordered"), share).alias(name) for name, share in ranks.items()
-    ]
-    return sums.join(lists.select(*by, *at_ranks), [*by])
+
+    def work(batches: Iterable[Any]) -> Iterator[Any]:
+        found = [*batches]
+        if found:
+            yield from modelled(arrow().Table.from_batches(found)).to_batches()
+
+    narrow = rollup.select("replica", "window_start", *SUMMED, "last_size")
+    return narrow.repartition(tasks, "replica").mapInArrow(work, MODEL_DDL)
 
 
-def percentile_of_sorted(ordered: Column, share: float) -> Column:
-    """The nearest-rank percentile of an ascending array."""
-    rank = F.greatest(F.ceil(F.lit(share) * F.size(ordered)).cast("int"), F.lit(1))
-    return F.get(ordered, rank - 1)
+def modelled(windows: Table) -> Table:
+    """The model of each replica of some windows.
+
+    Growth is the slope of the regression line of the sizes, in bytes per day; null if there is
+    only one window.
+    """
+    numbers = {name: ints(windows.column(name)) for name in windows.column_names}
+    order = np.lexsort((numbers["bytes_in"], numbers["replica"]))
+    replica, bytes_in = numbers["replica"][order], numbers["bytes_in"][order]
+    starts = starts_of(replica)
+    counts = np.diff(np.append(starts, len(order)))
+    days = numbers["window_start"][order] / (DAY_S * 1_000_000)
+    growth = slopes(days, numbers["last_size"][order].astype(float), starts, counts)
+    sums = {name: np.add.reduceat(numbers[name][order], starts) for name in SUMMED}
+    at_ranks = {
+        name: bytes_in[starts + np.maximum(np.ceil(share * counts).astype(int), 1) - 1]
+        for name, share in {"p50": 0.5, "p95": 0.95, "max": 1.0}.items()
+    }
+    slope = {"growth_bytes_per_day": arrow().array(growth, mask=np.isnan(growth))}
+    columns = {"replica": replica[starts], "windows": counts, **sums, **slope, **at_ranks}
+    return arrow().table(columns)
+
+
+def slopes(x: Reals, y: Reals, starts: Numbers, counts: Numbers) -> Reals:
+    """The slope of the regression line of each group; NaN if all of its x are equal."""
+    x, y = (v - np.repeat(np.add.reduceat(v, starts) / counts, counts) for v in (x, y))
+    spread = np.add.reduceat(x * x, starts)
+    spread[spread == 0] = np.nan
+    return np.add.reduceat(x * y, starts) / spread
 
 
 def main(directory: Path, output: Path, rounds: int, heap: str) -> None:
@@ -84,18 +106,12 @@ def main(directory: Path, output: Path, rounds: int, heap: str) -> None:
     with spark_session(SessionSettings(driver_memory=heap)) as session:
 
         def work() -> None:
-            rolled = roll_up(samples(session, directory, brokers), by=("replica",))
-            sinks.write(rolled, str(output / "rollup"))
+            sinks.write(rollup(session, directory, brokers), str(output / "rollup"))
             kept = session.read.parquet(str(output / "rollup"))
-            sinks.write(replica_load(kept, by=("replica",)), str(output / "model"))
+            tasks = SessionSettings().partitions
+            sinks.write(replica_load(kept, tasks=tasks), str(output / "model"))
 
-        print_rounds(work, output, rounds, [os.getpid(), jvm_of(session)])
-
-
-def jvm_of(session: SparkSession) -> int:
-    """The process id of the driver's JVM."""
-    java: Any = session.sparkContext._jvm
-    return int(java.java.lang.ProcessHandle.current().pid())
+        print_rounds(work, output, rounds)
 
 
 if __name__ == "__main__":

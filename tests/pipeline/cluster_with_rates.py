@@ -26,9 +26,9 @@ def small_cluster() -> MemoryCluster:
 
 
 def server() -> FakePrometheus:
-    """The counters of its brokers in the last quarter of an hour."""
-    end = int(time.time()) // 15 * 15
-    window = {"start": end - 900, "end": end}
+    """The counters of its brokers from a quarter of an hour ago on, as they will go on."""
+    now = int(time.time()) // 15 * 15
+    window = {"start": now - 900, "end": now + 900}
     hot = broker_series(
         {"hot": [(p, 1000.0 * (p + 1)) for p in range(4)]}, instance="b1.example:7071", **window
     )

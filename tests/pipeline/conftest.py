@@ -91,7 +91,7 @@ Ingesting = Callable[..., IngestResult]
 @pytest.fixture(scope="session")
 def ingesting(opened: Callable[[], AbstractContextManager[SparkSession]]) -> Ingesting:
     """Run an ingest in the shared session."""
-    return lambda request: ingest(request, lambda rows: opened())
+    return lambda request, **limits: ingest(request, lambda rows: opened(), **limits)
 
 
 @pytest.fixture(scope="session")

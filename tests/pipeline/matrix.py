@@ -64,7 +64,7 @@ def _made(directory: Path, size: str, seed: int) -> Metrics:
 def _is_as_expected(made: Metrics, form: Format, spark: SparkSession | None) -> bool:
     began = time.perf_counter()
     how = str(form) if spark else f"{form}, without Spark"
-    output = made.directory / f"history-{how}"
+    output = made.directory / f"history-{form}-{'spark' if spark else 'here'}"
     if spark is None:
         done = ingest(made.request(form, output), no_spark, rows_here_max=ANY)
     else:
@@ -82,7 +82,8 @@ def _is_as_expected(made: Metrics, form: Format, spark: SparkSession | None) -> 
 
 def _compare(made: Metrics, scratch: Path) -> None:
     """The tables of a cluster beside those of one process."""
-    here, there = made.directory / f"history-{Format.PARQUET}", made.directory / "history-cluster"
+    here = made.directory / f"history-{Format.PARQUET}-spark"
+    there = made.directory / "history-cluster"
     with spark_cluster(scratch / "cluster") as cluster:
         session = SessionSettings(master=cluster.url, driver_memory="1g")
         ingest(

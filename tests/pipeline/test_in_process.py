@@ -149,6 +149,7 @@ def test_drawn_rows_with_faults_and_copies_get_the_same_verdicts(
     dice = random.Random(seed)
     here = request_in(tmp_path, tmp_path / "input", "here")
     spark = request_in(tmp_path, tmp_path / "input", "spark")
+    workers = request_in(tmp_path, tmp_path / "input", "workers")
     for number in range(3):
         count = dice.randrange(1, 60)
         write_file(
@@ -158,9 +159,12 @@ def test_drawn_rows_with_faults_and_copies_get_the_same_verdicts(
         )
         done = ingest(here, no_spark, rows_here_max=MANY)
         assert done.accounts == ingesting(spark).accounts
+        assert done.accounts == ingesting(workers, rows_for_workers=0).accounts
     for table in STATE:
         columns = "* exclude (run_id)" if table in ("late", "quarantine") else "*"
-        assert rows(tmp_path / "here", table, columns) == rows(tmp_path / "spark", table, columns)
+        wanted = rows(tmp_path / "spark", table, columns)
+        assert rows(tmp_path / "here", table, columns) == wanted
+        assert rows(tmp_path / "workers", table, columns) == wanted
 
 
 def test_a_damaged_part_of_a_file_is_named_and_nothing_is_published(tmp_path: Path) -> None:

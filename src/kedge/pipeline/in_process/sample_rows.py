@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -46,7 +46,7 @@ def _check_times(column: Any) -> None:
 def _read(file: SampleFile) -> Table:
     pa = arrow()
     batches = list(row_batches(file, ROWS_PER_BATCH))
-    schema = arrow_schema({field.name: field.dataType.simpleString() for field in SAMPLE.fields})
+    schema = _sample_schema()
     rows = pa.Table.from_batches(batches) if batches else schema.empty_table()
     columns = {field.name: _cast(rows.column(field.name), field.type) for field in schema}
     for name, value in {"source": str(Format.PARQUET), "file": file.path.uri}.items():
@@ -54,8 +54,33 @@ def _read(file: SampleFile) -> Table:
     return pa.table(columns)
 
 
+def encoded_samples(file: SampleFile, *, part: int = 0, parts: int = 1) -> Iterator[Table]:
+    """The samples of a part of a file, some at a time; texts, which repeat, are encoded."""
+    pa, schema = arrow(), _sample_schema()
+    texts = [field.name for field in schema if field.type == pa.string()]
+    for batch in row_batches(file, ROWS_PER_BATCH, part=part, parts=parts, encoded=texts):
+        columns = {
+            field.name: _encoded(batch.column(field.name))
+            if field.name in texts
+            else _cast(batch.column(field.name), field.type)
+            for field in schema
+        }
+        yield pa.table(columns)
+
+
+def _sample_schema() -> Any:
+    return arrow_schema({field.name: field.dataType.simpleString() for field in SAMPLE.fields})
+
+
+def _encoded(column: Any) -> Any:
+    wanted = arrow().dictionary(arrow().int32(), arrow().string())
+    return column if column.type == wanted else column.cast(arrow().string()).dictionary_encode()
+
+
 def _cast(column: Any, wanted: Any) -> Any:
     """The column with another type; integers that do not fit are null."""
+    if column.type == wanted:
+        return column
     types = arrow().types
     if types.is_timestamp(column.type):
         return _microseconds(column).cast(wanted)

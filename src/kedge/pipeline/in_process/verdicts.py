@@ -41,7 +41,7 @@ def verdicts(
     faults = _faults(rows, brokers, rules)
     columns = np.column_stack([faults[reason] for reason in REASONS])
     rejected: Flags = np.logical_or.reduce(columns, axis=1)
-    late: Flags = ~rejected & (_lag_us(rows) > rules.allowed_lateness_s * MICROS)
+    late: Flags = ~rejected & _is_late(rows, rules)
     first = columns[rejected].argmax(axis=1)
     quarantined = rows.filter(pa.array(rejected))
     raw = [_json(row) for row in quarantined.select(list(SAMPLE_COLUMNS)).to_pylist()]
@@ -53,6 +53,14 @@ def verdicts(
             RAW_TEXT, pa.array(raw, pa.string())
         ),
     )
+
+
+def are_valid(rows: Table, *, brokers: Sequence[tuple[str, int]], rules: ValidationRules) -> Flags:
+    """Which rows are valid: they have no fault and are not late."""
+    rejected = _is_late(rows, rules)
+    for fault in _faults(rows, brokers, rules).values():
+        rejected |= fault
+    return ~rejected
 
 
 def _faults(
@@ -80,13 +88,18 @@ def _faults(
     }
 
 
+def _is_late(rows: Table, rules: ValidationRules) -> Flags:
+    return _lag_us(rows) > rules.allowed_lateness_s * MICROS
+
+
 def _lag_us(rows: Table) -> NDArray[np.int64]:
     return _numbers(rows.column("ingest_ts")) - _numbers(rows.column("ts"))
 
 
 def _numbers(column: Any) -> NDArray[np.int64]:
     """The values as integers; null is 0."""
-    return np.asarray(column.cast(arrow().int64()).fill_null(0), np.int64)
+    whole = column.cast(arrow().int64())
+    return np.asarray(whole.fill_null(0) if whole.null_count else whole, np.int64)
 
 
 def _is_listed(rows: Table, brokers: Sequence[tuple[str, int]]) -> Flags:
@@ -94,11 +107,21 @@ def _is_listed(rows: Table, brokers: Sequence[tuple[str, int]]) -> Flags:
     pa, pc = arrow(), compute()
     clusters = sorted({cluster for cluster, _ in brokers})
     position = {cluster: number for number, cluster in enumerate(clusters)}
-    listed = [(position[cluster] << 32) + broker for cluster, broker in brokers]
+    listed = np.array([(position[cluster], broker) for cluster, broker in brokers], np.int64)
+    if not len(listed):
+        return np.zeros(len(rows), bool)
     at = pc.index_in(rows.column("cluster"), value_set=pa.array(clusters, pa.string()))
+    broker, (low, high) = _numbers(rows.column("broker")), _limits(listed[:, 1])
     known: Flags = np.asarray(pc.is_valid(at)) & np.asarray(pc.is_valid(rows.column("broker")))
-    codes = (_numbers(at) << 32) + _numbers(rows.column("broker"))
-    return known & np.isin(codes, np.array(listed, np.int64))
+    known &= (broker >= low) & (broker <= high)
+    # Codes without gaps between the clusters: numpy looks them up in a table, without a sort.
+    width = high - low + 1
+    wanted = listed[:, 0] * width + listed[:, 1] - low
+    return known & np.isin(np.where(known, _numbers(at) * width + broker - low, -1), wanted)
+
+
+def _limits(values: NDArray[np.int64]) -> tuple[int, int]:
+    return int(values.min()), int(values.max())
 
 
 def _json(row: Mapping[str, Any]) -> str:

@@ -30,12 +30,16 @@ TABLE = "bronze"
 
 @dataclass(frozen=True, slots=True)
 class BronzeRows:
-    """The rows of a batch in bronze: their count, files, and frames with and without provenance."""
+    """The rows of a batch in bronze: their count, files, and frames with and without provenance.
+
+    `sources` are the files that the rows arrived in, if they are files of samples in Parquet.
+    """
 
     count: int
     files: Sequence[DataFile]
     with_provenance: DataFrame
     without_provenance: DataFrame
+    sources: Sequence[SampleFile] = ()
 
 
 def partition_of(files: Sequence[DataFile]) -> Mapping[str, str | None]:
@@ -72,7 +76,8 @@ class ParquetCopy:
                 read_raw_rows(session, self._files, Format.PARQUET, provenance=p)
                 for p in (True, False)
             )
-            return BronzeRows(sum(file.rows for file in self._files), written, *frames)
+            count = sum(file.rows for file in self._files)
+            return BronzeRows(count, written, *frames, sources=self._files)
 
         return write
 

@@ -71,10 +71,12 @@ def ingest(
     progress: Progress | None = None,
     thresholds: Thresholds | None = None,
     rows_here_max: int = 0,
+    rows_for_workers: int | None = None,
 ) -> IngestResult:
     """Ingest the new files of a directory; all input is validated before anything is written.
 
-    At most `rows_here_max` rows of Parquet files are merged in this process, without Spark.
+    At most `rows_here_max` rows of Parquet files are merged in this process, without Spark. From
+    `rows_for_workers` rows on, Spark's workers read the Parquet files.
     """
     check_warehouse(request.tables)
     paths = find_files(request.source, request.format)
@@ -90,7 +92,8 @@ def ingest(
         if files or not _same_reference(warehouse, reference):
             reporter = progress or NoProgress()
             rows = before.accounts.kept + sum(file.rows for file in files)
-            run = _Run(request, warehouse, reference, reporter, thresholds, rows_here_max)
+            limits = _Limits(rows_here_max, rows_for_workers)
+            run = _Run(request, warehouse, reference, reporter, thresholds, limits)
             after, days, staged = run.execute(lambda: session(rows), before, files)
         write_derived_files(warehouse)
     return IngestResult(
@@ -115,13 +118,19 @@ def _same_reference(warehouse: Warehouse, reference: Reference) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class _Limits:
+    rows_here_max: int
+    rows_for_workers: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class _Run:
     request: IngestRequest
     warehouse: Warehouse
     reference: Reference
     progress: Progress
     thresholds: Thresholds | None
-    rows_here_max: int
+    limits: _Limits
 
     def execute(
         self, session: SessionFactory, before: Manifest, files: list[SampleFile]
@@ -185,9 +194,10 @@ class _Run:
         from kedge.pipeline.in_process.sample_rows import NeedsSpark
         from kedge.pipeline.jobs.merge_here import SmallMerge
 
-        if copy is None or sum(file.rows for file in files) > self.rows_here_max:
+        if copy is None or sum(file.rows for file in files) > self.limits.rows_here_max:
             return None
-        small = SmallMerge(staged, files, copy, before, self.progress, self.rows_here_max)
+        rows_max = self.limits.rows_here_max
+        small = SmallMerge(staged, files, copy, before, self.progress, rows_max)
         try:
             return small.run()
         except NeedsSpark:
@@ -212,4 +222,6 @@ class _Run:
             write_bronze = write_parsed_rows(rows, PROVENANCE)
         estimate = sum(file.rows for file in files)
         batch = Batch(write_bronze, PROVENANCE, estimate, self.warehouse.run_id)
+        if self.limits.rows_for_workers is not None:
+            batch = replace(batch, rows_for_workers=self.limits.rows_for_workers)
         return merge(spark, staged, batch, manifest=before, progress=self.progress)

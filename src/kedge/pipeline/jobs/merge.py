@@ -34,7 +34,15 @@ from kedge.pipeline.schemas import (
     SILVER_COLUMNS,
 )
 from kedge.pipeline.schemas import LATE as LATE_TABLE
+from kedge.pipeline.sources.packed_samples import (
+    StoredSamples,
+    map_buckets,
+    new_samples,
+    newest_silver,
+    packed_rows,
+)
 from kedge.pipeline.tables.data_files import DataFile, earliest, latest
+from kedge.pipeline.tables.location import Location
 from kedge.pipeline.tables.staged_run import StagedRun
 from kedge.pipeline.transforms import (
     LATE,
@@ -53,6 +61,7 @@ from kedge.pipeline.transforms import (
 ROWS_PER_PARTITION = (
     640_000  # per shuffle partition: few files, and sorts that fit into small heaps
 )
+ROWS_FOR_WORKERS = 2_000_000  # from which on workers read files of Parquet
 REJECTED = {"late": LATE_TABLE, "quarantine": QUARANTINE}
 HASHED_COLUMNS = (*SAMPLE_COLUMNS, *ATTRIBUTION_COLUMNS, "replica")
 
@@ -66,6 +75,7 @@ class Batch:
     estimated_rows: int
     run_id: str
     replaces: ReplacedSamples | None = None
+    rows_for_workers: int = ROWS_FOR_WORKERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +178,47 @@ class _BatchMerge:
         """Rewrite the overlapping days."""
         overlapping = _overlapping_days(self.before, span)
         counted = Observation("valid")
+        copies = sum(self.before.days[day].copies for day in overlapping)
+        self.staged.rows_read += sum(self.before.days[day].rows for day in overlapping)
+        by_workers = self._is_for_workers(stored, span)
+        newest = self._newest_by_workers if by_workers else self._newest_by_spark
+        unique = newest(stored, overlapping, counted, shuffle_partitions(stored.count + copies))
+        days = self._write_days(unique, overlapping)
+        valid = int(counted.get["rows"] or 0)
+        superseded = valid + copies - sum(day.copies for day in days.values())
+        return _SilverCounts(valid, superseded, days)
+
+    def _is_for_workers(self, stored: BronzeRows, span: Span) -> bool:
+        """Whether workers read the files: many rows, in files that they open as Spark does.
+
+        They have no credentials of remote file systems, and no times outside of the calendar.
+        """
+        places = [self.staged.location, *(Location.of(one.path.path) for one in stored.sources)]
+        return (
+            bool(stored.sources)
+            and span is not None
+            and stored.count >= self.batch.rows_for_workers
+            and all(place.is_local for place in places)
+        )
+
+    def _newest_by_workers(
+        self, stored: BronzeRows, overlapping: Sequence[str], counted: Observation, buckets: int
+    ) -> DataFrame:
+        """The same as `_newest_by_spark`, for files of Parquet."""
+        brokers = listed_brokers(self.staged)
+        sources = new_samples(stored.sources, brokers=brokers, rules=self._rules)
+        packed = packed_rows(self.session, sources, SAMPLE_COLUMNS, buckets=buckets)
+        packed = packed.observe(counted, F.sum("rows").alias("rows"))
+        silver = [StoredSamples(path) for path in self.staged.paths("silver", overlapping)]
+        if silver:
+            existing = packed_rows(self.session, silver, SILVER_COLUMNS, buckets=buckets)
+            packed = packed.unionByName(existing)
+        return map_buckets(packed, newest_silver, SILVER, buckets=buckets)
+
+    def _newest_by_spark(
+        self, stored: BronzeRows, overlapping: Sequence[str], counted: Observation, partitions: int
+    ) -> DataFrame:
+        """One row for each sample of the batch and of the overlapping days."""
         fresh = valid_rows(self._with_broker_check(stored.without_provenance), rules=self._rules)
         fresh = (
             with_attribution(fresh)
@@ -175,14 +226,8 @@ class _BatchMerge:
             .observe(counted, F.count(F.lit(1)).alias("rows"))
         )
         existing = self._existing_rows(overlapping)
-        copies = sum(self.before.days[day].copies for day in overlapping)
-        self.staged.rows_read += sum(self.before.days[day].rows for day in overlapping)
         rows = fresh if existing is None else existing.unionByName(fresh)
-        unique = dedupe(rows, partitions=shuffle_partitions(stored.count + copies))
-        days = self._write_days(unique, overlapping)
-        valid = int(counted.get["rows"])
-        superseded = valid + copies - sum(day.copies for day in days.values())
-        return _SilverCounts(valid, superseded, days)
+        return dedupe(rows, partitions=partitions)
 
     def _write_days(self, unique: DataFrame, overlapping: Sequence[str]) -> dict[str, Day]:
         frame = unique.select(*SILVER_COLUMNS, day_of().alias("dt"))

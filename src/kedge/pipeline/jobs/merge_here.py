@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from kedge.model.arrow import Table, arrow, compute
 from kedge.pipeline import sinks
 from kedge.pipeline.in_process.newest_rows import COPIES, newest_rows
 from kedge.pipeline.in_process.sample_rows import NeedsSpark, read_samples
+from kedge.pipeline.in_process.silver_rows import as_silver
 from kedge.pipeline.in_process.verdicts import Verdicts, verdicts
 from kedge.pipeline.jobs.bronze import ParquetCopy, partition_of
 from kedge.pipeline.jobs.context import Progress
@@ -72,9 +72,9 @@ class SmallMerge:
         self, valid: Table, touched: Sequence[str], known: Sequence[str]
     ) -> tuple[dict[str, Day], int]:
         """Rewrite the days of these rows; return their counts, and the superseded rows."""
-        parts = [_as_silver(valid)]
+        parts = [as_silver(valid)]
         if known:
-            parts.append(_as_silver(self.staged.read_rows("silver", days=known)))
+            parts.append(as_silver(self.staged.read_rows("silver", days=known)))
         unique = newest_rows(arrow().concat_tables(parts))
         days: dict[str, Day] = {}
         for day in touched:
@@ -110,19 +110,3 @@ class SmallMerge:
 def _days_of(rows: Table) -> set[str]:
     days = compute().floor_temporal(rows.column("ts"), unit="day").unique()
     return {time.date().isoformat() for time in days.to_pylist()}
-
-
-def _as_silver(rows: Table) -> Table:
-    """The rows with the columns and types of silver: a new row stands for itself."""
-    pa = arrow()
-    schema = sinks.arrow_schema({f.name: f.dataType.simpleString() for f in SILVER.fields})
-    once = pa.scalar(1, pa.int64())
-    columns: dict[str, Any] = {}
-    for field in schema:
-        if field.name in rows.column_names:
-            columns[field.name] = rows.column(field.name).cast(field.type)
-        elif field.name == COPIES:
-            columns[field.name] = pa.repeat(once, len(rows))
-        else:
-            columns[field.name] = pa.nulls(len(rows), field.type)
-    return pa.table(columns, schema=schema)

@@ -22,7 +22,6 @@ from kedge.pipeline.models.key_index import (
     ints,
     plain,
     seconds,
-    starts_of,
 )
 
 WINDOW: Final = "window_start"
@@ -43,12 +42,12 @@ class _Groups:
     """The rows of a table by key and window."""
 
     def __init__(self, table: Table, key: Sequence[str], then: Sequence[Numbers] = ()) -> None:
-        index = index_keys(key, table)
-        window = ints(table.column(WINDOW))
-        self.order: Any = np.lexsort((*then, window, index.rows[0]))
-        rows, window = index.rows[0][self.order], window[self.order]
-        new = (np.diff(rows, prepend=-1) != 0) | (np.diff(window, prepend=np.int64(-1)) != 0)
-        self.starts = np.flatnonzero(new) if len(rows) else starts_of(rows)
+        numbers, window = _key_numbers(key, table), ints(table.column(WINDOW))
+        self.order: Any = np.lexsort((*then, window, numbers))
+        numbers, window = numbers[self.order], window[self.order]
+        new = np.ones(len(numbers), bool)
+        new[1:] = (numbers[1:] != numbers[:-1]) | (window[1:] != window[:-1])
+        self.starts = np.flatnonzero(new)
         self.table = table
         pa = arrow()
         first = pa.array(self.order[self.starts])
@@ -73,11 +72,18 @@ class _Groups:
         return self._sorted(name)[ends]
 
 
+def _key_numbers(key: Sequence[str], table: Table) -> Numbers:
+    """A number for the key of each row; a key of one integer is its own."""
+    if len(key) == 1 and arrow().types.is_integer(table.column(key[0]).type):
+        return ints(table.column(key[0]))
+    return index_keys(key, table).rows[0]
+
+
 def _reduced(function: Any, values: Numbers, starts: Numbers) -> Numbers:
     return function.reduceat(values, starts) if len(starts) else values[:0]
 
 
-def roll_up(samples: Table, *, window_s: int) -> Table:
+def roll_up(samples: Table, *, window_s: int, by: Sequence[str] = REPLICA_KEY) -> Table:
     """One row per replica and window: sums, the last size, and the range of the ISR size."""
     pa, at = arrow(), seconds(samples.column("ts"))
     led = ints(samples.column("is_leader"))
@@ -88,7 +94,7 @@ def roll_up(samples: Table, *, window_s: int) -> Table:
     }
     for name, column in added.items():
         samples = samples.append_column(name, column)
-    groups = _Groups(samples, REPLICA_KEY, [ints(samples.column("ts"))])
+    groups = _Groups(samples, by, [ints(samples.column("ts"))])
     return pa.table(
         {
             **groups.columns,

@@ -27,6 +27,7 @@ import numpy as np
 from kedge.files import parquet
 from kedge.metrics.replica_samples import OVERLAP_MS
 from kedge.model.arrow import Table, arrow, compute
+from kedge.pipeline.sources.packed_tables import packed_table, unpacked_tables
 from kedge.pipeline.tables.location import Location
 
 if TYPE_CHECKING:
@@ -72,9 +73,7 @@ def day_number(day: str) -> int:
 
 def unpacked(parts: Any) -> Table:
     """The values of all parts of a group."""
-    pa = arrow()
-    tables = [pa.ipc.open_stream(part.as_buffer()).read_all() for part in parts]
-    return pa.concat_tables(tables).unify_dictionaries()
+    return arrow().concat_tables(unpacked_tables(parts)).unify_dictionaries()
 
 
 def _tables(path: str, cluster: str) -> Iterator[Table]:
@@ -101,7 +100,7 @@ def _packed(table: Table, chunks: Sequence[int], buckets: int) -> Iterator[Any]:
         rows, start = table.take(pa.array(order)), 0
         for one, length in enumerate(np.bincount(bucket[near], minlength=buckets).tolist()):
             if length:
-                part = _stream(_encoded_anew(rows.slice(start, length)))
+                part = packed_table(_encoded_anew(rows.slice(start, length)))
                 found.append({"chunk": chunk, "bucket": one, "packed": part})
                 start += length
     if found:
@@ -125,12 +124,3 @@ def _encoded_anew(table: Table) -> Table:
             anew = compute().dictionary_encode(column.cast(arrow().string()))
             table = table.set_column(at, name, anew)
     return table
-
-
-def _stream(table: Table) -> bytes:
-    pa = arrow()
-    sink = pa.BufferOutputStream()
-    options = pa.ipc.IpcWriteOptions(compression="lz4")
-    with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
-        writer.write_table(table)
-    return sink.getvalue().to_pybytes()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import zlib
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -108,11 +108,20 @@ def _checked_parquet(path: InputFile, sha256: str) -> SampleFile:
     return SampleFile(path, sha256, int(metadata.num_rows), layout)
 
 
-def row_batches(file: SampleFile, rows: int) -> Generator[Any]:
-    """The rows of a Parquet file, so many at a time; MalformedInput if a part of it is damaged."""
+def row_batches(
+    file: SampleFile, rows: int, *, part: int = 0, parts: int = 1, encoded: Sequence[str] = ()
+) -> Generator[Any]:
+    """The rows of a Parquet file, so many at a time; MalformedInput if a part of it is damaged.
+
+    Of `parts` of about as many row groups each, one is read. The texts of the columns `encoded`
+    stay dictionary-encoded.
+    """
     with with_path_context(str(file.path)), file.path.open() as opened:
         try:
-            yield from parquet().ParquetFile(opened).iter_batches(rows)
+            reader = parquet().ParquetFile(opened, read_dictionary=list(encoded))
+            count = reader.num_row_groups
+            groups = range(part * count // parts, (part + 1) * count // parts)
+            yield from reader.iter_batches(rows, row_groups=list(groups))
         except OSError as error:
             if isinstance(error, FileNotFoundError | PermissionError):
                 raise

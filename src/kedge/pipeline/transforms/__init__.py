@@ -5,7 +5,8 @@
       └─ rejected_rows ──► late, quarantine
 
 Batch and stream call the same functions. They use Spark's built-in functions only: no row passes
-through Python.
+through Python. Many rows of Parquet files are read, validated and deduplicated by workers instead,
+with numpy (`kedge.pipeline.sources.packed_samples`): the rows are the same.
 """
 
 from kedge.pipeline.transforms.dedupe import day_of, dedupe, expand_copies
