@@ -227,7 +227,7 @@ def _ingest_topic(options: IngestOptions) -> IngestResult | None:
 def _ingest_rows(options: IngestOptions, source: str) -> IngestResult:
     from kedge.cli.pipeline_progress import shown
     from kedge.pipeline.jobs.ingest import IngestRequest, ingest
-    from kedge.pipeline.session import SMALL_JOB_ROWS
+    from kedge.pipeline.session import LOCAL_ROWS_MAX
     from kedge.pipeline.sources.sample_files import Format
 
     if options.brokers is None or options.assignment is None:
@@ -242,8 +242,8 @@ def _ingest_rows(options: IngestOptions, source: str) -> IngestResult:
     )
     # A cluster, or a library that the user names, is asked for: it is used.
     here = options.master.startswith("local") and not options.jars
-    limit = SMALL_JOB_ROWS if here else 0
-    with shown() as progress:
+    limit = LOCAL_ROWS_MAX if here else 0
+    with shown("reading files") as progress:
         return ingest(request, options.session(), progress=progress, rows_here_max=limit)
 
 

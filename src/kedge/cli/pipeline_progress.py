@@ -19,9 +19,9 @@ LOOK_EVERY_S = 0.5
 class Shown:
     """The bar of a job; Spark's status tracker has the number of finished tasks."""
 
-    def __init__(self, bar: Bar) -> None:
+    def __init__(self, bar: Bar, first: str) -> None:
         self.bar = bar
-        self.task = bar.add_task("starting Spark", total=None, rows=0, rate="")
+        self.task = bar.add_task(first, total=None, rows=0, rate="")
         self.ended = threading.Event()
         self.tracker: Any = None
         self.rows = 0
@@ -67,8 +67,8 @@ class Shown:
 
 
 @contextmanager
-def shown() -> Generator[Shown]:
-    """A progress bar for the time of a block."""
+def shown(first: str = "starting Spark") -> Generator[Shown]:
+    """A progress bar for the time of a block; `first` names what comes before the first stage."""
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     columns = (
@@ -80,7 +80,7 @@ def shown() -> Generator[Shown]:
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=console(stderr=True)) as bar:
-        progress = Shown(bar)
+        progress = Shown(bar, first)
         try:
             yield progress
         finally:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 LOOPBACK = "127.0.0.1"
 LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 SMALL_JOB_ROWS = 500_000
+LOCAL_ROWS_MAX = 6_000_000  # that one process merges and models in less time than Spark
 ROWS_PER_PARTITION = 1_000_000  # of a shuffle: the time series of a task's groups are in memory
 PARTITIONS_MAX = 400
 LARGE_JOB = {"spark.sql.adaptive.advisoryPartitionSizeInBytes": "8m"}  # they are not joined again

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -22,18 +22,29 @@ class NeedsSpark(Exception):
     """Rows that only Spark handles: texts that are not UTF-8, or times outside of the calendar."""
 
 
-def read_samples(files: Sequence[SampleFile]) -> Table:
-    """The rows of the files with the columns of a sample, `source` and `file`."""
-    pa = arrow()
+def read_samples(file: SampleFile) -> Iterator[Table]:
+    """The rows of a file, some at a time, with the columns of a sample, `source` and `file`.
+
+    Texts are dictionary-encoded. A file without rows has one empty table.
+    """
+    provenance = {"source": str(Format.PARQUET), "file": file.path.uri}
     try:
-        tables = [_read(file) for file in files]
-        found = pa.concat_tables(tables)
-        found.validate(full=True)
-    except pa.ArrowException as error:
+        for rows in encoded_samples(file) if file.rows else [_sample_schema().empty_table()]:
+            rows.validate(full=True)
+            for name in ("ts", "ingest_ts"):
+                _check_times(rows.column(name))
+            yield _with_texts(rows, provenance)
+    except arrow().ArrowException as error:
         raise NeedsSpark(str(error)) from error
-    for name in ("ts", "ingest_ts"):
-        _check_times(found.column(name))
-    return found
+
+
+def _with_texts(rows: Table, texts: Mapping[str, str]) -> Table:
+    """The rows with columns that have one text each."""
+    pa = arrow()
+    for name, text in texts.items():
+        zeros = pa.array(np.zeros(len(rows), np.int32))
+        rows = rows.append_column(name, pa.DictionaryArray.from_arrays(zeros, [text]))
+    return rows
 
 
 def _check_times(column: Any) -> None:
@@ -41,17 +52,6 @@ def _check_times(column: Any) -> None:
     first, last = limits["min"].as_py(), limits["max"].as_py()
     if first is not None and not FIRST_US <= first <= last <= LAST_US:
         raise NeedsSpark("times outside of the calendar")
-
-
-def _read(file: SampleFile) -> Table:
-    pa = arrow()
-    batches = list(row_batches(file, ROWS_PER_BATCH))
-    schema = _sample_schema()
-    rows = pa.Table.from_batches(batches) if batches else schema.empty_table()
-    columns = {field.name: _cast(rows.column(field.name), field.type) for field in schema}
-    for name, value in {"source": str(Format.PARQUET), "file": file.path.uri}.items():
-        columns[name] = pa.repeat(pa.scalar(value), len(rows))
-    return pa.table(columns)
 
 
 def encoded_samples(file: SampleFile, *, part: int = 0, parts: int = 1) -> Iterator[Table]:

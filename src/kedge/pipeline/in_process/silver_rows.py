@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from kedge.model.arrow import Table, arrow
@@ -18,6 +19,12 @@ def silver_schema() -> Any:
 def as_silver(rows: Table) -> Table:
     """The rows with the columns and types of silver: a new row stands for itself."""
     return arrow().table({field.name: _column(rows, field) for field in silver_schema()})
+
+
+def combined(parts: Sequence[Table]) -> Table:
+    """The rows of all parts in one chunk; columns that a part lacks are null."""
+    every = arrow().concat_tables(parts, promote_options="default")
+    return every.unify_dictionaries().combine_chunks()
 
 
 def _column(rows: Table, field: Any) -> Any:

@@ -55,6 +55,19 @@ def verdicts(
     )
 
 
+def joined(parts: Sequence[Verdicts]) -> Verdicts:
+    """The verdicts of several parts as one; there is at least one part."""
+
+    def all_of(tables: Sequence[Table]) -> Table:
+        return arrow().concat_tables(tables, promote_options="permissive")
+
+    return Verdicts(
+        all_of([part.valid for part in parts]),
+        all_of([part.late for part in parts]),
+        all_of([part.quarantined for part in parts]),
+    )
+
+
 def are_valid(rows: Table, *, brokers: Sequence[tuple[str, int]], rules: ValidationRules) -> Flags:
     """Which rows are valid: they have no fault and are not late."""
     rejected = _is_late(rows, rules)

@@ -177,9 +177,11 @@ class _Run:
         files: list[SampleFile],
         copy: ParquetCopy | None,
     ) -> tuple[Manifest, list[str]]:
-        after, days = self._merged_here(staged, before, files, copy) or self._merged_by_spark(
-            spark(), staged, before, files, copy
-        )
+        merged = self._merged_here(staged, before, files, copy)
+        if merged is None:
+            self.progress.stage("starting Spark", 0)
+            merged = self._merged_by_spark(spark(), staged, before, files, copy)
+        after, days = merged
         contents = {file.sha256: str(file.path) for file in files}
         return replace(after, contents={**before.contents, **contents}), days
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kedge.model.arrow import Table, arrow, compute
+from kedge.model.arrow import Table, compute
 from kedge.pipeline import sinks
 from kedge.pipeline.in_process.newest_rows import COPIES, newest_rows
 from kedge.pipeline.in_process.sample_rows import NeedsSpark, read_samples
-from kedge.pipeline.in_process.silver_rows import as_silver
-from kedge.pipeline.in_process.verdicts import Verdicts, verdicts
+from kedge.pipeline.in_process.silver_rows import as_silver, combined
+from kedge.pipeline.in_process.verdicts import Verdicts, joined, verdicts
 from kedge.pipeline.jobs.bronze import ParquetCopy, partition_of
 from kedge.pipeline.jobs.context import Progress
 from kedge.pipeline.jobs.merge import REJECTED, listed_brokers
@@ -50,9 +50,8 @@ class SmallMerge:
         """
         count, settings = sum(file.rows for file in self.files), self.before.settings
         self.progress.stage("bronze", count)
-        rows = read_samples(self.files)
         rules = ValidationRules(settings.allowed_lateness_s, settings.future_tolerance_s)
-        found = verdicts(rows, brokers=listed_brokers(self.staged), rules=rules)
+        found = self._judged(rules)
         touched = _days_of(found.valid)
         known = sorted(touched & self.before.days.keys())
         if count + sum(self.before.days[day].rows for day in known) > self.rows_max:
@@ -68,18 +67,29 @@ class SmallMerge:
         after.accounts.check()
         return after, sorted(days)
 
+    def _judged(self, rules: ValidationRules) -> Verdicts:
+        """All rows by their verdict."""
+        brokers = listed_brokers(self.staged)
+        return joined(
+            [
+                verdicts(rows, brokers=brokers, rules=rules)
+                for file in self.files
+                for rows in read_samples(file)
+            ]
+        )
+
     def _write_silver(
         self, valid: Table, touched: Sequence[str], known: Sequence[str]
     ) -> tuple[dict[str, Day], int]:
         """Rewrite the days of these rows; return their counts, and the superseded rows."""
-        parts = [as_silver(valid)]
+        parts = [valid.select(list(SAMPLE_COLUMNS))]
         if known:
-            parts.append(as_silver(self.staged.read_rows("silver", days=known)))
-        unique = newest_rows(arrow().concat_tables(parts))
+            parts.append(self.staged.read_rows("silver", days=known))
+        unique = newest_rows(combined(parts))
         days: dict[str, Day] = {}
         for day in touched:
-            of_day = unique.filter(on_days(unique.column("ts"), [day]))
-            self.staged.write_arrow("silver", of_day.select(SILVER.fieldNames()), day)
+            of_day = as_silver(unique.filter(on_days(unique.column("ts"), [day])))
+            self.staged.write_arrow("silver", of_day, day)
             days[day] = Day(len(of_day), compute().sum(of_day.column(COPIES)).as_py())
         copies = sum(self.before.days[day].copies for day in known)
         kept = sum(day.copies for day in days.values())

@@ -41,10 +41,10 @@ from kedge.pipeline.models.load_models import (
     has_all_percentiles,
     partition_load,
 )
+from kedge.pipeline.session import LOCAL_ROWS_MAX
 from kedge.pipeline.tables.staged_run import DAY, StagedRun
 from kedge.pipeline.transforms import day_of, roll_up, roll_up_brokers
 
-LOCAL_ROWS_MAX: Final = 6_000_000  # of samples that models are made of in this process
 ROWS_PER_TASK: Final = 500_000
 COURSE_COLUMNS: Final = (
     *(*PARTITION_KEY, "window_start", "bytes_in", "bytes_out", "samples", "size"),

@@ -15,6 +15,7 @@ REPLICA_KEY: Final = ("cluster", "broker", "topic", "partition")
 PARTITION_KEY: Final = ("cluster", "topic", "partition")
 BROKER_KEY: Final = ("cluster", "broker")
 CLUSTER_KEY: Final = ("cluster",)
+SPAN_PER_ROW: Final = 4  # numbers so dense are ranked by a table
 
 Numbers = NDArray[np.int64]
 Reals = NDArray[np.float64]
@@ -42,14 +43,31 @@ def index_keys(names: Sequence[str], *tables: Table) -> KeyIndex:
         ranks = _ranks(column)
         # Compressed after each column, so that the product of two ranks cannot overflow.
         codes = _dense(codes * (int(ranks.max(initial=0)) + 1) + ranks)
-    _, first = np.unique(codes, return_index=True)
+    first = _first_rows(codes)
     keys = {name: plain(column.take(pa.array(first))) for name, column in columns.items()}
     ends = np.cumsum([len(table) for table in tables])
     return KeyIndex(pa.table(keys), tuple(np.split(codes, ends[:-1])))
 
 
 def _dense(codes: Numbers) -> Numbers:
-    return np.unique(codes, return_inverse=True)[1].astype(np.int64)
+    """The rank of each number among the distinct ones, from 0."""
+    if not len(codes):
+        return codes
+    low, high = int(codes.min()), int(codes.max())
+    if high - low > SPAN_PER_ROW * len(codes):
+        return np.unique(codes, return_inverse=True)[1].astype(np.int64)
+    # A table of all numbers in between takes no sort.
+    offsets = codes - low
+    present = np.zeros(high - low + 1, bool)
+    present[offsets] = True
+    return (np.cumsum(present) - 1)[offsets]
+
+
+def _first_rows(codes: Numbers) -> Numbers:
+    """The first row of each code; codes are without gaps."""
+    first = np.zeros(int(codes.max(initial=-1)) + 1, np.int64)
+    first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
+    return first
 
 
 def _joined(columns: Sequence[Any]) -> Any:

@@ -25,7 +25,7 @@ from kedge.files import parquet
 from kedge.model.arrow import Table, arrow
 from kedge.pipeline.in_process.newest_rows import newest_rows
 from kedge.pipeline.in_process.sample_rows import ROWS_PER_BATCH, encoded_samples
-from kedge.pipeline.in_process.silver_rows import as_silver, silver_schema
+from kedge.pipeline.in_process.silver_rows import as_silver, combined, silver_schema
 from kedge.pipeline.in_process.verdicts import are_valid
 from kedge.pipeline.models.key_index import ints, plain
 from kedge.pipeline.sources.packed_tables import packed_table, unpacked_tables
@@ -124,7 +124,7 @@ def map_buckets(
     def work(batches: Iterable[Any]) -> Iterator[Any]:
         parts = [part for batch in batches for part in batch.column("packed")]
         if parts:
-            yield from _plain(function(_unpacked(parts))).to_batches()
+            yield from _plain(function(combined(unpacked_tables(parts)))).to_batches()
 
     spread = packed.select("bucket", "packed").repartition(buckets, "bucket")
     return spread.mapInArrow(work, schema)
@@ -151,11 +151,6 @@ def _packed(rows: Table, columns: Sequence[str], labels: NDArray[np.int32]) -> A
             "packed": pa.array(parts, pa.binary()),
         }
     )
-
-
-def _unpacked(parts: Sequence[Any]) -> Table:
-    every = arrow().concat_tables(unpacked_tables(parts), promote_options="default")
-    return every.unify_dictionaries().combine_chunks()
 
 
 def _plain(rows: Table) -> Table:
