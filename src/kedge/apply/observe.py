@@ -30,8 +30,8 @@ from kedge.execution import (
     work_of,
 )
 from kedge.execution.health import NOTHING_GIVEN_UP, GivenUp, OfflineLogDir, left_by
-from kedge.execution.leases import UNTHROTTLED_TOPICS
 from kedge.model import BrokerId, TopicPartition
+from kedge.model.runs_topic import TOPICS_OF_RUNS
 from kedge.plan import Change, Directories, PartitionReplica
 
 RECHECKS, RECHECK_S = 20, 0.25
@@ -232,7 +232,7 @@ def _is_of_the_run(partition: PartitionHealth, left: frozenset[BrokerId]) -> boo
     and that the plan leaves: KRaft places replicas there where the rack has no other broker.
     """
     short = partition.under_replicated and partition.out_of_sync <= left
-    return short and partition.tp.topic in UNTHROTTLED_TOPICS
+    return short and partition.tp.topic in TOPICS_OF_RUNS
 
 
 def min_isr_of(cluster: Cluster, topics: Sequence[str]) -> dict[str, int]:

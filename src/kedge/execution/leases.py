@@ -19,7 +19,7 @@ from kedge.execution.move_status import (
     Target,
     log_dir_requests,
 )
-from kedge.model.runs_topic import RUNS_TOPIC
+from kedge.model.runs_topic import TOPICS_OF_RUNS
 from kedge.plan import (
     BROKER_THROTTLES,
     TOPIC_THROTTLES,
@@ -31,10 +31,6 @@ from kedge.plan import (
     throttles_of,
 )
 from kedge.plan.throttles import LOG_DIR_RATE
-
-# Transactions of all clients wait for the replicas of `__transaction_state`, and each step of a run
-# is a transaction that writes to `__kedge_runs`. Both topics are compacted and small.
-UNTHROTTLED_TOPICS = frozenset({"__transaction_state", RUNS_TOPIC})
 
 
 def lease_for(
@@ -48,14 +44,13 @@ def lease_for(
 ) -> Lease:
     """The throttles for all that is still to be moved, at so many bytes per second and broker.
 
-    Copies between log directories have the same rate, unless they are given one of their own.
+    The run waits for the topics that its steps are written to: these are not throttled. Copies
+    between log directories have the same rate, unless they are given one of their own.
     """
     unthrottled = SETTLED | {MoveStatus.HIDDEN}
     open_changes = [change for change in changes if statuses[change.tp] not in unthrottled]
     wanted = {
-        change.tp: change.after
-        for change in open_changes
-        if change.tp.topic not in UNTHROTTLED_TOPICS
+        change.tp: change.after for change in open_changes if change.tp.topic not in TOPICS_OF_RUNS
     }
     own = {tp: move for tp, move in seen.moving.items() if tp in wanted}
     throttles = throttles_of(move_map(own, wanted, seen.replicas))
