@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kedge.cli.pipeline_options import spark_settings
 from kedge.errors import InvalidRequest, SparkUnavailable
 from kedge.pipeline import session
 from kedge.pipeline.session import (
@@ -43,6 +44,22 @@ def test_a_large_job_has_more_tasks_that_are_not_joined_again() -> None:
     names = ("shuffle.partitions", "adaptive.advisoryPartitionSizeInBytes")
     assert [few.get(f"spark.sql.{name}") for name in names] == ["8", None]
     assert [many[f"spark.sql.{name}"] for name in names] == ["100", "8m"]
+
+
+@pytest.mark.parametrize(
+    ("written", "class_name"),
+    [
+        (["history", "file:/srv/checkpoint"], "RawLocalFileSystem"),
+        (["s3a://metrics/history"], None),
+        (["history", "s3a://metrics/checkpoint"], None),
+    ],
+)
+def test_files_on_disks_have_no_checksum_files_unless_a_job_writes_to_an_object_store(
+    written: list[str], class_name: str | None
+) -> None:
+    found = _configuration(spark_settings("local[2]", "2g", written=written))
+    name = found.get("spark.hadoop.fs.file.impl", "")
+    assert (name.rpartition(".")[2] or None) == class_name
 
 
 def test_a_connect_server_gets_only_settings_that_a_client_may_set() -> None:

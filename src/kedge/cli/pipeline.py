@@ -86,7 +86,7 @@ def compact_command(
     from kedge.pipeline.session import spark_session
 
     kept, unused_days = (_days(text) for text in (keep, unused))
-    session = spark_settings(master, driver_memory)
+    session = spark_settings(master, driver_memory, written=[tables])
     done = compact(
         tables,
         new_run_id(),
@@ -172,7 +172,7 @@ def register_command(
     from kedge.pipeline.catalog import JAVA_OPTIONS, SETTINGS, register
     from kedge.pipeline.session import spark_session
 
-    chosen = spark_settings(master, driver_memory, jars)
+    chosen = spark_settings(master, driver_memory, jars, written=[tables])
     settings = replace(chosen, more=SETTINGS, java_options=JAVA_OPTIONS)
     done = register(tables, database, lambda: spark_session(settings))
     if output is Output.JSON:

@@ -156,7 +156,7 @@ class IngestOptions:
         """Makes the Spark session for so many rows."""
         from kedge.pipeline.session import spark_session
 
-        chosen = spark_settings(self.master, self.driver_memory, self.jars)
+        chosen = spark_settings(self.master, self.driver_memory, self.jars, written=[self.tables])
         return lambda rows: spark_session(chosen.for_rows(rows))
 
 
@@ -212,7 +212,9 @@ def _ingest_topic(options: IngestOptions) -> IngestResult | None:
         Origin(options.kind),
     )
     pause = seconds(options.every, "--every") if options.every else None
-    chosen = spark_settings(options.master, options.driver_memory, options.jars)
+    chosen = spark_settings(
+        options.master, options.driver_memory, options.jars, written=[options.tables]
+    )
     with spark_session(chosen) as spark, stop_event() as stop:
         return follow_records(
             records,

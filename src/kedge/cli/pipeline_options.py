@@ -12,6 +12,8 @@ from kedge.cli.options import Output, note
 from kedge.errors import InvalidRequest
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kedge.pipeline.session import SessionSettings
 
 SAMPLES_TOPIC = "kedge.samples"  # of admin snapshots and scrapes, unless --topic names another
@@ -67,13 +69,23 @@ def _current_name(name: str, value: str, known: set[str]) -> str:
 
 
 def spark_settings(
-    master: str, driver_memory: str, jars: str = "", *, kafka: bool = False
+    master: str,
+    driver_memory: str,
+    jars: str = "",
+    *,
+    kafka: bool = False,
+    written: Sequence[str] = (),
 ) -> SessionSettings:
-    """The settings of a Spark session, from the options as typed."""
+    """The settings of a Spark session, from the options as typed; `written` are its outputs."""
     from kedge.pipeline.session import SessionSettings, parse_jars
+    from kedge.pipeline.tables.location import Location
 
     if not re.fullmatch(r"\d+[kmgt]", driver_memory, re.IGNORECASE):
         raise InvalidRequest(f"a heap of {driver_memory!r}", hint="write it like 2g")
     return SessionSettings(
-        master=master, driver_memory=driver_memory, jars=parse_jars(jars), kafka=kafka
+        master=master,
+        driver_memory=driver_memory,
+        jars=parse_jars(jars),
+        kafka=kafka,
+        writes_locally=all(Location.of(place).is_local for place in written),
     )

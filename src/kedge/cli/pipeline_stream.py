@@ -78,7 +78,9 @@ def stream_command(
     from kedge.pipeline.sources.kafka_reader import KafkaSource, check_kafka_connector
 
     client = read_properties(command_config)
-    session = spark_settings(master, driver_memory, jars, kafka=not jars)
+    session = spark_settings(
+        master, driver_memory, jars, kafka=not jars, written=[tables, checkpoint]
+    )
     check_kafka_connector(session)
     request = StreamRequest(
         source=KafkaSource(bootstrap_server, topic, max_offsets, client),

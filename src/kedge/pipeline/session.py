@@ -32,6 +32,9 @@ ROWS_PER_PARTITION = 1_000_000  # of a shuffle: the time series of a task's grou
 PARTITIONS_MAX = 400
 LARGE_JOB = {"spark.sql.adaptive.advisoryPartitionSizeInBytes": "8m"}  # they are not joined again
 SMALL_JOB = {"spark.sql.adaptive.enabled": "false"}
+# Parquet has checksums of its own. Object stores buffer what they write on the local disk, by the
+# class that this one replaces.
+NO_CHECKSUM_FILES = {"spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem"}
 CHECKOUT_JARS = Path(__file__).parents[3] / ".cache" / "jars" / "spark-4.2.0"
 
 
@@ -41,6 +44,7 @@ class SessionSettings:
 
     `master` is any master URL, or `sc://…` for a Spark Connect server. `jars` go to the driver and
     every executor; `kafka` adds the jars of the Kafka connector, if `make jars` has fetched them.
+    `writes_locally` if all that the job writes is on disks of the machines, or mounted there.
     """
 
     master: str = "local[2]"
@@ -49,6 +53,7 @@ class SessionSettings:
     partitions: int = 8
     jars: tuple[Path, ...] = ()
     kafka: bool = False
+    writes_locally: bool = True
     java_options: tuple[str, ...] | None = None  # None: the garbage collector for batch jobs
     more: Mapping[str, str] = field(default_factory=dict[str, str])
 
@@ -180,11 +185,11 @@ def _configuration(settings: SessionSettings) -> dict[str, str]:
         # With a limit the size of all columns is computed anew for each row that goes to a worker.
         "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
         "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
-        # No checksum files beside the files of tables: Parquet has checksums of its own.
-        "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
         # The files of a table come from its log: to look them up in a job of its own costs more.
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",
     }
+    if settings.writes_locally:
+        configured |= NO_CHECKSUM_FILES
     jars = [*settings.jars, *(kafka_connector_jars() if settings.kafka else ())]
     if jars:
         configured["spark.jars"] = ",".join(str(jar) for jar in jars)
