@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -33,8 +35,10 @@ def test_one_command_makes_rates_of_partitions_that_are_true(
     path, tables = RECORDING.path, tmp_path / "tables"
     described = ("--metadata", f"{path}/metadata.json", "--leaders", f"{path}/leaders.json.gz")
     given = ("--source", source, "--input", f"{path}/{source}", *described)
-    assert run(["pipeline", "ingest", *given, "--tables", str(tables)]) == 0
-    assert f"committed offsets are taken from {path}/admin" in capsys.readouterr().err
+    # in a process of its own: it stops its Spark session, and other tests share one here
+    command = [sys.executable, "-m", "kedge", "pipeline", "ingest", *given, "--tables", str(tables)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert f"committed offsets are taken from {path}/admin" in done.stderr
     for end in (RECORDING.t0 + QUIET_S, RECORDING.t1):
         found = rates(tables, RECORDING.t0, end, capsys)
         truth = RECORDING.truth(RECORDING.t0, end)
