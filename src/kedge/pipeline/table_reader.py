@@ -6,9 +6,10 @@ reads of one `Tables` are of the same run, also if another run is published mean
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -71,9 +72,20 @@ class Tables:
             raise InvalidRequest(f"{self.root}: no table {name} yet", hint=hint)
         conditions = [*where, *([(DAY, "=", day)] if day is not None else [])]
         with _damage(self.location.child(name)), self.location.errors(name):
-            dataset = self.open(name).to_pyarrow_dataset()
-            wanted = parquet().filters_to_expression(conditions) if conditions else None
-            return dataset.to_table(columns=self._columns(dataset, columns), filter=wanted)
+            dataset = self._dataset(name)
+            chosen = self._columns(dataset, columns)
+            if self.location.is_local:
+                return dataset.to_table(columns=chosen, filter=_all_hold(conditions))
+            files = dataset.get_fragments(filter=_all_hold(conditions))
+            return _read_one_by_one(files, dataset.schema, chosen, where)
+
+    def _dataset(self, name: str) -> Any:
+        """A table as Arrow's dataset; local files are read without Python, by threads of Arrow."""
+        if not self.location.is_local:
+            return self.open(name).to_pyarrow_dataset()
+        fs: Any = import_module("pyarrow.fs")
+        files = fs.SubTreeFileSystem(self.location.child(name), fs.LocalFileSystem())
+        return self.open(name).to_pyarrow_dataset(filesystem=files)
 
     def open(self, name: str) -> Any:
         """The table as delta-rs opens it, at the version of this run."""
@@ -94,6 +106,33 @@ class Tables:
             hint = f"clusters: {', '.join(known[:10])}"
             raise InvalidRequest(f"{self.root}: unknown cluster {cluster}", hint=hint)
         return [cluster]
+
+
+def _all_hold(conditions: Sequence[Condition]) -> Any:
+    """The conditions as an expression of Arrow; None without any."""
+    return parquet().filters_to_expression(list(conditions)) if conditions else None
+
+
+def _read_one_by_one(
+    files: Iterable[Any], schema: Any, columns: Sequence[str], where: Sequence[Condition]
+) -> Table:
+    """The rows of remote files for which all conditions hold.
+
+    Arrow's scanner closes files in threads of its own, some of them when its result is there
+    already. Remote files are Python objects: to close one while Python exits aborts the process.
+    """
+    names = [*columns, *(name for name, _, _ in where if name not in columns)]
+    parts: list[Table] = [schema.empty_table().select(columns)]
+    for one in files:
+        file = parquet().ParquetFile(one.path, filesystem=one.filesystem)
+        present = [name for name in names if name in file.schema_arrow.names]
+        if any(name not in present for name, _, _ in where):
+            continue  # a column that the file lacks is null
+        for batch in file.iter_batches(columns=present):
+            rows = arrow().Table.from_batches([batch])
+            rows = rows.filter(_all_hold(where)) if where else rows
+            parts.append(rows.select([name for name in columns if name in present]))
+    return arrow().concat_tables(parts, promote_options="permissive")
 
 
 @contextmanager
