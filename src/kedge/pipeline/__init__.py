@@ -19,9 +19,9 @@ Invariants.
   a killed run has left behind.
 - Transforms are pure functions on DataFrames, shared by batch and stream, and use built-in
   functions only.
-- Only `session` creates Spark sessions. Few rows are merged without one (`in_process`). Commands
-  that only read tables (findings, loads, capacity, cost, slow-brokers) start none and do not import
-  pyspark; they read through `table_reader`.
+- Only `session` creates Spark sessions. Up to some million rows are merged without one
+  (`in_process`). Commands that only read tables (findings, loads, capacity, cost, slow-brokers)
+  start none and do not import pyspark; they read through `table_reader`.
 
     kedge pipeline ingest --input metrics/ --format parquet \
         --brokers brokers.parquet --assignment assignment.parquet --tables history/

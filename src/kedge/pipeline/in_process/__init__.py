@@ -1,4 +1,4 @@
-"""Merges few rows of Parquet files without Spark, which takes longer to start than to merge them.
+"""Merges rows of Parquet files without Spark, as long as they fit into the memory of one process.
 
 sample_rows     the rows of Parquet files, with the types of a sample
 verdicts        validates rows: valid, late, or quarantined with a reason
