@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from sqlalchemy.orm import Session, sessionmaker
 from kedge.errors import InvalidRequest, StoreUnavailable
 
 BUSY_MS = 10_000
+RETRY_S = 0.02
 READS = "kedge_reads"  # the option of connections that take no lock for writing
 MIGRATIONS = Path(__file__).parent / "migrations"
 MIGRATION_LOCK = 7_310_582_116  # any number that no other program of the database locks
@@ -122,9 +124,10 @@ def _sqlite(url: str) -> Engine:
 
     def prepare(connection: Any, _record: object) -> None:
         cursor = connection.cursor()
-        for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
-            cursor.execute(f"PRAGMA {pragma}")
         cursor.execute(f"PRAGMA busy_timeout={BUSY_MS}")
+        _use_write_ahead_log(cursor)
+        for pragma in ("synchronous=FULL", "foreign_keys=ON"):
+            cursor.execute(f"PRAGMA {pragma}")
         cursor.close()
         # sqlite3 begins transactions late and lets reads in them go stale: we begin ourselves
         connection.isolation_level = None
@@ -136,6 +139,23 @@ def _sqlite(url: str) -> Engine:
     event.listen(engine, "connect", prepare)
     event.listen(engine, "begin", begin)
     return engine
+
+
+def _use_write_ahead_log(cursor: Any) -> None:
+    """Switch the journal; a new database of which another server does so at once is tried again.
+
+    SQLite does not wait for the lock that the switch needs: it says at once that it is taken.
+    """
+    give_up = time.monotonic() + BUSY_MS / 1000
+    while True:
+        try:
+            cursor.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError:
+            if time.monotonic() >= give_up:
+                raise
+            time.sleep(RETRY_S)
+        else:
+            return
 
 
 def _migrate(engine: Engine) -> None:
