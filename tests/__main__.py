@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 LOGS = Path(".cache")
-PYTEST = (sys.executable, "-m", "pytest", "-q")
+PYTEST = (sys.executable, "-m", "pytest", "-q", "--durations=12")
 REAL = ("tests/real", "tests/oracle", "tests/soak")
 SERVERS = ("tests/lab", "tests/endpoint", "tests/service", "tests/web")
 PARTS = {
