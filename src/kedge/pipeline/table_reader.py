@@ -121,6 +121,7 @@ def _read_one_by_one(
     Arrow's scanner closes files in threads of its own, some of them when its result is there
     already. Remote files are Python objects: to close one while Python exits aborts the process.
     """
+    wanted = _all_hold(where)
     names = [*columns, *(name for name, _, _ in where if name not in columns)]
     parts: list[Table] = [schema.empty_table().select(columns)]
     for one in files:
@@ -130,7 +131,7 @@ def _read_one_by_one(
             continue  # a column that the file lacks is null
         for batch in file.iter_batches(columns=present):
             rows = arrow().Table.from_batches([batch])
-            rows = rows.filter(_all_hold(where)) if where else rows
+            rows = rows if wanted is None else rows.filter(wanted)
             parts.append(rows.select([name for name in columns if name in present]))
     return arrow().concat_tables(parts, promote_options="permissive")
 
