@@ -79,6 +79,24 @@ def test_a_refusal_is_one_sentence_and_leaves_no_tables(
     assert not (tmp_path / "tables").exists()
 
 
+@pytest.mark.parametrize(
+    ("source", "address", "hint"),
+    [
+        ("scrape", "http://b1:7071/metrics", "--scrape http://b1:7071/metrics=BROKER"),
+        ("admin", "http://b1:7071/metrics", "kedge pipeline produce --samples"),
+        ("prometheus", "https://prometheus:9090", "--prometheus URL"),
+        ("kminion", "hdfs://name/kminion", "only --source rows reads hdfs://"),
+    ],
+)
+def test_an_address_as_input_is_refused_with_what_reads_it(
+    source: str, address: str, hint: str, tmp_path: Path, kedge: Kedge
+) -> None:
+    given = ("--source", source, "--input", address, "--tables", str(tmp_path / "tables"))
+    refused = kedge("pipeline", "ingest", *given)
+    assert refused.code == 2
+    assert hint in refused.err
+
+
 @pytest.mark.parametrize("series", [server().series[:1], []])
 def test_a_time_without_series_of_kafka_is_refused(
     series: list[tuple[dict[str, str], dict[float, float]]], tmp_path: Path, kedge: Kedge

@@ -11,7 +11,7 @@ import pytest
 from kedge.files import read_snapshot
 from kedge.wiring import clusters_from
 from tests.cli.conftest import Kedge
-from tests.pipeline.cluster_with_rates import server, small_cluster
+from tests.pipeline.cluster_with_rates import renamed, server, small_cluster
 from tests.pipeline.fake_prometheus import FakePrometheus, Fault, broker_series, serving
 
 SECRET = "hunter2"
@@ -38,6 +38,30 @@ def test_one_command_makes_a_plan_with_loads_of_prometheus(kedge: Kedge, tmp_pat
     )
     assert rates["hot", 3] == pytest.approx(4000, rel=0.01)
     assert rates["cold", 0] == pytest.approx(1, rel=0.05)
+
+
+def test_series_of_other_exporter_rules_are_read_by_a_mapping_file(
+    kedge: Kedge, tmp_path: Path
+) -> None:
+    rules = tmp_path / "rules.toml"
+    with (
+        serving(renamed(server(), rules)) as fake,
+        clusters_from(lambda *_: small_cluster()),
+    ):
+        without = kedge(*words(fake.url))
+        made = kedge(*words(fake.url, "--mapping", str(rules)))
+    assert (without.code, made.code) == (2, 0), made.err
+    assert "8 by offsets" in made.err
+
+
+def test_a_partial_response_is_used_and_noted(kedge: Kedge, tmp_path: Path) -> None:
+    fake = server()
+    fake.envelope = {"warnings": ["store b did not answer"]}
+    with serving(fake), clusters_from(lambda *_: small_cluster()):
+        made = kedge(*words(fake.url, "--out", str(tmp_path / "plan.json")))
+    assert made.code == 0, made.err
+    assert "loads (p95) of 8 of 8 partitions" in made.err
+    assert "values may be missing: store b did not answer" in made.err
 
 
 def with_cpu(fake: FakePrometheus, *, told_by_traffic: bool) -> FakePrometheus:

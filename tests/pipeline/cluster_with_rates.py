@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 from kedge.cluster.memory import MemoryCluster
 from kedge.cluster.port import TopicCreation
@@ -36,3 +37,23 @@ def server() -> FakePrometheus:
         {"cold": [(p, 1.0) for p in range(4)]}, instance="b2.example:7071", **window
     )
     return FakePrometheus(hot + cold)
+
+
+MAPPED = {
+    "kafka_server_brokertopicmetrics_bytesin_total": "bytes_in",
+    "kafka_server_brokertopicmetrics_bytesout_total": "bytes_out",
+    "kafka_log_log_size": "log_size",
+    "kafka_log_log_logendoffset": "log_end_offset",
+    "kafka_log_log_logstartoffset": "log_start_offset",
+    "kafka_cluster_partition_replicascount": "replicas",
+}
+
+
+def renamed(fake: FakePrometheus, rules: Path) -> FakePrometheus:
+    """The same series under names of other exporter rules, and the mapping file for them."""
+    for labels, _ in fake.series:
+        if labels["__name__"] in MAPPED:
+            labels["__name__"] = f"acme_{MAPPED[labels['__name__']]}"
+    entries = (f'[[series]]\nmetric = "acme_{s}"\nseries = "{s}"\n' for s in MAPPED.values())
+    rules.write_text("".join(entries))
+    return fake

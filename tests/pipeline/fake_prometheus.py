@@ -36,14 +36,14 @@ class FakePrometheus:
     faults: list[Fault] = field(default_factory=list)
     requests: list[tuple[str, dict[str, str], dict[str, str]]] = field(default_factory=list)
     values_max: int = 1_000_000
+    envelope: dict[str, Any] = field(default_factory=dict[str, Any])  # beside the data of ranges
     url: str = ""
 
     def answer(self, path: str, fields: dict[str, str]) -> tuple[int, bytes]:
-        if path == "/api/v1/label/__name__/values":
-            names = {labels["__name__"] for labels, _ in self.series}
-            return _success(sorted(names))
-        if path == "/api/v1/label/topic/values":
-            return _success(sorted({labels.get("topic", "") for labels, _ in self.series} - {""}))
+        if path.startswith("/api/v1/label/"):
+            label = path.split("/")[-2]
+            found = self._selected(fields["match[]"])
+            return _success(sorted({labels.get(label, "") for labels, _ in found} - {""}))
         if path == "/api/v1/query" and fields["query"].endswith("s]"):
             return self._latest(fields["query"])
         if path == "/api/v1/query":
@@ -77,24 +77,27 @@ class FakePrometheus:
             values = [[at, repr(value)] for at, value in known if value is not None]
             if values:
                 result.append({"metric": labels, "values": values})
-        return _success({"resultType": "matrix", "result": result})
+        return _success({"resultType": "matrix", "result": result}, self.envelope)
 
     def _selected(self, selector: str) -> list[tuple[Labels, dict[float, float]]]:
         name, _, inner = selector.partition("{")
-        topic = re.search(r'topic=~"([^"]*)"', inner)
-        pattern = topic[1].replace("\\\\", "\\") if topic else None
-        only_empty = 'topic=""' in inner
+        matchers: list[tuple[str, str, str]] = re.findall(r'(\w+)\s*(=~?)\s*"([^"]*)"', inner)
+        if name:
+            matchers.append(("__name__", "=", name))
         return [
             (labels, points)
             for labels, points in self.series
-            if labels["__name__"] == name
-            and (pattern is None or re.fullmatch(pattern, labels.get("topic", "")))
-            and not (only_empty and labels.get("topic"))
+            if all(_matches(labels.get(label, ""), *rest) for label, *rest in matchers)
         ]
 
 
-def _success(data: Any) -> tuple[int, bytes]:
-    return 200, json.dumps({"status": "success", "data": data}).encode()
+def _success(data: Any, envelope: dict[str, Any] | None = None) -> tuple[int, bytes]:
+    return 200, json.dumps({"status": "success", "data": data, **(envelope or {})}).encode()
+
+
+def _matches(value: str, operator: str, text: str) -> bool:
+    text = text.replace("\\\\", "\\")
+    return value == text if operator == "=" else re.fullmatch(text, value) is not None
 
 
 def _at(points: dict[float, float], at: float) -> float | None:
@@ -125,7 +128,7 @@ def serving(fake: FakePrometheus, tls: ssl.SSLContext | None = None) -> Generato
             if fault is not None:
                 if fault.wait is not None:
                     fault.wait.wait(30)
-                if not fault.truncate:
+                if fault.body or not fault.truncate:
                     status, body = fault.status, fault.body
             self.send_response(status)
             for name, value in (fault.headers if fault else {}).items():

@@ -22,9 +22,8 @@ from kedge.cli.app import run
 from kedge.errors import UnknownTopicOrPartition
 from kedge.metrics.origins import Origin
 from kedge.metrics.parsing.cluster_metadata import parse_leaders, parse_metadata
-from kedge.pipeline.jobs.follow_records import follow_records
+from kedge.pipeline.jobs.follow_records import RecordStream, follow_records
 from kedge.pipeline.jobs.ingest_metrics import MetricsRequest, ingest_metrics
-from kedge.pipeline.manifest import Settings
 from kedge.pipeline.sources.record_spool import RecordTopic, spool_records
 from kedge.pipeline.tables.location import Location
 from kedge.pipeline.tables.runs import last_run
@@ -86,21 +85,11 @@ def test_stream_and_batch_give_the_same_tables(
         return ended
 
     streamed_all: list[bool] = []
-    done = follow_records(
-        source,
-        (METADATA, LEADERS),
-        streamed,
-        Settings(),
-        lambda _: opened(),
-        wait=wait,
-        max_records=20,
-    )
+    stream = RecordStream(source, lambda: (METADATA, LEADERS), streamed, max_records=20)
+    done = follow_records(stream, lambda _: opened(), wait=wait)
     assert done is not None
     assert done.accounts.quarantined_by_reason == {"unparsable": 4}
-    again = follow_records(
-        source, (METADATA, LEADERS), streamed, Settings(), lambda _: opened(), wait=lambda: True
-    )
-    assert again is None
+    assert follow_records(stream, lambda _: opened(), wait=lambda: True) is None
     batch_files = tmp_path / "files"
     batch_files.mkdir()
     lines = [
@@ -253,7 +242,14 @@ def test_scrapes_and_snapshots_through_a_topic_give_the_tables_of_their_files(
     assert reasons == [(3, "unparsable")]
 
 
-def test_a_missing_topic_is_told(tmp_path: Path, pytestconfig: pytest.Config) -> None:
-    source = RecordTopic(kraft(pytestconfig).bootstrap, "no-such-topic", "lab", {})
-    with pytest.raises(UnknownTopicOrPartition, match="no topic no-such-topic"):
+@pytest.mark.parametrize(
+    ("origin", "hint"),
+    [(Origin.CRUISE_CONTROL, "Cruise Control"), (Origin.ADMIN, "pipeline produce --samples")],
+)
+def test_a_missing_topic_is_told_with_what_fills_it(
+    origin: Origin, hint: str, tmp_path: Path, pytestconfig: pytest.Config
+) -> None:
+    source = RecordTopic(kraft(pytestconfig).bootstrap, "no-such-topic", "lab", {}, origin)
+    with pytest.raises(UnknownTopicOrPartition, match="no topic no-such-topic") as refused:
         spool_records(source, {}, tmp_path)
+    assert hint in refused.value.hint

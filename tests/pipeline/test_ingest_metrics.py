@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
+from base64 import b64encode
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -26,6 +27,7 @@ from kedge.pipeline.jobs.ingest_metrics import MetricsRequest, ingest_metrics
 from kedge.pipeline.load_snapshots import parse_load_statistic, snapshot_at
 from kedge.pipeline.rates_reader import PartitionRate, read_rates
 from kedge.wiring import clusters_from
+from tests.metrics.parsing.examples import record
 from tests.pipeline.oracle import query, scan
 
 MIDNIGHT = 1_799_971_200  # 2027-01-15
@@ -157,6 +159,16 @@ def planned_rates(directory: Path) -> dict[Any, float]:
     return dict(zip(snapshot.assignment.keys(), snapshot.bytes_in.tolist(), strict=True))
 
 
+def cluster_with_a_new_topic() -> MemoryCluster:
+    """The cluster of the tables, with a topic that they do not have."""
+    cluster = MemoryCluster([Broker(BrokerId(each)) for each in (1, 2)])
+    placed = {topic: {p: [BrokerId(1)] for t, p in RATES if t == topic} for topic in ("a.b", "c")}
+    placed["new"] = {0: [BrokerId(2)]}
+    made = [TopicCreation(topic, assignment=of_topic) for topic, of_topic in placed.items()]
+    cluster.create_topics(made, validate_only=False)
+    return cluster
+
+
 def test_plans_have_the_loads_of_the_tables(
     scraped: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -165,11 +177,7 @@ def test_plans_have_the_loads_of_the_tables(
     (tmp_path / "alone").mkdir()
     assert run([*history, str(tmp_path / "alone" / "plan.json")]) == 0
     assert planned_rates(tmp_path / "alone") == pytest.approx(RATES, rel=1e-2)
-    cluster = MemoryCluster([Broker(BrokerId(each)) for each in (1, 2)])
-    placed = {topic: {p: [BrokerId(1)] for t, p in RATES if t == topic} for topic in ("a.b", "c")}
-    placed["new"] = {0: [BrokerId(2)]}
-    made = [TopicCreation(topic, assignment=of_topic) for topic, of_topic in placed.items()]
-    cluster.create_topics(made, validate_only=False)
+    cluster = cluster_with_a_new_topic()
     (tmp_path / "live").mkdir()
     live = ("--bootstrap-server", "here:1", "--cluster", "lab")
     capsys.readouterr()
@@ -179,6 +187,59 @@ def test_plans_have_the_loads_of_the_tables(
     found = planned_rates(tmp_path / "live")
     assert {key: found[key] for key in RATES} == pytest.approx(RATES, rel=1e-2)
     assert run([*history[:3], "--at", "p96", *live]) == 2
+
+
+def test_jobs_have_the_loads_of_the_tables(
+    scraped: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tables = ("--loads", str(scraped[1]), "--cluster", "lab", "--at", "mean")
+    live = ("--bootstrap-server", "here:1", "--state", str(tmp_path), "--yes")
+    with clusters_from(lambda *_: cluster_with_a_new_topic()):
+        assert run(["drain", "1", *tables, *live]) == 0
+    assert "loads (mean) of 3 of 4 partitions" in capsys.readouterr().err
+    (plan,) = tmp_path.rglob("plan.json")
+    found = planned_rates(plan.parent)
+    assert {key: found[key] for key in RATES} == pytest.approx(RATES, rel=1e-2)
+
+
+def reported(minute: int, broker: int, *, told_by_traffic: bool) -> list[bytes]:
+    """What Cruise Control's reporter sends of a broker whose traffic grows each minute."""
+    rate = 1e6 * (1 + minute / 20 + broker)
+    cpu = 0.1 + 2e-7 * rate if told_by_traffic else 0.2 + 0.1 * (minute % 2)
+    values = [record(0, 0, rate), record(0, 1, 0.0), record(0, 5, cpu)]
+    values += [record(1, 2, rate, "c"), record(2, 4, 1e6 * minute, "c", broker - 1)]
+    head = (START + 60 * minute) * 1000, broker
+    moment = head[0].to_bytes(8, "big") + head[1].to_bytes(4, "big")
+    return [value[:3] + moment + value[15:] for value in values]
+
+
+@pytest.mark.parametrize("told_by_traffic", [True, False])
+def test_snapshots_of_the_tables_have_the_cpu_model_where_traffic_explains_the_cpu(
+    told_by_traffic: bool, opened: Opened, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    values = [
+        value
+        for minute in range(40)
+        for broker in (1, 2)
+        for value in reported(minute, broker, told_by_traffic=told_by_traffic)
+    ]
+    lines = (json.dumps({"value": b64encode(value).decode()}) for value in values)
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "records.jsonl").write_text("\n".join(lines) + "\n")
+    state = {"c": {str(p): [p + 1, [p + 1], [p + 1]] for p in (0, 1)}}
+    leaders = parse_leaders(json.dumps([{"ts": START, "topics": state}]).encode())
+    tables = tmp_path / "tables"
+    ingested(opened, tmp_path / "files", tables, Origin.CRUISE_CONTROL, leaders=leaders)
+    stored = read_snapshot(tables / "gold" / "snapshot" / "lab").cpu_model
+    assert stored == snapshot_at(tables, "lab", parse_load_statistic("mean")).cpu_model
+    plan = ("plan", "--loads", str(tables), "--out", str(tmp_path / "plan.json"))
+    assert run([*plan]) == 0
+    assert ("cpu: balanced by the model" in capsys.readouterr().err) == told_by_traffic
+    if told_by_traffic:
+        assert stored is not None
+        assert stored.leader_in == pytest.approx(100 * 2e-7, rel=0.05)
+    else:
+        assert stored is None
 
 
 def test_the_command_prints_rates_without_spark(
@@ -308,7 +369,7 @@ def test_values_that_are_none_counters_that_fall_and_unknown_series(
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "page.json").write_text(whole)
     (tmp_path / "in" / "half.json").write_text(whole[: len(whole) // 2])
-    (tmp_path / "in" / "empty.json").write_text(answer([]))
+    (tmp_path / "in" / "empty.json").write_text(answer([])[:-1] + ', "warnings": ["store b"]}')
     metadata = {**METADATA, "instance_to_broker": {"b1:7071": 1}}
     request = MetricsRequest(
         tmp_path / "in",
@@ -320,6 +381,7 @@ def test_values_that_are_none_counters_that_fall_and_unknown_series(
     done = ingest_metrics(request, lambda _: opened())
     assert done.ignored["kafka_server_unknown_total"] == 1
     assert done.ignored["(no number)"] == 4
+    assert done.warnings == {"store b": 1}
     assert done.ignored[f"{meter['__name__']} of other instances"] == 1
     assert done.accounts.quarantined_by_reason == {"unparsable": 1}
     quarantined = query(f"select raw from {scan(tmp_path / 'tables', 'quarantine')}")

@@ -6,6 +6,7 @@ import json
 import ssl
 import subprocess
 import threading
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,14 @@ from kedge.errors import (
     KedgeError,
     PrometheusUnavailable,
     QueryTooLarge,
+)
+from kedge.metrics.origins import Origin
+from kedge.metrics.parsing.cluster_metadata import BrokerMetadata, ClusterMetadata
+from kedge.pipeline.sources.metric_files import (
+    ParseSettings,
+    distinct_files,
+    instances_in,
+    parse_metric_file,
 )
 from kedge.pipeline.sources.prometheus_api import ATTEMPTS, PrometheusAccess, PrometheusApi
 from kedge.pipeline.sources.prometheus_range import RangeRequest, download, spans
@@ -78,6 +87,61 @@ def test_pages_are_cut_by_time_and_by_topics_without_loss(tmp_path: Path) -> Non
     assert all(sorted(t) == [START + 15.0 * i for i in range(41)] for t in sizes.values())
 
 
+TIMES = [
+    ("kafka_network_requestmetrics_totaltimems", {"request": "Produce", "quantile": "0.50"}),
+    ("kafka_network_requestmetrics_totaltimems", {"request": "Produce", "quantile": "0.99"}),
+    ("kafka_network_requestmetrics_totaltimems", {"request": "Metadata", "quantile": "0.50"}),
+    ("kafka_network_requestmetrics_localtimems", {"request": "FetchConsumer", "quantile": "0.5"}),
+    ("kafka_log_logflushstats_logflushrateandtimems", {"quantile": "0.5"}),
+    ("kafka_network_RequestMetrics_Mean", {"request": "Produce", "name": "TotalTimeMs"}),
+    ("kafka_network_RequestMetrics_Mean", {"request": "Produce", "name": "ResponseSendTimeMs"}),
+    ("kafka_network_RequestMetrics_Mean", {"request": "FetchConsumer", "name": "LocalTimeMs"}),
+    ("kafka_log_LogFlushStats_Mean", {"name": "LogFlushRateAndTimeMs"}),
+]
+NOT_NEEDED = (1, 2, 6)
+
+
+def test_times_of_brokers_are_downloaded_and_only_those_that_are_read(tmp_path: Path) -> None:
+    server = fake()
+    base = {"instance": "127.0.0.1:7071", "job": "kafka"}
+    for name, labels in TIMES:
+        server.series.append(({"__name__": name, **base, **labels}, {float(START): 7.0}))
+    with serving(server):
+        files = fetched(server, tmp_path)
+    metadata = ClusterMetadata("c", (BrokerMetadata(1, None, ("127.0.0.1",)),))
+    settings = ParseSettings(Origin.PROMETHEUS, metadata)
+    found: Counter[str] = Counter()
+    for file in files:
+        downloaded = [one["metric"] for one in json.loads(file.read_bytes())["data"]["result"]]
+        for index in NOT_NEEDED:
+            assert {"__name__": TIMES[index][0], **base, **TIMES[index][1]} not in downloaded
+        for collected in parse_metric_file(file, settings):
+            rows = collected.take().to_pylist()
+            found.update({row["series"] for row in rows if row["series"].endswith("_ms")})
+    assert found == {"produce_latency_ms": 2, "fetch_latency_ms": 2, "flush_time_ms": 2}
+
+
+def test_another_exporter_on_the_host_of_a_broker_is_left_out(tmp_path: Path) -> None:
+    server = fake()
+    other = {"instance": "127.0.0.1:9100", "job": "node"}
+    for name in ("up", "process_cpu_seconds_total"):
+        server.series.append(({"__name__": name, **other}, {float(START): 1.0}))
+    with serving(server):
+        files = fetched(server, tmp_path)
+    ups = [one for file in files for one in json.loads(file.read_bytes())["data"]["result"]]
+    assert {one["metric"]["instance"] for one in ups} == {"127.0.0.1:7071"}
+
+
+def test_ids_of_brokers_are_learned_from_answers_of_any_name(tmp_path: Path) -> None:
+    server = fake()
+    labels = {"__name__": "kafka_server_app_info_StartTimeMs", "instance": "i:1", "id": "4"}
+    server.series.append((labels, {float(START): 1.0}))
+    with serving(server):
+        files = fetched(server, tmp_path / "pages")
+    kept = [file.rename(tmp_path / f"{i}.json") for i, file in enumerate(files)]
+    assert instances_in(distinct_files(kept, (), Origin.PROMETHEUS)) == {"i:1": 4}
+
+
 def test_a_page_that_the_server_refuses_as_too_large_is_halved(tmp_path: Path) -> None:
     server = fake()
     server.values_max = 40
@@ -96,6 +160,14 @@ def test_failures_and_truncated_answers_are_requested_again(tmp_path: Path) -> N
         files = fetched(server, tmp_path, pauses)
     assert pauses == [0.5, 1.0, 2.0, 4.0]
     assert len(values(files, "kafka_log_log_size")) == 3
+
+
+def test_a_page_that_is_no_answer_is_refused_at_once(tmp_path: Path) -> None:
+    server, pauses = fake(), Pauses()
+    server.faults = [Fault(200, b"<html>log in</html>")]
+    with serving(server), pytest.raises(KedgeError, match="not an answer of Prometheus"):
+        fetched(server, tmp_path, pauses)
+    assert pauses == []
 
 
 def test_a_server_that_keeps_failing_is_told_in_one_sentence(tmp_path: Path) -> None:

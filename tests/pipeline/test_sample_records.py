@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from kedge.errors import InvalidRequest
+from kedge.errors import ClusterUnavailable, InvalidRequest
 from kedge.metrics.origins import Origin
 from kedge.pipeline.jobs.admin_sampler import AdminSampler
 from kedge.pipeline.jobs.produce import send_samples_periodically
 from kedge.pipeline.sources.sample_records import SampleFiles, sample_records
+from tests.cluster.faulty import FaultyCluster
 from tests.pipeline.sampled_cluster import Clock, FixedOffsets, cluster
 
 
@@ -102,3 +103,21 @@ def test_samples_of_a_live_cluster_are_sent_and_leave_no_files(tmp_path: Path) -
     assert [key for _, key in sent] == [b"admin/1800000000.json", b"admin/1800000060.json"]
     assert b'"log_dirs"' in gzip.decompress(sent[0][0])
     assert not list((tmp_path / "admin").iterdir())
+
+
+def test_a_sample_that_fails_is_not_sent_and_sampling_goes_on(tmp_path: Path) -> None:
+    sent: list[bytes] = []
+    missed: list[str] = []
+    clock, faulty = Clock(), FaultyCluster(cluster())
+    faulty.fail("log_dirs", ClusterUnavailable("no broker reached"), times=1)
+    taken = send_samples_periodically(
+        AdminSampler(faulty.port, FixedOffsets(), tmp_path, clock),
+        lambda value, key, /: sent.append(key),
+        interval_s=60,
+        count=3,
+        wait=clock.wait,
+        sampled=lambda *_: None,
+        missed=lambda error: missed.append(error.what),
+    )
+    assert (taken, missed) == (2, ["no broker reached"])
+    assert sent == [b"admin/1800000060.json", b"admin/1800000120.json"]

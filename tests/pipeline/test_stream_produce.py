@@ -13,12 +13,13 @@ from kedge.cli.pipeline_stream import seconds
 from kedge.cluster.access import access_from
 from kedge.cluster.memory import MemoryCluster
 from kedge.cluster.port import TopicCreation
-from kedge.errors import InvalidRequest, MalformedInput
+from kedge.errors import ClusterUnavailable, InvalidRequest, MalformedInput
 from kedge.model import BrokerId
 from kedge.pipeline.generator import generate
 from kedge.pipeline.jobs.cluster_sampler import Sampler
 from kedge.pipeline.jobs.kafka_producer import encode_row, librdkafka_settings
 from kedge.pipeline.jobs.produce import replay, sample_periodically
+from tests.cluster.faulty import FaultyCluster
 
 AT = datetime(2026, 1, 5, 12, 0, 0, 250_000, tzinfo=UTC)
 COLUMNS = {
@@ -87,6 +88,21 @@ def test_sampling_ends_when_wait_returns_true() -> None:
         Sampler(small_cluster()), sent, interval_s=1, count=None, wait=lambda _: next(waits)
     )
     assert len(sent.values) == 8
+
+
+def test_a_sample_that_fails_is_missed_and_the_next_one_is_sent() -> None:
+    sent, missed = Collected(), list[str]()
+    faulty = FaultyCluster(small_cluster())
+    faulty.fail("log_dirs", ClusterUnavailable("no broker reached"), times=1)
+    rows = sample_periodically(
+        Sampler(faulty.port),
+        sent,
+        interval_s=1,
+        count=3,
+        wait=lambda _: False,
+        missed=lambda error: missed.append(error.what),
+    )
+    assert (rows, len(sent.values), missed) == (8, 8, ["no broker reached"])
 
 
 @pytest.mark.parametrize(("interval_s", "count"), [(0, 1), (1, 0)])

@@ -50,7 +50,7 @@ class BrokerSeries:
 
 @dataclass(frozen=True, slots=True)
 class CapacityQuestion:
-    """What is asked: a date in seconds, the share to keep free, what a link carries, what if."""
+    """The parameters: a date in seconds, the share to keep free, what a link carries, what if."""
 
     by: float
     headroom: float

@@ -26,12 +26,22 @@ def described_cluster(
     if not bootstrap_server:
         hint = "a JSON file with cluster, brokers and instance_to_broker, or --bootstrap-server"
         raise InvalidRequest(f"the source {kind} needs --metadata", hint=hint)
-    from kedge.cli.snapshot import live_snapshot
-    from kedge.pipeline.live_loads import history_of
+    described, history = live_description(bootstrap_server, command_config)
+    return described, read_leaders(leaders) or history
 
-    taken = live_snapshot(bootstrap_server, command_config)
-    described = live_metadata(bootstrap_server, command_config)
-    return described, read_leaders(leaders) or history_of(taken)
+
+def live_description(
+    bootstrap_server: str, command_config: Path | None
+) -> tuple[ClusterMetadata, LeaderHistory]:
+    """The brokers of a live cluster, and its leaders, replicas and ISR now."""
+    import time
+
+    from kedge.pipeline.described_cluster import history_of, known_topics, metadata_with_replicas
+
+    with connected(bootstrap_server, command_config) as cluster:
+        described, topics = cluster.describe(), known_topics(cluster)
+    history = history_of(topics, int(time.time() * 1000))
+    return metadata_with_replicas(described, topics), history
 
 
 def live_metadata(bootstrap_server: str, command_config: Path | None) -> ClusterMetadata:
@@ -45,15 +55,9 @@ def live_metadata(bootstrap_server: str, command_config: Path | None) -> Cluster
 
 def series_names(mapping: Path | None) -> SeriesNames:
     """The names of known exporters, and those of a mapping file."""
-    from kedge.files import read_text, with_path_context
-    from kedge.metrics.parsing.series_mapping import parse_mapping
-    from kedge.metrics.parsing.series_names import ExporterNames
+    from kedge.pipeline.sources.mapping_files import read_series_names
 
-    if mapping is None:
-        return ExporterNames()
-    text = read_text(mapping)
-    with with_path_context(mapping):
-        return parse_mapping(text)
+    return read_series_names(mapping)
 
 
 def read_metadata(path: Path) -> ClusterMetadata:

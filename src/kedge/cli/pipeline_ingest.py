@@ -28,13 +28,14 @@ from kedge.cli.pipeline_options import (
     TablesOption,
     spark_settings,
 )
-from kedge.cli.prometheus_options import PrometheusOptions, seconds
+from kedge.cli.prometheus_options import PrometheusOptions, note_warnings, seconds
 from kedge.errors import InvalidRequest
 from kedge.model.printable import printable
 
 if TYPE_CHECKING:
     from kedge.metrics.parsing.cluster_metadata import ClusterMetadata, LeaderHistory
     from kedge.pipeline.jobs.context import SizedSessionFactory
+    from kedge.pipeline.jobs.follow_records import RecordStream
     from kedge.pipeline.jobs.ingest import IngestResult
     from kedge.pipeline.manifest import Settings
 
@@ -198,32 +199,38 @@ def ingest_command(options: IngestOptions, server: PrometheusOptions) -> None:
 
 def _ingest_topic(options: IngestOptions) -> IngestResult | None:
     """The new records of a topic; None where there are none."""
-    from kedge.metrics.origins import Origin
     from kedge.pipeline.jobs.follow_records import follow_records
     from kedge.pipeline.session import spark_session
-    from kedge.pipeline.sources.record_spool import RecordTopic
 
-    described = options.described()
-    records = RecordTopic(
-        options.bootstrap_server,
-        options.topic,
-        described[0].cluster,
-        read_properties(options.command_config),
-        Origin(options.kind),
-    )
+    stream = _record_stream(options)
     pause = seconds(options.every, "--every") if options.every else None
     chosen = spark_settings(
         options.master, options.driver_memory, options.jars, written=[options.tables]
     )
     with spark_session(chosen) as spark, stop_event() as stop:
         return follow_records(
-            records,
-            described,
-            options.tables,
-            options.settings(),
+            stream,
             lambda _: nullcontext(spark),
             wait=lambda: pause is None or stop.wait(pause),
+            missed=lambda error: note(f"{error}; tried again in {options.every}"),
         )
+
+
+def _record_stream(options: IngestOptions) -> RecordStream:
+    """The topic of records, of the cluster that its description names."""
+    from kedge.metrics.origins import Origin
+    from kedge.pipeline.jobs.follow_records import RecordStream
+    from kedge.pipeline.sources.record_spool import RecordTopic
+
+    records = RecordTopic(
+        options.bootstrap_server,
+        options.topic,
+        options.described()[0].cluster,
+        read_properties(options.command_config),
+        Origin(options.kind),
+    )
+    names = series_names(options.mapping)
+    return RecordStream(records, options.described, options.tables, options.settings(), names)
 
 
 def _ingest_rows(options: IngestOptions, source: str) -> IngestResult:
@@ -242,7 +249,7 @@ def _ingest_rows(options: IngestOptions, source: str) -> IngestResult:
         options.tables,
         options.settings(),
     )
-    # A cluster, or a library that the user names, is asked for: it is used.
+    # A cluster, or a library that the user names, is used.
     here = options.master.startswith("local") and not options.jars
     limit = LOCAL_ROWS_MAX if here else 0
     with shown("reading files") as progress:
@@ -255,10 +262,10 @@ def _ingest_metrics(options: IngestOptions, server: PrometheusOptions) -> Ingest
     from kedge.metrics.origins import Origin
     from kedge.pipeline.jobs.ingest_metrics import MetricsRequest, ingest_metrics
 
+    source = _local_input(options)
     metadata, leaders = options.described()
     names = series_names(options.mapping)
     with ExitStack() as stack:
-        source = _local_input(options)
         if source is None:
             downloaded = server.downloaded(names, start=options.start, end=options.end)
             source = stack.enter_context(downloaded)[0].parent
@@ -275,22 +282,34 @@ def _ingest_metrics(options: IngestOptions, server: PrometheusOptions) -> Ingest
 def _local_input(options: IngestOptions) -> Path | None:
     """The directory of input; refused if it is not of this machine."""
     if options.source is not None and "://" in options.source:
-        hint = "only --source rows reads hdfs://… and s3a://…"
+        hint = _address_hint(options.kind, options.source)
         raise InvalidRequest(f"{options.source}: not a directory of this machine", hint=hint)
     return None if options.source is None else Path(options.source)
 
 
+def _address_hint(kind: SourceName, address: str) -> str:
+    """How a live address is read: rates need values of several moments, not one answer."""
+    if not address.startswith(("http://", "https://")):
+        return "only --source rows reads hdfs://… and s3a://…"
+    if kind is SourceName.PROMETHEUS:
+        return "a server is named by --prometheus URL"
+    return (
+        f"scrape endpoints over a time with `kedge pipeline sample --scrape {address}=BROKER`, "
+        "or to a topic with `kedge pipeline produce --samples`"
+    )
+
+
 def _groups_beside(options: IngestOptions) -> Path | None:
     """The admin snapshots of the recording that the input is a part of."""
+    from kedge.pipeline.sources.metric_files import snapshots_beside
+
     source = _local_input(options)
-    if source is None or options.kind not in WITHOUT_GROUPS or source.resolve().name == "admin":
-        return None
-    beside = source.resolve().parent / "admin"
-    return beside if beside.is_dir() else None
+    return snapshots_beside(source) if source and options.kind in WITHOUT_GROUPS else None
 
 
 def show_run(done: IngestResult, tables: str, output: Output) -> None:
     """Show the row counts of a run."""
+    note_warnings(done.warnings)
     if output is Output.JSON:
         echo_json(asdict(done))
         return

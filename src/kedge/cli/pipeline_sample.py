@@ -20,7 +20,7 @@ from kedge.cli.connection import (
 from kedge.cli.interrupts import stop_event
 from kedge.cli.options import Output, OutputOption, echo, note, say
 from kedge.cli.prometheus_options import seconds
-from kedge.errors import InvalidRequest
+from kedge.errors import InvalidRequest, KedgeError
 
 
 def register(app: typer.Typer) -> None:
@@ -57,20 +57,44 @@ def sample_command(
     length = seconds(duration, "--for") if duration else None
     offsets = KafkaOffsets(bootstrap_server, read_properties(command_config))
 
-    def sampled(replicas: int, faults: list[str]) -> None:
-        say(f"{replicas} replicas sampled")
-        for fault in faults:
-            note(fault)
-
+    missed = MissedSamples()
     with connected(bootstrap_server, command_config) as cluster, stop_event() as stop:
         sampler = AdminSampler(cluster, offsets, out, time.time, endpoints)
         taken = sample_into_files(
-            sampler, every_s=pause, for_s=length, wait=stop.wait, sampled=sampled
+            sampler,
+            every_s=pause,
+            for_s=length,
+            wait=stop.wait,
+            sampled=show_sample,
+            missed=missed,
         )
     if output is Output.JSON:
-        echo_json({"out": str(out), "samples": taken})
+        echo_json({"out": str(out), "samples": taken, "missed": missed.count})
     else:
-        echo(f"{taken} samples in {out}")
+        echo(f"{taken} samples in {out}{missed.text}")
+
+
+def show_sample(replicas: int, faults: list[str]) -> None:
+    """Show what a sample has, and what it could not read."""
+    say(f"{replicas} replicas sampled")
+    for fault in faults:
+        note(fault)
+
+
+class MissedSamples:
+    """Shows each sample that failed, and counts them."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self, error: KedgeError) -> None:
+        self.count += 1
+        note(f"a sample is missed: {error}")
+
+    @property
+    def text(self) -> str:
+        """What is added to the last sentence."""
+        return f", {self.count} missed" if self.count else ""
 
 
 def endpoints_of(texts: Iterable[str]) -> dict[int, str]:

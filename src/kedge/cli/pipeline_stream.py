@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,7 +18,7 @@ from kedge.cli.connection import (
     read_properties,
 )
 from kedge.cli.interrupts import stop_event
-from kedge.cli.options import Output, OutputOption, echo, note, say
+from kedge.cli.options import Output, OutputOption, echo, say
 from kedge.cli.pipeline_options import (
     SAMPLES_TOPIC,
     AssignmentTableOption,
@@ -28,6 +29,7 @@ from kedge.cli.pipeline_options import (
     TablesOption,
     spark_settings,
 )
+from kedge.cli.pipeline_sample import MissedSamples, endpoints_of, show_sample
 from kedge.errors import InvalidRequest, KedgeError
 
 if TYPE_CHECKING:
@@ -145,82 +147,97 @@ def produce_command(
     """
     from kedge.pipeline.jobs.kafka_producer import kafka_sender
 
-    client = read_properties(command_config)
-    pause = seconds(interval)
+    client, missed = read_properties(command_config), MissedSamples()
     topic = topic or (SAMPLES_TOPIC if samples else TOPIC)
     if scrape and not samples:
         raise InvalidRequest("--scrape needs --samples")
+    times = _SampleTimes(seconds(interval), count, missed)
+    live = _LiveSource(of or bootstrap_server, command_config, times, scrape or [], internal)
     with connected(bootstrap_server, command_config) as cluster:
         _check_topic(cluster, topic)
-        with kafka_sender(bootstrap_server, topic, client) as sender:
-            if samples and replayed is not None:
-                from kedge.pipeline.sources.sample_records import sample_records
-
-                for value, key in sample_records(replayed):
-                    sender(value, key)
-            elif samples:
-                sampled = of or bootstrap_server
-                _send_samples(sampled, command_config, sender, (pause, count), scrape or [])
-            elif replayed is not None:
-                from kedge.pipeline.jobs.produce import replay
-
-                replay(replayed, sender)
-            elif of:
-                with connected(of, command_config) as sampled:
-                    _sample(sampled, sender, pause, count, internal)
-            else:
-                _sample(cluster, sender, pause, count, internal)
+    with kafka_sender(bootstrap_server, topic, client) as sender:
+        _send_from(live if replayed is None else replayed, sender, samples=samples)
     if output is Output.JSON:
-        echo_json({"topic": topic, "rows": sender.sent})
+        echo_json({"topic": topic, "rows": sender.sent, "missed": missed.count})
     else:
-        echo(f"{sender.sent} {'samples' if samples else 'rows'} sent to {topic}")
+        kind = "samples" if samples else "rows"
+        echo(f"{sender.sent} {kind} sent to {topic}{missed.text}")
 
 
-def _send_samples(
-    bootstrap: str,
-    command_config: Path | None,
-    send: SendRow,
-    times: tuple[float, int | None],
-    scrape: list[str],
-) -> None:
-    """Sample a live cluster at each interval, and send each sample once it is complete."""
-    from kedge.cli.pipeline_sample import endpoints_of
-    from kedge.pipeline.jobs.admin_sampler import AdminSampler
-    from kedge.pipeline.jobs.produce import send_samples_periodically
-    from kedge.pipeline.sources.offset_reader import KafkaOffsets
+def _send_from(source: Path | _LiveSource, send: SendRow, *, samples: bool) -> None:
+    """Send what files have, or what is sampled: whole samples, or the rows of them."""
+    from kedge.pipeline.jobs.produce import replay
+    from kedge.pipeline.sources.sample_records import sample_records
 
-    offsets = KafkaOffsets(bootstrap, read_properties(command_config))
-    with (
-        connected(bootstrap, command_config) as cluster,
-        tempfile.TemporaryDirectory(prefix="kedge-samples-") as directory,
-        stop_event() as stop,
-    ):
-        endpoints = endpoints_of(scrape)
-        sampler = AdminSampler(cluster, offsets, Path(directory), time.time, endpoints)
-        send_samples_periodically(
-            sampler, send, interval_s=times[0], count=times[1], wait=stop.wait, sampled=_show_sample
-        )
+    match source, samples:
+        case Path(), True:
+            for value, key in sample_records(source):
+                send(value, key)
+        case Path(), False:
+            replay(source, send)
+        case _, True:
+            source.send_samples(send)
+        case _:
+            source.send_rows(send)
 
 
-def _show_sample(replicas: int, faults: list[str]) -> None:
-    say(f"{replicas} replicas sampled")
-    for fault in faults:
-        note(fault)
+@dataclass(frozen=True, slots=True)
+class _SampleTimes:
+    """When samples are taken, and what happens to one that fails."""
+
+    pause_s: float
+    count: int | None
+    missed: MissedSamples
 
 
-def _sample(cluster: Cluster, send: Any, pause: float, count: int | None, internal: bool) -> None:
-    from kedge.pipeline.jobs.cluster_sampler import Sampler
-    from kedge.pipeline.jobs.produce import sample_periodically
+@dataclass(frozen=True, slots=True)
+class _LiveSource:
+    """A live cluster to sample."""
 
-    with stop_event() as stop:
-        sample_periodically(
-            Sampler(cluster, internal=internal),
-            send,
-            interval_s=pause,
-            count=count,
-            wait=stop.wait,
-            sampled=lambda rows: say(f"{rows} replicas sampled"),
-        )
+    bootstrap: str
+    command_config: Path | None
+    times: _SampleTimes
+    scrape: list[str]
+    internal: bool
+
+    def send_samples(self, send: SendRow) -> None:
+        """Sample at each interval, and send each sample once it is complete."""
+        from kedge.pipeline.jobs.admin_sampler import AdminSampler
+        from kedge.pipeline.jobs.produce import send_samples_periodically
+        from kedge.pipeline.sources.offset_reader import KafkaOffsets
+
+        endpoints, times = endpoints_of(self.scrape), self.times
+        offsets = KafkaOffsets(self.bootstrap, read_properties(self.command_config))
+        with (
+            connected(self.bootstrap, self.command_config) as cluster,
+            tempfile.TemporaryDirectory(prefix="kedge-samples-") as directory,
+            stop_event() as stop,
+        ):
+            send_samples_periodically(
+                AdminSampler(cluster, offsets, Path(directory), time.time, endpoints),
+                send,
+                interval_s=times.pause_s,
+                count=times.count,
+                wait=stop.wait,
+                sampled=show_sample,
+                missed=times.missed,
+            )
+
+    def send_rows(self, send: SendRow) -> None:
+        """Sample at each interval, and send a row for each replica."""
+        from kedge.pipeline.jobs.cluster_sampler import Sampler
+        from kedge.pipeline.jobs.produce import sample_periodically
+
+        with connected(self.bootstrap, self.command_config) as cluster, stop_event() as stop:
+            sample_periodically(
+                Sampler(cluster, internal=self.internal),
+                send,
+                interval_s=self.times.pause_s,
+                count=self.times.count,
+                wait=stop.wait,
+                sampled=lambda rows: say(f"{rows} replicas sampled"),
+                missed=self.times.missed,
+            )
 
 
 def _check_topic(cluster: Cluster, topic: str) -> None:

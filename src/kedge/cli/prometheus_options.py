@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kedge.cli.options import note
 from kedge.errors import InvalidRequest
 from kedge.model.parse_amounts import duration_s
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from kedge.pipeline.sources.prometheus_api import PrometheusAccess
 
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+WARNINGS_SHOWN = 3
 NUMBER_MAX = 10_000_000  # of any unit
 
 
@@ -69,6 +71,11 @@ class PrometheusOptions(ServerOptions):
         str, typer.Option(help="Time between values, like 30s; by the range without")
     ] = ""
 
+    def time_range(self) -> tuple[float, float]:
+        """How many seconds to read, and from one value to the next; 0: by the range."""
+        step = seconds(self.prometheus_step, "--prometheus-step") if self.prometheus_step else 0
+        return seconds(self.prometheus_range, "--prometheus-range"), step
+
     @contextmanager
     def downloaded(
         self,
@@ -82,13 +89,18 @@ class PrometheusOptions(ServerOptions):
 
         from kedge.pipeline.sources.prometheus_files import PrometheusSource
 
+        length, step = self.time_range()
         until = time.time() if end is None else end
-        since = until - seconds(self.prometheus_range, "--prometheus-range")
-        since = since if start is None else start
-        step = seconds(self.prometheus_step, "--prometheus-step") if self.prometheus_step else 0
+        since = until - length if start is None else start
         source = PrometheusSource(self.access(), self.prometheus_match)
         with source.downloaded(names, since, until, step) as files:
             yield files
+
+
+def note_warnings(warnings: Mapping[str, int]) -> None:
+    """Note what a server warned of: it may have left series out."""
+    for text, answers in list(warnings.items())[:WARNINGS_SHOWN]:
+        note(f"Prometheus warns ({answers} answers), values may be missing: {text}")
 
 
 def seconds(text: str, place: str) -> float:

@@ -30,13 +30,17 @@ OVERLAP_MS: Final = 900_000  # beside a window: the ends of intervals that cross
 
 @dataclass(frozen=True, slots=True)
 class StateRow:
-    """Leader, replicas and ISR of a partition from a moment on."""
+    """Leader, replicas and ISR of a partition from a moment on.
+
+    `observed`: at that moment; when they changed before or after it is not known.
+    """
 
     partition: int
     since_ms: int
     leader: int
     replicas: tuple[int, ...] = ()
     isr: tuple[int, ...] = ()
+    observed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +82,19 @@ def replica_samples(table: Table, states: Sequence[StateRow], window: SampleWind
     if not table.num_rows:
         return sample_schema().empty_table()
     measured, origin = choose_origins(table)
-    leaders = Leadership.of((s.partition, s.since_ms, s.leader) for s in states) if states else None
-    found = attribute_topic(measured, leaders, window.grid_ms)
+    changes, observed = (_leaders(states, observed=each) for each in (False, True))
+    found = attribute_topic(measured, changes, window.grid_ms, observed=observed)
     if not found.partitions.num_rows:
         return sample_schema().empty_table()
     rows = _PartitionRows.of(found)
     at, broker, size, leads = _replica_rows(found, rows, window)
     made = _SampleColumns(measured.column("cluster")[0], found.topic, origin, window.seq, rows)
     return made.table(at, broker, size, leads)
+
+
+def _leaders(states: Sequence[StateRow], *, observed: bool) -> Leadership:
+    chosen = (state for state in states if state.observed == observed)
+    return Leadership.of((state.partition, state.since_ms, state.leader) for state in chosen)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,31 +7,26 @@ one cluster are held in memory.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
 from kedge.errors import InvalidRequest
-from kedge.metrics.attribution.brokers import broker_traffic
-from kedge.metrics.attribution.cpu import CpuModel as FittedCpu
-from kedge.metrics.attribution.cpu import fit_cpu
-from kedge.metrics.measurement import NONE, SCHEMA, Series
+from kedge.metrics.measurement import NONE, Series
 from kedge.metrics.origins import Origin
 from kedge.metrics.parsing.cluster_metadata import (
     BrokerMetadata,
     ClusterMetadata,
-    LeaderHistory,
-    MetadataChange,
-    PartitionState,
 )
 from kedge.metrics.parsing.series_names import SeriesNames
 from kedge.metrics.replica_samples import SampleWindow, StateRow, replica_samples
-from kedge.model import Broker, CpuModel, Snapshot
+from kedge.model import Broker, Snapshot
 from kedge.model.arrow import Table, arrow, compute
+from kedge.pipeline.cpu_models import fitted_cpu, model_for_plans
+from kedge.pipeline.measured_topics import MeasuredTopics
 from kedge.pipeline.sources.metric_files import (
     ParseSettings,
     distinct_files,
@@ -52,6 +47,7 @@ class LoadedSnapshot:
     partitions: int
     minutes: int
     rules: dict[str, int]  # partitions by rule of bytes in
+    warnings: Mapping[str, int] = field(default_factory=dict[str, int])  # of the server, by text
     cpu_fit: float | None = None  # the part of the variance of cpu that a model explains
 
 
@@ -69,7 +65,7 @@ def snapshot_with_loads(
     states: dict[str, list[StateRow]] = {}
     for tp, leader in zip(keys, snapshot.leader.tolist(), strict=True):
         states.setdefault(tp.topic, []).append(StateRow(tp.partition, 0, max(leader, NONE)))
-    measured = measured_table(files, metadata, tuple(states), names)
+    measured, warnings = measured_topics(files, metadata, tuple(states), names)
     found = _rates(topic_samples(measured, states), statistic)
     if not found.rates:
         hint = "see instance_to_broker in --metadata, and --prometheus-match"
@@ -80,27 +76,10 @@ def snapshot_with_loads(
     # a topic that no counter names while its brokers answer carries nothing
     loaded = replace(snapshot, bytes_in=values[:, 0].copy(), bytes_out=values[:, 1].copy())
     known = int((~np.isnan(values[:, 0])).sum())
-    cpu = fit_cpu(_all_out(broker_traffic(measured.select(SCHEMA.names))))
-    if cpu is not None and cpu.good and snapshot.cpu_model is None:
-        loaded = replace(loaded, cpu_model=_percent(cpu))
+    cpu = fitted_cpu(measured.of_brokers())
+    loaded = replace(loaded, cpu_model=snapshot.cpu_model or model_for_plans(cpu))
     fit = None if cpu is None else cpu.r_squared
-    return LoadedSnapshot(loaded, known, found.intervals, found.rules, fit)
-
-
-def _all_out(traffic: Table) -> Table:
-    """Bytes to clients and to followers as one column: snapshots have one cost for both."""
-    pc = compute()
-    served = pc.add(traffic["bytes_out"], pc.fill_null(traffic["replication_out"], 0.0))
-    none = arrow().nulls(len(traffic), arrow().float64())
-    for name, column in (("bytes_out", served), ("replication_out", none)):
-        traffic = traffic.set_column(traffic.column_names.index(name), name, column)
-    return traffic
-
-
-def _percent(cpu: FittedCpu) -> CpuModel:
-    """Percent of the machine, or of one core where brokers tell cores; what is idle is no load."""
-    costs = (cpu.per_byte_in, cpu.per_byte_out, cpu.per_byte_replication_in)
-    return CpuModel(*(100 * cost for cost in costs))
+    return LoadedSnapshot(loaded, known, found.intervals, found.rules, warnings, fit)
 
 
 def metadata_of(cluster_id: str, brokers: Iterable[Broker]) -> ClusterMetadata:
@@ -114,53 +93,33 @@ def metadata_of(cluster_id: str, brokers: Iterable[Broker]) -> ClusterMetadata:
     return ClusterMetadata(cluster_id or "cluster", found)
 
 
-def history_of(snapshot: Snapshot) -> LeaderHistory:
-    """Leaders, replicas and ISR of a snapshot as the only change of its history."""
-    topics: dict[str, dict[int, PartitionState]] = {}
-    lists = zip(snapshot.assignment.replicas.tolist(), snapshot.isr.tolist(), strict=True)
-    rows = zip(snapshot.assignment.keys(), snapshot.leader.tolist(), lists, strict=True)
-    for tp, leader, (replicas, isr) in rows:
-        ids = (tuple(broker for broker in each if broker >= 0) for each in (replicas, isr))
-        state = PartitionState(max(leader, NONE), *ids)
-        topics.setdefault(tp.topic, {})[tp.partition] = state
-    at = snapshot.taken_at
-    return (MetadataChange(0 if at is None else int(at.timestamp() * 1000), topics),)
-
-
-def measured_table(
+def measured_topics(
     files: Sequence[Path], metadata: ClusterMetadata, topics: tuple[str, ...], names: SeriesNames
-) -> Table:
-    """The measurements of files of Prometheus' answers, with `origin` and `replica`."""
+) -> tuple[MeasuredTopics, Mapping[str, int]]:
+    """The measurements of Prometheus' answers, and its warnings."""
     distinct = distinct_files(files, (), Origin.PROMETHEUS)
     learned = instances_in(distinct)
     settings = ParseSettings(Origin.PROMETHEUS, metadata, topics, learned, names)
-    batches: list[Any] = []
+    measured = MeasuredTopics(metadata.cluster, str(Origin.PROMETHEUS))
+    warnings: Counter[str] = Counter()
     for file in distinct:
         for collected in parse_metric_file(file.path, settings):
             if collected.malformed:
                 raise InvalidRequest(f"an answer of Prometheus: {collected.malformed[0].why}")
-            batches.append(collected.take())
-    pa = arrow()
-    table = pa.Table.from_batches(batches)
-    origin = pa.repeat(pa.scalar(str(Origin.PROMETHEUS)), table.num_rows)
-    return table.append_column("origin", origin)
+            measured.add(collected.take_series())
+            warnings.update(collected.warnings)
+            collected.warnings.clear()
+    return measured, warnings
 
 
-def topic_samples(measured: Table, states: dict[str, list[StateRow]]) -> Iterable[Table]:
+def topic_samples(measured: MeasuredTopics, states: dict[str, list[StateRow]]) -> Iterable[Table]:
     """The samples of each topic."""
     pc = compute()
-    no_topic = pc.equal(measured.column("topic"), "")
-    up = measured.filter(pc.and_(no_topic, pc.equal(measured.column("series"), str(Series.UP))))
-    of_topics = measured.filter(pc.invert(no_topic)).sort_by("topic")
-    names = np.asarray(of_topics.column("topic").combine_chunks().dictionary_encode().indices)
-    starts = [0, *(np.flatnonzero(np.diff(names)) + 1).tolist(), len(names)]
-    for first, last in pairwise(starts):
-        rows = of_topics.slice(first, last - first)
-        topic = rows.column("topic")[0].as_py() if last > first else ""
+    for topic in measured.topics():
         if topic in states:
-            table = arrow().concat_tables([rows, up])
+            table = measured.of_topic(topic)
             # leaders of now are not those of the past: measured leaders are better
-            has_leaders = pc.any(pc.equal(rows.column("series"), str(Series.REPLICAS))).as_py()
+            has_leaders = pc.any(pc.equal(table.column("series"), str(Series.REPLICAS))).as_py()
             known = () if has_leaders else states[topic]
             yield replica_samples(table, known, SampleWindow(GRID_MS))
 

@@ -10,7 +10,8 @@
 | `forecast+7d` | the mean plus seven times its daily trend          | the last one and its growth |
 
 Rates are bytes per second: a sample's bytes divided by the sampling interval. A partition without
-samples has no load in the snapshot.
+samples has no load in the snapshot. The cpu model is fitted to the last hours of measurements, and
+left out where traffic explains too little of the cpu.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from kedge.errors import InvalidRequest
 from kedge.model import Assignment, Broker, BrokerId, Snapshot
 from kedge.model.arrow import Table, arrow, compute
 from kedge.model.broker import Capacity
+from kedge.pipeline.cpu_models import cpu_model_of_tables
 from kedge.pipeline.reference import Reference
 from kedge.pipeline.table_reader import Tables
 from kedge.pipeline.warehouse import Place
@@ -63,7 +65,8 @@ def snapshots(tables: Tables) -> Generator[tuple[str, Snapshot]]:
     loads, taken = tables.read(LOADS), _last_time(tables)
     at, interval_s = LoadStatistic(DEFAULT_AT), tables.settings.interval_s
     for cluster in tables.reference.clusters:
-        yield cluster, _snapshot(loads, tables.reference, cluster, at, interval_s, taken)
+        made = _snapshot(loads, tables.reference, cluster, at, interval_s, taken)
+        yield cluster, _with_cpu_model(made, tables, cluster)
 
 
 def snapshot_at(place: Place, cluster: str, statistic: LoadStatistic) -> Snapshot:
@@ -74,7 +77,8 @@ def snapshot_at(place: Place, cluster: str, statistic: LoadStatistic) -> Snapsho
         raise InvalidRequest(f"{place}: no loads yet", hint="run `kedge pipeline ingest`")
     loads, interval_s = tables.read(LOADS), tables.settings.interval_s
     taken = _last_time(tables)
-    return _snapshot(loads, tables.reference, cluster, statistic, interval_s, taken)
+    made = _snapshot(loads, tables.reference, cluster, statistic, interval_s, taken)
+    return _with_cpu_model(made, tables, cluster)
 
 
 def only_cluster(tables: Place) -> str:
@@ -89,7 +93,7 @@ def only_cluster(tables: Place) -> str:
 def loads_on(snapshot: Snapshot, loads: Snapshot) -> tuple[Snapshot, int]:
     """A snapshot with the rates of another one, and how many of its partitions have them.
 
-    Sizes are those of the first where it knows them: they are newer.
+    Sizes and the cpu model are those of the first where it knows them.
     """
     keys = snapshot.assignment.keys()
     index = {tp: row for row, tp in enumerate(loads.assignment.keys())}
@@ -104,7 +108,12 @@ def loads_on(snapshot: Snapshot, loads: Snapshot) -> tuple[Snapshot, int]:
     size = np.where(snapshot.size >= 0, snapshot.size, taken(loads.size, -1))
     rates = {name: taken(getattr(loads, name), np.nan) for name in ("bytes_in", "bytes_out")}
     found = int((~np.isnan(rates["bytes_in"])).sum())
-    return replace(snapshot, size=size, **rates), found
+    cpu_model = snapshot.cpu_model or loads.cpu_model
+    return replace(snapshot, size=size, cpu_model=cpu_model, **rates), found
+
+
+def _with_cpu_model(snapshot: Snapshot, tables: Tables, cluster: str) -> Snapshot:
+    return replace(snapshot, cpu_model=cpu_model_of_tables(tables, cluster, snapshot.taken_at))
 
 
 def _last_time(tables: Tables) -> datetime | None:

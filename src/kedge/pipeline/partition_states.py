@@ -1,12 +1,14 @@
 """Leaders, replicas and ISR of partitions over time, kept beside the measurements.
 
-`measurements/leaders` has one row for each partition and change. The newest row of each
-partition is its assignment; partitions that no row names have that of their newest samples.
+`measurements/leaders` has one row for each partition and change, or for what was `observed` of a
+live cluster at a moment and differs from what was known before. The newest row of each partition
+is its assignment; partitions that no row names have that of their newest samples.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any, Final
 
 from kedge.metrics.measurement import NONE
@@ -27,6 +29,7 @@ def leaders_schema() -> Any:
         [
             *(("cluster", pa.string()), ("topic", pa.string()), ("partition", pa.int32())),
             *(("since_ms", pa.int64()), ("leader", pa.int32()), ("replicas", ids), ("isr", ids)),
+            ("observed", pa.bool_()),  # null in rows of before it was told apart: a change
         ]
     )
 
@@ -50,6 +53,7 @@ def history_rows(cluster: str, history: LeaderHistory) -> list[Row]:
                         "leader": state.leader,
                         "replicas": list(state.replicas),
                         "isr": list(state.isr),
+                        "observed": change.observed,
                     }
                 )
     return rows
@@ -61,11 +65,23 @@ def stored_rows(staged: StagedRun) -> list[Row]:
 
 
 def merged_rows(stored: Iterable[Row], new: Iterable[Row]) -> list[Row]:
-    """Both, sorted; a new row replaces a stored one of the same partition and moment."""
+    """Both, sorted; a new row replaces a stored one of the same partition and moment.
+
+    A row that repeats the one before is left out: each run on a live cluster brings the states of
+    all partitions, and few have changed.
+    """
     rows: dict[tuple[Any, ...], Row] = {}
     for row in (*stored, *new):
         rows[row["cluster"], row["topic"], row["partition"], row["since_ms"]] = row
-    return [rows[key] for key in sorted(rows)]
+    ordered = [rows[key] for key in sorted(rows)]
+    return [row for before, row in pairwise([{}, *ordered]) if not _repeats(row, before)]
+
+
+def _repeats(row: Row, before: Row) -> bool:
+    names = ("cluster", "topic", "partition", "leader", "replicas", "isr")
+    if bool(row.get("observed")) != bool(before.get("observed")):
+        return False
+    return all(name in before and before[name] == row[name] for name in names)
 
 
 def write_rows(rows: list[Row], staged: StagedRun) -> None:
@@ -86,6 +102,7 @@ def states_of(rows: Iterable[Row], cluster: str) -> dict[str, list[StateRow]]:
                     row["leader"],
                     tuple(row["replicas"]),
                     tuple(row["isr"]),
+                    bool(row.get("observed")),
                 )
             )
     return states

@@ -90,7 +90,7 @@ def _leader_rows(tables: Tables, cluster: str, day: str) -> Table:
 
 @dataclass(frozen=True, slots=True)
 class _Window:
-    """The share of each row's interval that is asked for, and its measured time in seconds."""
+    """The share of each interval within the requested time, and its measured time in seconds."""
 
     end: Any  # of the interval, in seconds
     share: Any

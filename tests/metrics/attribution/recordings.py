@@ -22,7 +22,8 @@ from kedge.metrics.parsing.collector import Collector
 from kedge.metrics.parsing.cruise_control import collect_record
 from kedge.metrics.parsing.exposition import ScrapeTarget, collect_exposition
 from kedge.metrics.parsing.name_resolution import Instances, TopicNames
-from kedge.metrics.parsing.query_range import SeriesReader, iter_series
+from kedge.metrics.parsing.query_range import SeriesReader
+from kedge.metrics.parsing.range_answers import iter_series
 from kedge.metrics.parsing.series_names import ExporterNames
 from kedge.model.arrow import compute
 

@@ -36,6 +36,14 @@ def test_replication_is_kept_apart_from_clients() -> None:
     assert found[0]["replication_out"] is None
 
 
+def test_the_first_rate_tells_of_the_interval_before_it() -> None:
+    """It is not counted together with the interval after it."""
+    rows = series(Series.BYTES_IN_RATE, [100.0] * 9, topic="", step=MINUTE)
+    found = broker_traffic(table(rows)).to_pylist()
+    rates = [1000 * row["bytes_in"] / row["covered_ms"] for row in found]
+    assert rates == pytest.approx([100.0] * len(found), rel=1e-6)
+
+
 def test_no_measurements_of_brokers() -> None:
     assert broker_traffic(table(series(Series.BYTES_IN, [1, 2]))).num_rows == 0
 

@@ -244,6 +244,38 @@ def test_replicas_leaders_and_sizes() -> None:
     ]
 
 
+def measured_leaders() -> list[Measurement]:
+    """Broker 1 leads the partition in the first interval, broker 2 in the second."""
+    rows = [
+        *log(0, line(0, 10, N), line(0, 1000, N)),
+        *log(0, line(0, 10, N), line(0, 1000, N), broker=2),
+    ]
+    rows += series(Series.REPLICAS, [3, 3, 3, 3, 3, 0, 0, 0, 0], partition=0)
+    return rows + series(Series.REPLICAS, [0, 0, 0, 0, 0, 3, 3, 3, 3], partition=0, broker=2)
+
+
+def test_before_its_first_change_a_history_says_less_than_the_measurements() -> None:
+    later = Leadership.of([(0, START + 2 * MINUTE - 1, 3)])
+    found = attribute_topic(table(measured_leaders()), later)
+    assert by_interval(found, "leader") == [1, 3]
+    earlier = Leadership.of([(0, START, 3)])
+    found = attribute_topic(table(measured_leaders()), earlier)
+    assert by_interval(found, "leader") == [3, 3]
+
+
+@pytest.mark.parametrize("at", [START - 9 * MINUTE, START + MINUTE, START + 9 * MINUTE])
+def test_leaders_of_one_moment_are_no_leaders_of_measured_times(at: int) -> None:
+    """A live cluster tells its leaders of now, and metrics tell of the days before."""
+    now = Leadership.of([(0, at, 3), (1, at, 2)])
+    rows = measured_leaders()
+    found = attribute_topic(table(rows), observed=now)
+    assert by_interval(found, "leader") == [1, 2]
+    assert by_interval(found, "leader", 1) == [2, 2]  # of which nothing is measured
+    unmeasured = [row for row in rows if row.series is not Series.REPLICAS]
+    found = attribute_topic(table(unmeasured), observed=now)
+    assert by_interval(found, "leader") == [3, 3]
+
+
 def test_partial_intervals_have_the_time_that_was_measured() -> None:
     rows = [row for row in two_partitions() if START + 20_000 < row.ts_ms < START + 100_000]
     found = attribute_topic(table(rows))

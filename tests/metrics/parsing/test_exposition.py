@@ -40,6 +40,12 @@ def test_every_exporter_gives_the_same_measurement(line: str) -> None:
     assert found["value"] == 1500.0
 
 
+def test_the_scrape_of_an_exporter_on_a_broker_is_of_no_broker() -> None:
+    line = 'kafka_topic_partition_current_offset{topic="user_clicks",partition="0"} 5'
+    found = [row for row in rows(collected(line)) if row["topic"]]
+    assert [(row["series"], row["broker"]) for row in found] == [("log_end_offset", NONE)]
+
+
 def test_a_label_may_have_escapes_braces_and_commas() -> None:
     line = parse_line(r'm{a="x\"},\\\n",b="}",} 2')
     assert line.labels == {"a": 'x"},\\\n', "b": "}"}

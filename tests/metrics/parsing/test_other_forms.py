@@ -7,20 +7,15 @@ from typing import Any
 
 import pytest
 
-from kedge.errors import MalformedInput
+from kedge.errors import MalformedInput, TruncatedInput
 from kedge.metrics.measurement import NONE
 from kedge.metrics.parsing.admin_snapshots import collect_snapshot
 from kedge.metrics.parsing.cluster_metadata import host_of, parse_leaders, parse_metadata
 from kedge.metrics.parsing.collector import Collector
 from kedge.metrics.parsing.cruise_control import collect_record
 from kedge.metrics.parsing.name_resolution import Instances, TopicNames
-from kedge.metrics.parsing.query_range import (
-    SeriesReader,
-    is_complete,
-    is_range_answer,
-    iter_series,
-    learn_instances,
-)
+from kedge.metrics.parsing.query_range import SeriesReader, learn_instances
+from kedge.metrics.parsing.range_answers import PARTIAL, iter_series, read_envelope
 from kedge.metrics.parsing.series_names import ExporterNames
 from tests.metrics.parsing.examples import METADATA, SNAPSHOT, answer, record
 
@@ -62,20 +57,44 @@ def test_instances_are_resolved_by_map_label_pod_and_unshared_host() -> None:
         {"instance": "shared:7071"},
         {"instance": "x:1", "broker_id": "77"},
         {},
+        {"instance": "seen:1", "broker_id": "3"},
+        {"instance": "10.0.0.9:7071", "broker_id": "3"},
     ]
-    assert [instances.broker_of(each) for each in labels] == [4, 3, 2, 1, 2, NONE, NONE, NONE]
+    found = [instances.broker_of(each) for each in labels]
+    assert found == [4, 3, 2, 1, 2, NONE, NONE, NONE, 3, 4]
+
+
+def test_a_learned_id_that_the_cluster_does_not_have_is_not_used() -> None:
+    metadata = parse_metadata(json.dumps(METADATA).encode())
+    instances = Instances(metadata, {"seen:1": 77, "b1.example:7071": 77})
+    found = [instances.broker_of({"instance": i}) for i in ("seen:1", "b1.example:7071")]
+    assert found == [NONE, 1]
+
+
+def test_an_exporter_on_the_host_of_a_broker_is_not_that_broker() -> None:
+    """The end offsets that kafka_exporter requests are those of leaders, whichever brokers lead."""
+    of = {"instance": "b1.example:9308", "topic": "t", "partition": "0"}
+    data = answer(({"__name__": "kafka_topic_partition_current_offset", **of}, [(60, "5")]))
+    (row,) = collected(data).take().to_pylist()
+    assert (row["series"], row["broker"], row["value"]) == ("log_end_offset", NONE, 5.0)
 
 
 def test_app_info_tells_the_broker_of_an_instance() -> None:
     labels = {"__name__": "kafka_server_app_info_start_time_ms", "broker_id": "3"}
     data = answer(({**labels, "instance": "i:1"}, [(1, "1")]), ({"__name__": "up"}, [(1, "1")]))
     assert learn_instances(iter_series([data])) == {"i:1": 3}
+    bare = {"__name__": "kafka_server_app_info_StartTimeMs", "instance": "i:2", "id": "4"}
+    moved = [({**labels, "instance": "i:3", "broker_id": id}, [(1.0, "1")]) for id in ("1", "2")]
+    data = answer((bare, [(1, "1")]), *moved)
+    assert learn_instances(iter_series([data])) == {"i:2": 4}
 
 
 def test_half_an_answer_is_not_complete_and_a_damaged_series_is_rejected() -> None:
     data = answer(({"__name__": "up", "instance": "b1.example:1"}, [(60, "1"), (75, "1")]))
-    assert is_complete(data[-256:])
-    assert not any(is_complete(data[:end]) for end in range(len(data)))
+    assert read_envelope([data]).is_range
+    for end in range(len(data)):
+        with pytest.raises(TruncatedInput):
+            read_envelope([data[:end]])
     damaged = collected(data.replace(b'[60, "1"]', b'[60, "1"'))
     assert [one.why for one in damaged.malformed] == [
         "the JSON of a series is truncated or damaged"
@@ -87,19 +106,75 @@ def test_half_an_answer_is_not_complete_and_a_damaged_series_is_rejected() -> No
     [
         (b'{"status":"error","error":"query timed out"}', "query timed out"),
         (b"<html>", "not an answer of query_range"),
-        (b'{"status":"success","data":{"resultType":"vector"}}', "not a range of values"),
+        (b'{"status":"success"}}', "not an answer of query_range"),
+        (b'{"data":{"resultType":"matrix","result":[]}}', "not an answer of query_range"),
+        (b"[]", "not an answer of query_range"),
         (b"", "not an answer of query_range"),
     ],
 )
 def test_what_is_no_answer_with_ranges_is_refused(data: bytes, what: str) -> None:
     with pytest.raises(MalformedInput) as fault:
-        list(iter_series([data]))
+        read_envelope([data])
     assert what in fault.value.what
 
 
 def test_other_answers_of_prometheus_are_told_apart() -> None:
-    assert not is_range_answer(b'{"status":"success","data":{"activeTargets":[')
-    assert is_range_answer(b'{"status":"error"')
+    others = [
+        b'{"status":"success","data":{"activeTargets":[]}}',
+        b'{"status":"success","data":[{"__name__":"up"}]}',
+        b'{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1,"1"]}]}}',
+    ]
+    assert not any(read_envelope([each]).is_range for each in others)
+
+
+SERIES = b'{"metric":{"__name__":"up","instance":"b1.example:1"},"values":[[60,"1"],[75,"1"]]}'
+MATRIX = b'{"resultType":"matrix","result":[%s]' % SERIES
+ANSWERS = {
+    "Prometheus": (b'{"status":"success","data":%s}}' % MATRIX, ()),
+    "Prometheus with a final newline": (b'{"status":"success","data":%s}}\n' % MATRIX, ()),
+    "Prometheus with warnings and infos": (
+        b'{"status":"success","data":%s},"warnings":["remote read"],"infos":["i"]}' % MATRIX,
+        ("remote read",),
+    ),
+    "Prometheus with stats": (
+        b'{"status":"success","data":%s,"stats":{"timings":{"evalTotalTime":1e-3}}}}' % MATRIX,
+        (),
+    ),
+    "Thanos, a partial response": (
+        b'{"status":"success","data":%s,"analysis":{}},"warnings":["no store ]}} \\"a\\""]}'
+        % MATRIX,
+        ('no store ]}} "a"',),
+    ),
+    "Mimir": (
+        b'{"status":"success","data":%s},"errorType":"","error":"","infos":[]}' % MATRIX,
+        (),
+    ),
+    "VictoriaMetrics": (
+        b'{"status":"success","isPartial":false,"data":%s},"stats":{"seriesFetched":"1"}}' % MATRIX,
+        (),
+    ),
+    "VictoriaMetrics, a partial response": (
+        b'{"status":"success","isPartial":true,"data":%s},"stats":{"seriesFetched":"1"}}' % MATRIX,
+        (PARTIAL,),
+    ),
+    "a proxy that sorts keys": (
+        b'{"data":{"result":[%s],"resultType":"matrix"},"status":"success","warnings":["w"]}'
+        % SERIES,
+        ("w",),
+    ),
+}
+
+
+@pytest.mark.parametrize(("data", "warnings"), ANSWERS.values(), ids=ANSWERS)
+def test_answers_of_every_server_are_complete_and_their_prefixes_are_not(
+    data: bytes, warnings: tuple[str, ...]
+) -> None:
+    envelope = read_envelope(data[i : i + 9] for i in range(0, len(data), 9))
+    assert (envelope.is_range, envelope.warnings) == (True, warnings)
+    assert len(collected(data)) == 2
+    for end in range(len(data.rstrip())):
+        with pytest.raises(TruncatedInput):
+            read_envelope([data[:end]])
 
 
 # ---- Cruise Control -----------------------------------------------------------------------------
@@ -124,6 +199,7 @@ def test_truncated_and_foreign_records_are_rejected() -> None:
     whole = record(2, 4, 7.0, "orders", 3)
     pieces = [whole[:end] for end in range(len(whole))]
     foreign = [b"{}" * 20, whole + b"\0", b"\x03" + whole[1:], record(1, 2, 1.0, "x" * 250)]
+    foreign.append(record(2, 4, 7.0, "orders", -1))
     for value in (*pieces, *foreign):
         into = Collector("c")
         collect_record(value, TopicNames(), into)
@@ -146,6 +222,14 @@ def test_a_snapshot_of_admin_requests_becomes_measurements() -> None:
         "committed_offset": (3.0, NONE, 60_500),
     }
     assert rows["committed_offset"]["group"] == "g"
+
+
+def test_a_group_that_reads_a_topic_named_error_is_read() -> None:
+    into = Collector("c")
+    groups = {"g": {"error": {"0": 3}}, "bad": {"error": "not authorised"}}
+    collect_snapshot(json.dumps({"ts": 60, "groups": groups}).encode(), into)
+    (row,) = into.take().to_pylist()
+    assert (row["group"], row["topic"], row["value"]) == ("g", "error", 3.0)
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,8 @@ def broker_traffic(table: Table, grid_ms: int | None = None) -> Table:
     brokers = np.unique(np.concatenate([*map(_brokers, samples.series.values()), _NO_BROKERS]))
     if span is None or not len(brokers):
         return BROKER_COLUMNS.empty_table()
-    grid = Grid.around(*span, DEFAULT_GRID_MS if grid_ms is None else grid_ms)
+    first = span[0] - samples.before_rates()
+    grid = Grid.around(first, span[1], DEFAULT_GRID_MS if grid_ms is None else grid_ms)
     amounts = {
         name: _amounts(samples, counter, rate, brokers, grid)
         for name, (counter, rate) in _MEASURED.items()
@@ -58,7 +59,7 @@ def broker_traffic(table: Table, grid_ms: int | None = None) -> Table:
         "end_ms": ends,
         **{name: _nullable(amount) for name, amount in amounts.items()},
         "cpu": _nullable(_means(samples, Series.CPU, brokers, grid)),
-        "covered_ms": np.tile(grid.overlap(*span), len(brokers)),
+        "covered_ms": np.tile(grid.overlap(first, span[1]), len(brokers)),
     }
     arrays = [_pa.array(columns[name]) for name in BROKER_COLUMNS.names]
     return _pa.table(arrays, schema=BROKER_COLUMNS)

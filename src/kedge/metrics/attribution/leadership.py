@@ -47,6 +47,11 @@ class Leadership:
         """The partitions that are known."""
         return np.unique(self.partition)
 
+    def rows(self) -> list[tuple[int, int, int]]:
+        """Partition, since ms and leader of each row."""
+        columns = (self.partition, self.since_ms, self.leader)
+        return list(zip(*(column.tolist() for column in columns), strict=True))
+
     def spans(self) -> tuple[Ints, Ints, Ints, Ints]:
         """Partition, leader, start and end of each time of leading; open ends are far away."""
         same = np.append(self.partition[1:] == self.partition[:-1], [False])[: len(self.partition)]
@@ -125,6 +130,28 @@ class LeadingTimes:
 
     def _leads(self, moment: int) -> bool:
         return bool(((self.start <= moment) & (moment < self.end)).any())
+
+
+def known_leaders(
+    changes: Leadership | None, observed: Leadership | None, seen: Leadership | None
+) -> Leadership | None:
+    """Who led, from a history of changes, leaders of single moments, and the measurements.
+
+    A history holds from its first change of a partition on; before that, the leaders that are seen
+    in the measurements do. A leader that was observed at one moment says nothing of the time
+    before or after: it counts where neither of the others tells who led.
+    """
+    told, moments, measured = (
+        [] if each is None else each.rows() for each in (changes, observed, seen)
+    )
+    first = {partition: since for partition, since, _ in reversed(told)}
+    is_seen = {partition for partition, _, _ in measured}
+    rows = [
+        *told,
+        *(r for r in moments if r[0] not in is_seen or r[1] >= first.get(r[0], _FUTURE)),
+        *(r for r in measured if r[1] < first.get(r[0], _FUTURE)),
+    ]
+    return Leadership.of(rows) if rows else None
 
 
 def leadership_seen(samples: TopicSamples) -> Leadership | None:

@@ -133,6 +133,16 @@ class TopicSamples:
             return None
         return min(int(ts.min()) for ts in times), max(int(ts.max()) for ts in times)
 
+    def before_rates(self) -> int:
+        """The time before the first sample that rates tell of, in ms; 0 where counters do."""
+        for counter, rate in (
+            (Series.BYTES_IN, Series.BYTES_IN_RATE),
+            (Series.BYTES_OUT, Series.BYTES_OUT_RATE),
+        ):
+            if len(self[rate]) and not len(self[counter]):
+                return self[rate].spacing()
+        return 0
+
 
 def read_samples(table: Table) -> TopicSamples:
     """Sort the measurements of one topic of one cluster, or of its brokers if no row has a topic.

@@ -9,7 +9,7 @@ import numpy as np
 from kedge.metrics.attribution.bytes_in import Shares, bytes_in
 from kedge.metrics.attribution.bytes_out import bytes_out
 from kedge.metrics.attribution.grid import DEFAULT_GRID_MS, Grid
-from kedge.metrics.attribution.leadership import Leadership, leadership_seen
+from kedge.metrics.attribution.leadership import Leadership, known_leaders, leadership_seen
 from kedge.metrics.attribution.replicas import ReplicaSizes, replica_counts, replica_sizes
 from kedge.metrics.attribution.result import (
     PARTITION_COLUMNS,
@@ -25,21 +25,26 @@ _RULES: Final = list(Rule)
 
 
 def attribute_topic(
-    table: Table, leaders: Leadership | None = None, grid_ms: int | None = None
+    table: Table,
+    leaders: Leadership | None = None,
+    grid_ms: int | None = None,
+    *,
+    observed: Leadership | None = None,
 ) -> Attributed:
     """Attribute the measurements of one topic of one cluster to its partitions, by interval.
 
     `table` has `measurement.SCHEMA`: every row of the topic, and the rows of its brokers without a
-    topic that tell when they were up. `leaders` tells who led where the measurements do not.
+    topic that tell when they were up. `leaders` are the changes of leaders over time, `observed`
+    the leaders of single moments, for where neither changes nor measurements tell who led.
     """
     samples = read_samples(table)
-    leaders = leaders if leaders is not None else leadership_seen(samples)
+    leaders = known_leaders(leaders, observed, leadership_seen(samples))
     partitions = _partitions(samples, leaders)
     span = samples.span()
     if span is None or not len(partitions):
         empty = (PARTITION_COLUMNS.empty_table(), REPLICA_COLUMNS.empty_table())
         return Attributed(samples.topic, *empty)
-    first = span[0] - _before_rates(samples)
+    first = span[0] - samples.before_rates()
     grid = Grid.around(first, span[1], DEFAULT_GRID_MS if grid_ms is None else grid_ms)
     appended = bytes_in(samples, partitions, grid, leaders)
     read = bytes_out(samples, partitions, grid, leaders, appended)
@@ -56,17 +61,6 @@ def _partitions(samples: TopicSamples, leaders: Leadership | None) -> Ints:
     if leaders is not None:
         known.update(leaders.partition.tolist())
     return np.array(sorted(known - {NONE}), np.int64)
-
-
-def _before_rates(samples: TopicSamples) -> int:
-    """A rate tells of the time before it."""
-    for counter, rate in (
-        (Series.BYTES_IN, Series.BYTES_IN_RATE),
-        (Series.BYTES_OUT, Series.BYTES_OUT_RATE),
-    ):
-        if len(samples[rate]) and not len(samples[counter]):
-            return samples[rate].spacing()
-    return 0
 
 
 def _partition_table(

@@ -3,7 +3,8 @@
 | module             | reads                                                                     |
 |--------------------|---------------------------------------------------------------------------|
 | `exposition`       | the text of a `/metrics` endpoint: Prometheus' format and OpenMetrics     |
-| `query_range`      | answers of Prometheus' `/api/v1/query_range`, one series at a time        |
+| `range_answers`    | answers of Prometheus' `/api/v1/query_range`: series, warnings            |
+| `query_range`      | one series of such an answer                                              |
 | `cruise_control`   | records of the topic `__CruiseControlMetrics`                             |
 | `admin_snapshots`  | what admin requests of a cluster returned, as `kedge pipeline sample` does |
 | `series_names`     | metric names and labels of exporters: which series they are               |

@@ -62,7 +62,7 @@ def _points(found: Any) -> Iterator[Point]:
     committed_ms = _time(found.get("groups_ts", found["ts"]))
     groups: dict[str, Any] = found.get("groups") or {}
     for group, topics in groups.items():
-        if "error" in topics:
+        if isinstance(topics.get("error"), str):  # not the offsets of a topic of this name
             continue
         for topic, partition, offset in _by_partition(topics):
             key = SeriesKey(Series.COMMITTED_OFFSET, NONE, topic, partition, group)

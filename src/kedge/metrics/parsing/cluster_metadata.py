@@ -60,10 +60,14 @@ class PartitionState:
 
 @dataclass(frozen=True, slots=True)
 class MetadataChange:
-    """The state of all partitions from a moment on: topic, then partition."""
+    """The state of all partitions from a moment on: topic, then partition.
+
+    `observed`: it was read at that moment, and may have changed long before.
+    """
 
     ts_ms: int
     topics: Mapping[str, Mapping[int, PartitionState]]
+    observed: bool = False
 
 
 LeaderHistory = tuple[MetadataChange, ...]

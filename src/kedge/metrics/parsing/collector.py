@@ -1,4 +1,4 @@
-"""Collects what parsers find: measurements as columns, malformed input, ignored names."""
+"""Collects what parsers find: measurements as columns, malformed input, ignored names, warnings."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -49,6 +49,14 @@ class SeriesKey:
     replica: str = ""
 
 
+class SeriesPoints(NamedTuple):
+    """Values of one series and their times, which other series may share."""
+
+    key: SeriesKey
+    ts_ms: Any
+    values: Any
+
+
 class Collector:
     """Collects the measurements of one cluster."""
 
@@ -56,6 +64,7 @@ class Collector:
         self.cluster = cluster
         self.malformed: list[Malformed] = []
         self.ignored: Counter[str] = Counter()
+        self.warnings: Counter[str] = Counter()
         self._keys: list[SeriesKey] = []
         self._times: list[Any] = []
         self._values: list[Any] = []
@@ -102,6 +111,10 @@ class Collector:
         """Count a name that is not needed."""
         self.ignored[name] += 1
 
+    def warn(self, text: str) -> None:
+        """Count a warning of the source, which may have left something out."""
+        self.warnings[text] += 1
+
     def take(self) -> Any:
         """The measurements so far as a record batch; the collector starts again without them."""
         pa = arrow()
@@ -119,12 +132,24 @@ class Collector:
             pa.array([key.group for key in keys], pa.string()).take(index),
             pa.array([key.replica for key in keys], pa.string()).take(index),
         ]
+        self._clear()
+        return pa.RecordBatch.from_arrays(columns, schema=COLLECTED_SCHEMA)
+
+    def take_series(self) -> list[SeriesPoints]:
+        """The same as series, which need less memory than rows."""
+        found = [*map(SeriesPoints, self._keys, self._times, self._values)]
+        singles = zip(self._single_keys, self._single_times, self._single_values, strict=True)
+        for key, ts_ms, value in singles:
+            found.append(SeriesPoints(key, np.array([ts_ms], np.int64), np.array([value])))
+        self._clear()
+        return found
+
+    def _clear(self) -> None:
         for store in (self._keys, self._times, self._values):
             store.clear()
         for store in (self._single_keys, self._single_times, self._single_values):
             store.clear()
         self._count = 0
-        return pa.RecordBatch.from_arrays(columns, schema=COLLECTED_SCHEMA)
 
 
 def _joined(arrays: Sequence[Any], single: Sequence[float], dtype: Any) -> Any:

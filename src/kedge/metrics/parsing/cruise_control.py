@@ -70,6 +70,8 @@ def _parse(value: bytes, topics: TopicNames) -> tuple[SeriesKey | None, int, flo
     if kind == PARTITION:
         (partition,) = _INT.unpack_from(value, at)
         at += _INT.size
+        if partition < 0:
+            raise MalformedInput("a partition below 0")
     (amount,) = _VALUE.unpack_from(value, at)
     if at + _VALUE.size != len(value):
         raise MalformedInput("a record with trailing bytes")

@@ -109,7 +109,7 @@ def collect_exposition(
         ts_ms = target.ts_ms if parsed.ts is None else round(parsed.ts * per_ms)
         key = SeriesKey(
             found.series,
-            target.broker,
+            target.broker if found.of_broker else NONE,
             topics.restore(found.topic) if found.topic else "",
             found.partition,
             found.group,

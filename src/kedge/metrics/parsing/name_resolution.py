@@ -1,11 +1,12 @@
 """Turns the names in metrics into those of the cluster: instances into brokers, topic names.
 
 No series of the usual exporter rules has the broker's id. An instance is resolved, the best
-knowledge first, by
+knowledge first (a label is of the series itself, while an address may pass to another broker), by
 
 1. `instance_to_broker` of the metadata,
 2. a label of the target with the id (`broker_id`, `broker`, `node_id`, …),
-3. the series `kafka_server_app_info_start_time_ms{broker_id="1"}` of the same instance,
+3. the series `kafka_server_app_info_start_time_ms{broker_id="1"}` of the same instance, which is
+   `kafka_server_app_info_StartTimeMs{id="1"}` without exporter rules,
 4. the host of the instance, or the name of its pod, which one broker's listener has too.
 
 Some reporters write `_` for `.` in topic names. Kafka refuses two topics that differ only in this,
@@ -31,9 +32,10 @@ class Instances:
 
     def __init__(self, metadata: ClusterMetadata, learned: Mapping[str, int] | None = None) -> None:
         self._ids = metadata.ids
-        self._given = {**(learned or {}), **metadata.instance_to_broker}
-        self._hosts = _unique((host, b.id) for b in metadata.brokers for host in b.hosts)
-        self._pods = _unique(
+        self._given = metadata.instance_to_broker
+        self._learned = {i: b for i, b in (learned or {}).items() if b in metadata.ids}
+        self._hosts = unambiguous((host, b.id) for b in metadata.brokers for host in b.hosts)
+        self._pods = unambiguous(
             (host.partition(".")[0], b.id) for b in metadata.brokers for host in b.hosts
         )
 
@@ -45,14 +47,16 @@ class Instances:
         labelled = label_int(labels, *ID_LABELS)
         if labelled in self._ids:
             return labelled
+        if instance in self._learned:
+            return self._learned[instance]
         for pod in POD_LABELS:
             if labels.get(pod, "").lower() in self._pods:
                 return self._pods[labels[pod].lower()]
         return self._hosts.get(host_of(instance), NONE) if instance else NONE
 
 
-def _unique(pairs: Iterable[tuple[str, int]]) -> dict[str, int]:
-    """The broker of each host that only one broker has."""
+def unambiguous(pairs: Iterable[tuple[str, int]]) -> dict[str, int]:
+    """The broker of each host or instance that only one broker has."""
     found: dict[str, set[int]] = {}
     for host, broker in pairs:
         found.setdefault(host, set()).add(broker)

@@ -161,6 +161,7 @@ def _is_median(quantile: str) -> bool:
 
 # ---- other names --------------------------------------------------------------------------------
 
+OF_PROCESSES: Final = ("up", "process_cpu_seconds_total")  # not only brokers have these
 _BY_NAME: Final = {
     "up": Series.UP,
     "process_cpu_seconds_total": Series.CPU_SECONDS,
@@ -179,18 +180,28 @@ _OF_BROKERS: Final = frozenset({Series.UP, Series.CPU_SECONDS})
 _OF_TOPICS: Final = frozenset({Series.TOPIC_SIZE, Series.REPLICATION_FACTOR})
 _OF_GROUPS: Final = frozenset({Series.GROUP_LAG, Series.COMMITTED_OFFSET})
 
-EXPORTER_QUERIES: Final = (
-    "up",
-    "process_cpu_seconds_total",
-    *(f"kafka_server_brokertopicmetrics_{meter}_total" for meter in _METERS),
-    *(f"kafka_server_brokertopicmetrics_{meter}persec_total" for meter in _METERS),
-    "kafka_server_BrokerTopicMetrics_Count",
-    *(f"kafka_log_log_{gauge}" for gauge in ("size", "logendoffset", "logstartoffset")),
-    "kafka_log_Log_Value",
-    *(f"kafka_cluster_partition_{gauge}" for gauge in ("replicascount", "insyncreplicascount")),
-    "kafka_cluster_Partition_Value",
-    *(name for name in _BY_NAME if name.startswith(("kminion_", "kafka_"))),
-)
+# what to request of a server: metric names, and label matchers where only some series are needed
+_MEDIANS: Final = 'quantile=~"0?[.]50*"'
+EXPORTER_QUERIES: Final[Mapping[str, str]] = {
+    **dict.fromkeys(OF_PROCESSES, ""),
+    **{f"kafka_server_brokertopicmetrics_{meter}_total": "" for meter in _METERS},
+    **{f"kafka_server_brokertopicmetrics_{meter}persec_total": "" for meter in _METERS},
+    "kafka_server_BrokerTopicMetrics_Count": "",
+    **{f"kafka_log_log_{gauge}": "" for gauge in ("size", "logendoffset", "logstartoffset")},
+    "kafka_log_Log_Value": 'name=~"Size|LogEndOffset|LogStartOffset"',
+    **{f"kafka_cluster_partition_{g}": "" for g in ("replicascount", "insyncreplicascount")},
+    "kafka_cluster_Partition_Value": 'name=~"ReplicasCount|InSyncReplicasCount"',
+    "kafka_network_requestmetrics_totaltimems": f'request="Produce",{_MEDIANS}',
+    "kafka_network_requestmetrics_localtimems": f'request="FetchConsumer",{_MEDIANS}',
+    "kafka_network_RequestMetrics_Mean": (
+        'name=~"TotalTimeMs|LocalTimeMs",request=~"Produce|FetchConsumer"'
+    ),
+    "kafka_log_logflushstats_logflushrateandtimems": _MEDIANS,
+    "kafka_log_LogFlushStats_Mean": 'name="LogFlushRateAndTimeMs"',
+    "kafka_server_app_info_start_time_ms": "",
+    "kafka_server_app_info_StartTimeMs": "",
+    **{name: "" for name in _BY_NAME if name.startswith(("kminion_", "kafka_"))},
+}
 
 
 def _labelled(series: Series, labels: Mapping[str, str]) -> NamedSeries | None:

@@ -14,17 +14,19 @@ from __future__ import annotations
 import gzip
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any, Final
-from urllib.error import URLError
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
 import orjson
 
 from kedge.cluster.port import Cluster, TopicDescription
-from kedge.errors import InvalidRequest, KedgeError
+from kedge.errors import InvalidRequest, KedgeError, Unavailable
 from kedge.files import read_bytes, with_path_context, write_atomically
+from kedge.metrics.parsing.cluster_metadata import parse_leaders, parse_metadata
+from kedge.pipeline.jobs.sample_attempts import Missed, SampleAttempts
 from kedge.pipeline.sources.offset_reader import OffsetReader
 
 SCRAPE_BYTES_MAX: Final = 256 << 20
@@ -59,11 +61,10 @@ class AdminSampler:
             for part in ("admin", *(f"scrape/{broker}" for broker in self.scrapes)):
                 (self.out / part).mkdir(parents=True, exist_ok=True)
         path = self.out / "metadata.json"
-        if path.exists() and orjson.loads(read_bytes(path)).get("cluster") != metadata["cluster"]:
+        if path.exists() and _cluster_in(path) != described.cluster_id:
             raise InvalidRequest(f"{self.out}: has samples of another cluster")
+        self._leaders = _leaders_in(self.out / "leaders.json.gz")
         write_atomically(path, orjson.dumps({**metadata, "instance_to_broker": instances}))
-        if (self.out / "leaders.json.gz").exists():
-            self._leaders = orjson.loads(read_bytes(self.out / "leaders.json.gz"))
 
     def sample(self) -> tuple[int, list[str]]:
         """Take one sample; the number of replicas, and a sentence for each that failed."""
@@ -143,6 +144,24 @@ class AdminSampler:
         return snapshot, replicas, [f"broker {b}: {what}" for b, what in errors.items()]
 
 
+def _cluster_in(path: Path) -> str:
+    """The cluster that an earlier run has sampled."""
+    data = read_bytes(path)
+    with with_path_context(path):
+        return parse_metadata(data).cluster
+
+
+def _leaders_in(path: Path) -> list[dict[str, Any]]:
+    """The leaders that an earlier run has noted; refused where `ingest` could not read them."""
+    if not path.exists():
+        return []
+    data = read_bytes(path)
+    with with_path_context(path):
+        parse_leaders(data)
+    noted: list[dict[str, Any]] = orjson.loads(data)
+    return noted
+
+
 def _by_topic(replicas: Any) -> list[dict[str, Any]]:
     topics: dict[str, list[dict[str, Any]]] = {}
     for replica in replicas:
@@ -159,16 +178,18 @@ def _by_topic(replicas: Any) -> list[dict[str, Any]]:
 
 def scraped(url: str) -> bytes:
     """The text of a `/metrics` endpoint."""
-    from kedge.errors import Unavailable
-
+    request = Request(url, headers={"Accept": "text/plain"})
     try:
-        with urlopen(Request(url, headers={"Accept": "text/plain"}), timeout=SCRAPE_TIMEOUT_S) as a:
-            text = a.read(SCRAPE_BYTES_MAX + 1)
-    except (OSError, ValueError, URLError) as error:
+        with urlopen(request, timeout=SCRAPE_TIMEOUT_S) as answer:
+            text = answer.read(SCRAPE_BYTES_MAX + 1)
+            missing = answer.length or 0  # of Content-Length, which a read by size does not check
+    except (OSError, ValueError, HTTPException) as error:
         reason = getattr(error, "reason", error)
         raise Unavailable(f"{url}: {str(reason)[:120]}") from error
     if len(text) > SCRAPE_BYTES_MAX:
         raise Unavailable(f"{url}: more than 256 MB")
+    if missing:
+        raise Unavailable(f"{url}: the answer ends {missing} bytes too early")
     return text
 
 
@@ -179,17 +200,20 @@ def sample_into_files(
     for_s: float | None,
     wait: Callable[[float], bool],
     sampled: Callable[[int, list[str]], None],
+    missed: Missed,
 ) -> int:
-    """Sample at fixed moments until the time is over or `wait` returns True; the samples taken."""
+    """Sample at fixed moments until the time is over or `wait` returns True; the samples taken.
+
+    A sample that fails is `missed`, and the next one is due at its moment.
+    """
     if every_s < 1:
         raise InvalidRequest("the time between samples must be 1 s or more")
     sampler.prepare()
-    first, taken = sampler.clock(), 0
+    first, attempts = sampler.clock(), SampleAttempts(missed)
     while True:
-        sampled(*sampler.sample())
-        taken += 1
-        due = first + taken * every_s
-        if for_s is not None and due > first + for_s:
-            return taken
-        if wait(max(0.0, due - sampler.clock())):
-            return taken
+        if (sample := attempts.attempt(sampler.sample)) is not None:
+            sampled(*sample)
+        due = first + attempts.count * every_s
+        is_over = for_s is not None and due > first + for_s
+        if is_over or wait(max(0.0, due - sampler.clock())):
+            return attempts.finish()

@@ -57,6 +57,7 @@ class IngestResult:
     rows_merged: int = 0  # read from tables of earlier runs and of this one
     rows_written: int = 0
     ignored: Mapping[str, int] = field(default_factory=dict[str, int])  # series that are not needed
+    warnings: Mapping[str, int] = field(default_factory=dict[str, int])  # of the source, by text
 
 
 def new_run_id() -> str:

@@ -10,7 +10,7 @@ later run replaces the samples that an earlier one made of fewer measurements.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -98,15 +98,14 @@ def ingest_metrics(
         # records of a topic are known by their offsets, which have to move on
         known = before.contents if request.positions is None else dict[str, str]()
         files = [file for file in distinct if file.sha256 not in known]
-        after, days = before, list[str]()
-        ignored: Mapping[str, int] = {}
+        after, days, parsed = before, list[str](), ParsedDays()
         if files:
             reporter = progress or NoProgress()
             rows = before.accounts.kept + sum(map(_measurements, files))
             with session(rows) as spark:
                 reporter.attach(spark)
                 run = _MetricsRun(request, warehouse, reporter, spark, before, files)
-                after, days, ignored = run.execute()
+                after, days, parsed = run.execute()
     return IngestResult(
         run_id=warehouse.run_id,
         accounts=after.accounts,
@@ -114,7 +113,8 @@ def ingest_metrics(
         files_skipped=paths - len(files),
         rows=after.rows_read - before.rows_read,
         days=tuple(days),
-        ignored=ignored,
+        ignored=parsed.ignored,
+        warnings=parsed.warnings,
     )
 
 
@@ -142,7 +142,7 @@ class _MetricsRun:
     before: Manifest
     files: Sequence[MetricFile]
 
-    def execute(self) -> tuple[Manifest, list[str], Mapping[str, int]]:
+    def execute(self) -> tuple[Manifest, list[str], ParsedDays]:
         """Stage and publish a run with these files."""
         from kedge.pipeline.jobs.gold import refresh_gold
 
@@ -161,7 +161,7 @@ class _MetricsRun:
             self._write_health(staged)
             self.warehouse.publish(staged, after)
         write_derived_files(self.warehouse)
-        return after, changed, parsed.ignored
+        return after, changed, parsed
 
     # ---- measurements ---------------------------------------------------------------------------
 

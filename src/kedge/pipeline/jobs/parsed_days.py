@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import Any
 
 from kedge.files import parquet
-from kedge.pipeline.sources.measurement_writer import BROKERS, IGNORED, TOPICS, UNPARSED
+from kedge.pipeline.sources.measurement_writer import (
+    BROKERS,
+    IGNORED,
+    TOPICS,
+    UNPARSED,
+    WARNINGS,
+)
 from kedge.pipeline.tables.location import Location
 from kedge.pipeline.tables.staged_run import SCRATCH, StagedRun
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedDays:
-    """The files that were written, by level and day, and unparsed texts and ignored names."""
+    """The files that were written, by level and day, and texts and names that are no values."""
 
-    files: Mapping[str, Sequence[str]]  # by level; their paths are relative to `parsed`
-    unparsed: int
-    ignored: Mapping[str, int]
+    # by level; their paths are relative to `parsed`
+    files: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
+    unparsed: int = 0
+    ignored: Mapping[str, int] = field(default_factory=dict[str, int])  # most frequent first
+    warnings: Mapping[str, int] = field(default_factory=dict[str, int])  # of the source, by text
 
     @staticmethod
     def of(parsed: Location, paths: Sequence[str]) -> ParsedDays:
@@ -27,11 +35,12 @@ class ParsedDays:
         files: dict[str, list[str]] = {}
         for path in paths:
             files.setdefault(path.partition("/")[0].removeprefix("level="), []).append(path)
-        ignored: dict[str, int] = {}
-        for row in _rows(parsed, files.get(IGNORED, ())):
-            ignored[row["series"]] = ignored.get(row["series"], 0) + int(row["value"])
-        ranked = sorted(ignored.items(), key=lambda item: (-item[1], item[0]))
-        return ParsedDays(files, len(_rows(parsed, files.get(UNPARSED, ()))), dict(ranked))
+        return ParsedDays(
+            files,
+            len(_rows(parsed, files.get(UNPARSED, ()))),
+            _counted(_rows(parsed, files.get(IGNORED, ())), "series"),
+            _counted(_rows(parsed, files.get(WARNINGS, ())), "raw"),
+        )
 
     @property
     def days(self) -> list[str]:
@@ -52,6 +61,14 @@ class ParsedDays:
             return "the range of time may be empty"
         names = ", ".join(list(self.ignored)[:3])
         return f"they have {names}; --mapping names the series of other exporter rules"
+
+
+def _counted(rows: Sequence[dict[str, Any]], column: str) -> dict[str, int]:
+    """The sum of the values of each text, the largest first."""
+    counts: dict[str, int] = {}
+    for row in rows:
+        counts[row[column]] = counts.get(row[column], 0) + int(row["value"])
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
 def _day(path: str) -> str:

@@ -21,6 +21,7 @@ from kedge.model.arrow import arrow
 from kedge.pipeline.jobs.admin_sampler import AdminSampler
 from kedge.pipeline.jobs.cluster_sampler import Sampler
 from kedge.pipeline.jobs.kafka_producer import SendRow, encode_row
+from kedge.pipeline.jobs.sample_attempts import Missed, SampleAttempts
 from kedge.pipeline.sources.sample_records import KINDS, sample_record
 
 ROWS_PER_BATCH = 10_000
@@ -50,19 +51,25 @@ def sample_periodically(
     count: int | None,
     wait: Callable[[float], bool],
     sampled: Callable[[int], None] = lambda rows: None,
+    missed: Missed = lambda error: None,
 ) -> int:
-    """Sample and send at each interval, `count` times or until `wait` returns True."""
+    """Sample and send at each interval, `count` times or until `wait` returns True.
+
+    A sample that fails is `missed`. Returns the number of rows.
+    """
     if interval_s <= 0 or (count is not None and count < 1):
         raise InvalidRequest("the sampling interval and the count must be above 0")
-    rows = taken = 0
-    while count is None or taken < count:
-        if taken and wait(interval_s):
+    rows, attempts = 0, SampleAttempts(missed)
+    while count is None or attempts.count < count:
+        if attempts.count and wait(interval_s):
             break
-        sampled_rows = sampler.sample(datetime.now(UTC))
-        for row in sampled_rows:
-            send(*encode_row(row))
-        rows, taken = rows + len(sampled_rows), taken + 1
-        sampled(len(sampled_rows))
+        sample = attempts.attempt(lambda: sampler.sample(datetime.now(UTC)))
+        if sample is not None:
+            for row in sample:
+                send(*encode_row(row))
+            rows += len(sample)
+            sampled(len(sample))
+    attempts.finish()
     return rows
 
 
@@ -74,23 +81,32 @@ def send_samples_periodically(
     count: int | None,
     wait: Callable[[float], bool],
     sampled: Callable[[int, list[str]], None],
+    missed: Missed = lambda error: None,
 ) -> int:
-    """Send each sample when it is complete, `count` times or until `wait` returns True."""
+    """Send each sample when it is complete, `count` times or until `wait` returns True.
+
+    A sample that fails is `missed`. Returns the number of samples taken.
+    """
     if interval_s <= 0 or (count is not None and count < 1):
         raise InvalidRequest("the sampling interval and the count must be above 0")
     sampler.prepare()
-    taken = 0
-    while count is None or taken < count:
-        if taken and wait(interval_s):
+    attempts = SampleAttempts(missed)
+    while count is None or attempts.count < count:
+        if attempts.count and wait(interval_s):
             break
-        sampled(*sampler.sample())
-        for kind in KINDS:
-            for file in sorted((sampler.out / kind).rglob("*.gz")):
-                key = file.relative_to(sampler.out).as_posix().removesuffix(".gz")
-                send(*sample_record(file, key))
-                file.unlink()
-        taken += 1
-    return taken
+        if (sample := attempts.attempt(sampler.sample)) is not None:
+            sampled(*sample)
+            _send_files(sampler.out, send)
+    return attempts.finish()
+
+
+def _send_files(directory: Path, send: SendRow) -> None:
+    """Send the files of a sample, which are then not needed any more."""
+    for kind in KINDS:
+        for file in sorted((directory / kind).rglob("*.gz")):
+            key = file.relative_to(directory).as_posix().removesuffix(".gz")
+            send(*sample_record(file, key))
+            file.unlink()
 
 
 def _files(path: Path) -> list[Path]:

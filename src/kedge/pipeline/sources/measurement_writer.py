@@ -1,8 +1,9 @@
 """Parses files of metrics on Spark workers, which write the measurements to Parquet files.
 
 Measurements of topics and of brokers go to different files (`level`), by day. What could not be
-parsed, and how often each name was ignored, are rows too, so that nothing is lost on the way:
-`unparsed` has the text in `raw`, `ignored` the name in `series` and the number in `value`.
+parsed, how often each name was ignored, and warnings of the source are rows too, so that nothing is
+lost on the way: `unparsed` has the text in `raw`, `ignored` the name in `series` and the number in
+`value`, `warnings` the text in `raw` and the number in `value`.
 
 The workers write the columns as they have them. Through the JVM each value would become a row and
 then a column again, which takes ten times as long as to parse it. A task that is repeated writes
@@ -30,7 +31,8 @@ from kedge.pipeline.tables.location import Location
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-TOPICS, BROKERS, UNPARSED, IGNORED = "topics", "brokers", "unparsed", "ignored"
+TOPICS, BROKERS = "topics", "brokers"
+UNPARSED, IGNORED, WARNINGS = "unparsed", "ignored", "warnings"
 NO_DAY: Final = "none"
 BYTES_PER_TASK: Final = 64 << 20
 TASKS_MIN, TASKS_MAX = 2, 512
@@ -86,12 +88,13 @@ class _DayFiles:
                 self._add(key, part)
         others: list[Other] = [(UNPARSED, "", 0.0, one.text) for one in collected.malformed]
         others += [(IGNORED, name, float(n), None) for name, n in collected.ignored.items()]
-        for level in (UNPARSED, IGNORED):
+        others += [(WARNINGS, "", float(n), text) for text, n in collected.warnings.items()]
+        for level in (UNPARSED, IGNORED, WARNINGS):
             rows = [one for one in others if one[0] == level]
             if rows:
                 self._add((level, NO_DAY), _others(rows, collected.cluster, origin, path))
-        collected.malformed.clear()
-        collected.ignored.clear()
+        for store in (collected.malformed, collected.ignored, collected.warnings):
+            store.clear()
         if self.rows > ROWS_IN_MEMORY:
             self._write()
 

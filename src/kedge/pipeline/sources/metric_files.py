@@ -1,4 +1,4 @@
-"""Finds files of metrics, identifies them by content, and parses each to measurements.
+"""Finds files of metrics, identifies them, and parses each to measurements.
 
 | source         | files below `--input`                                                        |
 |----------------|------------------------------------------------------------------------------|
@@ -8,7 +8,8 @@
 | cruise-control | `*.jsonl`: records of the topic, `value` in base64                           |
 | kminion        | `*.prom` (`<unix seconds>.prom`) or `*.json` as above                        |
 
-Each may be compressed (`.gz`). Files are read in blocks, and an answer of Prometheus series by
+A file is known by its content; a scrape, whose broker and time are in its path, by both. Each may
+be compressed (`.gz`). Files are read in blocks, and an answer of Prometheus series by
 series: no file is held in memory as a whole except a single scrape or snapshot.
 """
 
@@ -22,8 +23,9 @@ import zlib
 from base64 import b64decode
 from binascii import Error as Base64Error
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Final, cast
 
@@ -39,14 +41,9 @@ from kedge.metrics.parsing.cluster_metadata import ClusterMetadata
 from kedge.metrics.parsing.collector import Collector
 from kedge.metrics.parsing.cruise_control import collect_record
 from kedge.metrics.parsing.exposition import ScrapeTarget, collect_exposition
-from kedge.metrics.parsing.name_resolution import Instances, TopicNames
-from kedge.metrics.parsing.query_range import (
-    SeriesReader,
-    is_complete,
-    is_range_answer,
-    iter_series,
-    learn_instances,
-)
+from kedge.metrics.parsing.name_resolution import Instances, TopicNames, unambiguous
+from kedge.metrics.parsing.query_range import SeriesReader, learn_instances
+from kedge.metrics.parsing.range_answers import iter_series, read_envelope
 from kedge.metrics.parsing.series_names import ExporterNames, SeriesNames
 
 TEXT_ENDINGS: Final = (".prom", ".metrics", ".om", ".txt")
@@ -57,8 +54,8 @@ ENDINGS: Final[Mapping[Origin, tuple[str, ...]]] = {
     Origin.CRUISE_CONTROL: (".jsonl", ".ndjson"),
     Origin.KMINION: (*TEXT_ENDINGS, ".json"),
 }
+ANSWER_ENDINGS: Final = (".json", ".json.gz")
 BLOCK_BYTES: Final = 1 << 20
-HEAD_BYTES: Final = 1 << 16
 ROWS_PER_BATCH: Final = 200_000
 WHOLE_BYTES_MAX: Final = 256 << 20  # of a scrape or a snapshot, unpacked
 DAMAGED: Final = (gzip.BadGzipFile, zlib.error, EOFError)
@@ -91,42 +88,66 @@ def find_metric_files(source: Path, origin: Origin) -> list[Path]:
         return [source]
     if not source.is_dir():
         raise InvalidRequest(f"{source}: no such directory", hint="--input is a directory of files")
-    endings = tuple(f"{ending}{packed}" for ending in ENDINGS[origin] for packed in ("", ".gz"))
-    found: list[Path] = []
-    for parent, below, names in os.walk(source):
-        below[:] = sorted(name for name in below if not name.startswith("."))
-        visible = (name for name in sorted(names) if not name.startswith("."))
-        found.extend(Path(parent, name) for name in visible if name.endswith(endings))
+    found = list(_named_files(source, origin))
     if not found:
         hint = f"files of this source are named {' or '.join(f'*{e}' for e in ENDINGS[origin])}"
         raise InvalidRequest(f"{source}: has no file of {origin}", hint=hint)
     return found
 
 
+def snapshots_beside(source: Path) -> Path | None:
+    """The directory `admin` beside a directory of metrics, if it has snapshots."""
+    beside = source.resolve().parent / "admin"
+    if beside == source.resolve() or next(_named_files(beside, Origin.ADMIN), None) is None:
+        return None
+    return beside
+
+
+def _named_files(source: Path, origin: Origin) -> Iterator[Path]:
+    endings = tuple(f"{ending}{packed}" for ending in ENDINGS[origin] for packed in ("", ".gz"))
+    for parent, below, names in os.walk(source):
+        below[:] = sorted(name for name in below if not name.startswith("."))
+        visible = (name for name in sorted(names) if not name.startswith("."))
+        yield from (Path(parent, name) for name in visible if name.endswith(endings))
+
+
 def distinct_files(paths: Iterable[Path], known: Iterable[str], origin: Origin) -> list[MetricFile]:
-    """The files with new content; of files with equal content the first."""
+    """The files that are not known; of files that are the same the first."""
     seen = set(known)
     new: list[MetricFile] = []
     for path in paths:
         with with_path_context(path), open_regular(path) as file:
-            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+            sha256 = _identity(path, file, origin)
             if sha256 not in seen:
                 seen.add(sha256)
                 new.append(MetricFile(path, sha256, path.stat().st_size, origin))
     return new
 
 
+def _identity(path: Path, file: IO[bytes], origin: Origin) -> str:
+    """What tells a file from others: brokers that are idle export the same text again and again."""
+    digest = hashlib.file_digest(cast("Any", file), "sha256")
+    if origin in (Origin.SCRAPE, Origin.KMINION) and _is_text(path):
+        digest.update(b"\0" + os.fsencode(f"{path.parent.name}/{path.name}"))
+    return digest.hexdigest()
+
+
+def _is_text(path: Path) -> bool:
+    return path.name.removesuffix(".gz").endswith(TEXT_ENDINGS)
+
+
 def instances_in(files: Sequence[MetricFile]) -> dict[str, int]:
-    """Instance to broker id, from answers that have series with both."""
-    learned: dict[str, int] = {}
+    """Instance to broker id, from answers whose series have both: those that begin with one."""
+    pairs: list[tuple[str, int]] = []
     for file in files:
-        if file.origin is Origin.PROMETHEUS and "app_info" in file.path.name:
-            try:
-                with _opened(file.path) as stream:
-                    learned.update(learn_instances(iter_series(_blocks(stream))))
-            except (MalformedInput, OSError, *DAMAGED):
-                continue
-    return learned
+        if file.origin is not Origin.PROMETHEUS or not file.path.name.endswith(ANSWER_ENDINGS):
+            continue
+        with suppress(MalformedInput, OSError, *DAMAGED), _opened(file.path) as stream:
+            texts = iter_series(_blocks(stream))
+            first = learn_instances(islice(texts, 1))
+            if first:
+                pairs += [*first.items(), *learn_instances(texts).items()]
+    return unambiguous(pairs)
 
 
 # ---- parsing ------------------------------------------------------------------------------------
@@ -165,17 +186,13 @@ def _parse(path: Path, settings: ParseSettings, into: Collector) -> Iterator[Col
 
 
 def _query_range(path: Path, settings: ParseSettings, into: Collector) -> Iterator[Collector]:
-    with _opened(path) as stream:
-        head, tail = b"", b""
-        for block in _blocks(stream):  # half an answer would look like brokers that are missing
-            head = head or block[:HEAD_BYTES]
-            tail = (tail + block)[-256:]
-    if not is_range_answer(head):
+    with _opened(path) as stream:  # half an answer would look like brokers that are missing
+        envelope = read_envelope(_blocks(stream))
+    if not envelope.is_range:
         into.ignore(path.name)
         return
-    if not is_complete(tail):
-        into.reject(tail[-200:], "the JSON is truncated")
-        return
+    for text in envelope.warnings:
+        into.warn(text)
     instances = Instances(settings.metadata, settings.instances)
     reader = SeriesReader(settings.names, instances, TopicNames(settings.topics))
     with _opened(path) as stream:

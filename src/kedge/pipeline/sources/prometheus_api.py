@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import ssl
 from base64 import b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from http.client import HTTPException, HTTPMessage
 from pathlib import Path
@@ -28,8 +28,9 @@ from kedge.errors import (
     MalformedInput,
     PrometheusUnavailable,
     QueryTooLarge,
+    TruncatedInput,
 )
-from kedge.metrics.parsing.query_range import is_complete
+from kedge.metrics.parsing.range_answers import read_envelope
 
 BLOCK_BYTES: Final = 1 << 20
 ANSWER_BYTES_MAX: Final = 1 << 30
@@ -193,16 +194,25 @@ class PrometheusApi:
             return f"the connection was lost ({type(error).__name__})"
 
     def _copy(self, answer: Any, into: IO[bytes]) -> str:
-        size, tail = 0, b""
+        try:
+            read_envelope(self._copied(answer, into))
+        except TruncatedInput:
+            return "the answer was truncated"
+        except MalformedInput as error:
+            what = f"{self._name}: not an answer of Prometheus ({error.what})"
+            hint = "see the URL, and --prometheus-auth where a proxy asks for a login"
+            raise MalformedInput(what, hint=hint) from error
+        return ""
+
+    def _copied(self, answer: Any, into: IO[bytes]) -> Iterator[bytes]:
+        """The blocks of an answer, each after it was written to a file."""
+        size = 0
         while block := answer.read(BLOCK_BYTES):
             size += len(block)
             if size > ANSWER_BYTES_MAX:
                 raise QueryTooLarge(f"{self._name}: an answer of more than 1 GB")
             into.write(block)
-            tail = (tail + block)[-256:]
-        stripped = tail.rstrip()
-        whole = is_complete(tail) or stripped.endswith((b"]}", b"}}"))
-        return "" if whole else "the answer was truncated"
+            yield block
 
     def _refused(self, error: HTTPError) -> str:
         code = error.code

@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import Final
 
 from kedge.errors import InvalidRequest, QueryTooLarge
-from kedge.metrics.parsing.series_names import EXPORTER_QUERIES
+from kedge.metrics.parsing.series_names import EXPORTER_QUERIES, OF_PROCESSES
 from kedge.pipeline.sources.prometheus_api import PrometheusApi
 
 POINTS_PER_SERIES: Final = 10_000
-APP_INFO: Final = "kafka_server_app_info_start_time_ms"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,34 +65,55 @@ def download(api: PrometheusApi, request: RangeRequest, directory: Path) -> list
     """Write the pages of all metrics that are needed to files; the series that exist, that is."""
     directory.mkdir(parents=True, exist_ok=True)
     files: list[Path] = []
-    for name in _metrics(api, request):
-        for page in _pages(api, request, name):
+    names = _metrics(api, request)
+    of_brokers = _of_brokers(api, request, names)
+    for name in names:
+        inner = _joined(request.matchers, _narrowed(request, name))
+        inner = _joined(inner, of_brokers if name in OF_PROCESSES else "")
+        for page in _pages(api, request, name, inner):
             files += _fetch(api, request, page, directory)
     return files
 
 
 def _metrics(api: PrometheusApi, request: RangeRequest) -> list[str]:
     """The metrics that exist in this time."""
-    wanted = [*dict.fromkeys((*EXPORTER_QUERIES, *request.metrics, APP_INFO))]
+    wanted = [*dict.fromkeys((*EXPORTER_QUERIES, *request.metrics))]
     pattern = "|".join(wanted)
-    matching = _selector_of(f'__name__=~"{pattern}"', request.matchers)
+    matching = _selector("", _joined(f'__name__=~"{pattern}"', request.matchers))
     found = api.label_values("__name__", matching, request.start, request.end)
     needed = sorted(name for name in found if re.fullmatch(pattern, name))
-    if not {n.lower() for n in needed} - {"up", "process_cpu_seconds_total"}:
+    if not set(needed).difference(OF_PROCESSES):
         hint = "see --prometheus-match, or --mapping for other exporter rules"
         what = f"{api.access.url}: no series of Kafka brokers in this range of time"
         raise InvalidRequest(what, hint=hint)
     return needed
 
 
-def _pages(api: PrometheusApi, request: RangeRequest, name: str) -> Iterator[Page]:
-    selector = _selector(name, request.matchers)
+def _narrowed(request: RangeRequest, name: str) -> str:
+    """Matchers of the series that are needed; all are where a mapping file gives a meaning."""
+    mapped = any(re.fullmatch(pattern, name) for pattern in request.metrics)
+    return "" if mapped else EXPORTER_QUERIES.get(name, "")
+
+
+def _of_brokers(api: PrometheusApi, request: RangeRequest, names: Sequence[str]) -> str:
+    """A matcher of the targets that export series of Kafka.
+
+    Another exporter on a broker's host, such as node_exporter, is up and uses cpu too.
+    """
+    pattern = "|".join(name for name in names if name not in OF_PROCESSES)
+    matching = _selector("", _joined(f'__name__=~"{pattern}"', request.matchers))
+    targets = api.label_values("instance", matching, request.start, request.end)
+    values = "|".join(_quoted(target) for target in sorted(targets))
+    return f'instance=~"{values}"' if values else ""
+
+
+def _pages(api: PrometheusApi, request: RangeRequest, name: str, matchers: str) -> Iterator[Page]:
+    selector = _selector(name, matchers)
     series = max(api.count(selector, request.end), 1)
     groups = [selector]
     if series * request.steps_min > request.points_per_page:
-        groups = _by_topics(
-            api, request, name, -(-series * request.steps_min // request.points_per_page)
-        )
+        parts = -(-series * request.steps_min // request.points_per_page)
+        groups = _by_topics(api, request, name, matchers, parts)
     per_group = -(-series // len(groups))
     steps = min(POINTS_PER_SERIES, max(request.steps_min, request.points_per_page // per_group))
     for group in groups:
@@ -101,9 +121,11 @@ def _pages(api: PrometheusApi, request: RangeRequest, name: str) -> Iterator[Pag
             yield Page(name, group, start, end)
 
 
-def _by_topics(api: PrometheusApi, request: RangeRequest, name: str, parts: int) -> list[str]:
+def _by_topics(
+    api: PrometheusApi, request: RangeRequest, name: str, matchers: str, parts: int
+) -> list[str]:
     """Selectors of groups of topics, and of the series without a topic."""
-    selector = _selector(name, request.matchers)
+    selector = _selector(name, matchers)
     topics = sorted(api.label_values("topic", selector, request.start, request.end))
     if not topics:
         return [selector]
@@ -111,20 +133,20 @@ def _by_topics(api: PrometheusApi, request: RangeRequest, name: str, parts: int)
     chosen = [topics[i : i + size] for i in range(0, len(topics), size)]
     patterns = ["|".join(_quoted(topic) for topic in group) for group in chosen]
     both = [f'topic=~"{pattern}"' for pattern in patterns] + ['topic=""']
-    return [_selector(name, ",".join(filter(None, (request.matchers, one)))) for one in both]
+    return [_selector(name, _joined(matchers, one)) for one in both]
 
 
-def _quoted(topic: str) -> str:
-    """A topic in a regular expression, in a string: `.` is the only such character in names."""
-    return re.escape(topic).replace("\\", "\\\\").replace('"', '\\"')
+def _quoted(value: str) -> str:
+    """The value of a label in a regular expression, in a string."""
+    return re.escape(value).replace("\\", "\\\\").replace('"', '\\"')
 
 
 def _selector(name: str, matchers: str) -> str:
     return f"{name}{{{matchers}}}" if matchers else name
 
 
-def _selector_of(first: str, matchers: str) -> str:
-    return "{" + ",".join(filter(None, (first, matchers))) + "}"
+def _joined(*matchers: str) -> str:
+    return ",".join(filter(None, (each.strip().removesuffix(",") for each in matchers)))
 
 
 def spans(start: float, end: float, step: float, steps: int) -> list[tuple[float, float]]:

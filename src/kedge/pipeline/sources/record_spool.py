@@ -32,6 +32,20 @@ MAX_RECORDS: Final = 2_000_000
 Positions = dict[str, int]  # key of a partition in the manifest: the next offset
 
 
+class RecordSource(Protocol):
+    """Records of one cluster that can be copied to files from known positions on."""
+
+    @property
+    def cluster(self) -> str: ...
+
+    @property
+    def origin(self) -> Origin: ...
+
+    def spool(
+        self, known: Mapping[str, int], directory: Path, /, *, max_records: int
+    ) -> Spooled: ...
+
+
 @dataclass(frozen=True, slots=True)
 class RecordTopic:
     """A topic, its cluster, and the settings of a client."""
@@ -47,6 +61,10 @@ class RecordTopic:
     def key(self, partition: int) -> str:
         """The name of a partition's position in the manifest."""
         return f"offsets:{self.topic}@{self.cluster}/{partition}"
+
+    def spool(self, known: Mapping[str, int], directory: Path, /, *, max_records: int) -> Spooled:
+        """Copy the new records to files."""
+        return spool_records(self, known, directory, max_records=max_records)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +144,7 @@ class _Spool:
         topic = self.source.topic
         found = self.consumer.list_topics(topic, timeout=TIMEOUT_S).topics.get(topic)
         if found is None or found.error is not None or not found.partitions:
-            hint = "see --topic; Cruise Control's reporter creates its own"
-            raise UnknownTopicOrPartition(f"no topic {topic}", hint=hint)
+            raise UnknownTopicOrPartition(f"no topic {topic}", hint=self._creation_hint())
         starts: dict[int, int] = {}
         ends: dict[int, int] = {}
         for partition in sorted(found.partitions):
@@ -137,6 +154,14 @@ class _Spool:
             starts[partition] = position if low <= position <= high else low
             ends[partition] = high
         return starts, ends
+
+    def _creation_hint(self) -> str:
+        if self.source.origin is Origin.CRUISE_CONTROL:
+            return "see --topic; Cruise Control's reporter creates its own"
+        return (
+            "create it and fill it with `kedge pipeline produce --samples`, or sample to files "
+            "with `kedge pipeline sample` and use --input"
+        )
 
 
 class _RecordFiles(Protocol):
