@@ -5,6 +5,7 @@
     │   ├── MalformedInput            a file or text that cannot be parsed
     │   │   ├── MalformedNumber         not a whole number in range
     │   │   ├── MalformedJson           JSON with missing fields or wrong types
+    │   │   ├── TruncatedInput          input that ends early, as half a download does
     │   │   └── MalformedMessage        bytes that are not a message of Kafka's protocol
     │   ├── InvalidPartitions         an invalid partition count
     │   ├── InvalidReplicationFactor  an invalid replication factor, or more than the brokers
@@ -16,6 +17,7 @@
     │   ├── UnknownBroker             a broker that the cluster does not have
     │   ├── InvalidPlan               a plan that is invalid or does not match its snapshot
     │   ├── RefusedCommand            a contradictory command (Kafka: AdminCommandFailed)
+    │   │   └── ClusterNotHealthy       a run that a cluster is not healthy enough for
     │   ├── DuplicateInRequest        a duplicate within a request (Kafka: INVALID_REQUEST)
     │   ├── TopicDeletionDisabled     deletion is disabled
     │   ├── NoReassignmentInProgress  nothing to cancel
@@ -51,6 +53,7 @@
     │   ├── KeyReused                 an idempotency key of another request
     │   ├── WriterFenced              another writer has replaced this one
     │   └── RunTakenOver              another process has taken the run over
+    │       └── RunLeft                 it was asked for, and this process has left it
     ├── RunFailed                     a run that failed after it had made changes
     ├── InvariantViolated             a simulated run violated an invariant
     └── Unavailable                   an outside system failed: the same call may work later
@@ -63,6 +66,7 @@
         ├── TooManyRequests             a client, or all of them, exceed the server's limits
         ├── QuotaExceeded               the cluster limits the rate of changes
         ├── BrokerFailed                a broker answered with an internal error
+        ├── ServerFailed                a server of Kedge failed on a request, by a fault of its own
         ├── PrometheusUnavailable       a metrics server could not be reached, or failed
         ├── SparkUnavailable            no Spark session could be started, or a job failed
         ├── AccountsOpen                input rows are not all accounted for
@@ -109,6 +113,10 @@ class MalformedJson(MalformedInput):
     """JSON whose fields are missing or have the wrong type."""
 
 
+class TruncatedInput(MalformedInput):
+    """Input that ends early, as half a download does."""
+
+
 class MalformedMessage(MalformedInput):
     """Bytes that are not a message of Kafka's protocol, or one of an unknown version."""
 
@@ -151,6 +159,10 @@ class InvalidPlan(InvalidRequest):
 
 class RefusedCommand(InvalidRequest):
     """A contradictory command: duplicates, empty lists (Kafka: AdminCommandFailed)."""
+
+
+class ClusterNotHealthy(RefusedCommand):
+    """A run on a cluster with brokers that are down or replicas that are not in sync."""
 
 
 class DuplicateInRequest(InvalidRequest):
@@ -293,6 +305,10 @@ class RunTakenOver(Conflict):
     """Another process has taken the run over; this one changes nothing further."""
 
 
+class RunLeft(RunTakenOver):
+    """Another process has asked for the run, and this one has left it as it is."""
+
+
 class RunFailed(KedgeError):
     """A run that failed after it had made changes."""
 
@@ -345,6 +361,12 @@ class QuotaExceeded(Unavailable):
 
 class BrokerFailed(Unavailable):
     """A broker answered with an internal error."""
+
+    retriable = False
+
+
+class ServerFailed(Unavailable):
+    """A server of Kedge failed on a request; what the request asked for may have happened."""
 
     retriable = False
 

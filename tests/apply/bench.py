@@ -33,8 +33,8 @@ class Bench:
     Runs go through `faulty`, which passes calls on to the cluster until a test adds faults.
     """
 
-    def __init__(self, state: Path) -> None:
-        self.cluster = MemoryCluster(4)
+    def __init__(self, state: Path, cluster: MemoryCluster | None = None) -> None:
+        self.cluster = cluster or MemoryCluster(4)
         self.faulty = FaultyCluster(self.cluster)
         self.cluster.create_topics([TopicCreation("t", assignment={0: (B1, B2), 1: (B2, B3)})])
         self.cluster.hold_moves = True

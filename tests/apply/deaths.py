@@ -24,9 +24,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 
+import orjson
+
 from kedge.apply import RunFiles, Runs, RunStore
 from kedge.apply.cluster_runs import ClusterRuns
 from kedge.apply.ownership import Timing
+from kedge.apply.run_records import LINE
 from kedge.cluster.log_port import LogEntry
 from kedge.cluster.memory import MemoryCluster
 from kedge.cluster.memory_log import MemoryLog, MemoryTopic
@@ -65,6 +68,7 @@ class World:
     def wait(self, seconds: float) -> None:
         """Time passes, and one move that is under way ends."""
         self.time += max(seconds, 0.1)
+        assert self.time < 1_000_000, "the command never ends"
         for partition in self.cluster._partitions():
             if partition.assignment.in_progress or partition.future:
                 partition.finish_moves(self.cluster.alive)
@@ -83,12 +87,17 @@ class Death(NamedTuple):
 
 @dataclass
 class Deaths:
-    """The deaths of one command, in their sequence; `kept` is False where none is wanted."""
+    """The deaths of one command, in their sequence; `kept` is False where none is wanted.
+
+    `meanwhile` is what others do while the command waits, `events` names the lines that it wrote:
+    by their event, those that enter a state by the state.
+    """
 
     world: World
     kept: bool = True
+    meanwhile: Callable[[World], None] = lambda _: None
     found: list[Death] = field(default_factory=list[Death])
-    journal_points: int = 0
+    events: list[str] = field(default_factory=list[str])
 
     def __post_init__(self) -> None:
         self.at("the beginning")
@@ -102,7 +111,13 @@ class Deaths:
 
     def wait(self, seconds: float) -> None:
         self.world.wait(seconds)
+        self.meanwhile(self.world)
         self.at("waiting")
+
+    def wrote(self, line: bytes) -> None:
+        """A line of a journal was written."""
+        written = orjson.loads(line)
+        self.events.append(written.get("state", written["event"]))
 
     def clock(self) -> float:
         return self.world.time
@@ -199,7 +214,7 @@ class _WatchedFiles(RunFiles):
     def begin(self, line: bytes) -> None:
         self.deaths.at("within the beginning of a run")
         super().begin(line)
-        self.deaths.journal_points += 1
+        self.deaths.wrote(line)
         self.deaths.at(_named(line))
 
     def write(self, line: bytes) -> None:
@@ -209,7 +224,7 @@ class _WatchedFiles(RunFiles):
 
         self.deaths.at(f"within {_named(line)}", cut)
         super().write(line)
-        self.deaths.journal_points += 1
+        self.deaths.wrote(line)
         self.deaths.at(_named(line))
 
 
@@ -257,6 +272,8 @@ class _WatchedLog(MemoryLog):
     def append(self, entries: Sequence[LogEntry]) -> int:
         last = super().append(entries)
         if len(entries) > 1:  # more than a lease that is renewed
-            self._deaths.journal_points += 1
-            self._deaths.at(f"append {entries[0].key}")
+            for entry in entries:
+                if entry.key.startswith(f"{LINE}/"):
+                    self._deaths.wrote(entry.value or b"")
+            self._deaths.at(f"append {entries[0].key} {_named(entries[0].value or b'')}")
         return last

@@ -1,14 +1,15 @@
 """A plan with moves of every kind, and what must be true after commands about a run of it.
 
 All is read from the cluster itself: replicas in their order, log directories, throttles of Kedge
-and of others, on a cluster in memory as on a lab.
+and of others, cordons, on a cluster in memory as on a lab.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kedge.apply import RunStore
+from kedge.apply import Run, RunStore
+from kedge.apply.cordons import ALL_LOG_DIRS, CORDONED_LOG_DIRS, own_values
 from kedge.cluster.port import (
     Cluster,
     ConfigChange,
@@ -21,7 +22,7 @@ from kedge.cluster.port import (
     topic_resource,
 )
 from kedge.errors import RefusedCommand
-from kedge.execution import TABLE, Action, RunState, Verb
+from kedge.execution import TABLE, Action, Reply, RequestKind, RunState, Verb, read_requests
 from kedge.model import BrokerId, TopicPartition
 from kedge.plan import ANY_LOG_DIR, Plan, Reassignment
 from tests.apply.run_commands import Command
@@ -29,6 +30,7 @@ from tests.apply.run_commands import Command
 Layout = dict[int, tuple[BrokerId, ...]]
 Places = dict[tuple[int, BrokerId], str]  # log directories by partition and broker
 Throttles = dict[tuple[ConfigResource, str], str]
+Cordons = dict[BrokerId, str | None]
 
 B1, B2, B3, B4, B5, BYSTANDER = BROKERS = tuple(map(BrokerId, range(1, 7)))
 BEFORE: Layout = {
@@ -51,6 +53,7 @@ AFTER: Layout = {
 }
 OTHER_DIR = ((5, B5), (6, B3), (6, B5))  # replicas that change their log directory
 WAVES = ((0, 1, 2), (3, 4), (5, 6))
+NOT_ADDED_TO = (B1, B2)  # no move of the plan adds a replica there, and each way back does
 RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
 LISTS = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
 FOREIGN_RATE = "777000000"
@@ -90,6 +93,15 @@ def throttle_by_others(cluster: Cluster, brokers: tuple[BrokerId, ...], topic: s
     changes = {
         resource: [ConfigChange(name, ConfigOp.SET, value) for name in names]
         for resource, (names, value) in foreign.items()
+    }
+    assert not any(cluster.alter_configs(changes).values())
+
+
+def cordon_by_others(cluster: Cluster, values: Cordons) -> None:
+    """Cordons that no run of Kedge has set."""
+    changes = {
+        broker_resource(broker): [ConfigChange(CORDONED_LOG_DIRS, ConfigOp.SET, value)]
+        for broker, value in values.items()
     }
     assert not any(cluster.alter_configs(changes).values())
 
@@ -165,19 +177,24 @@ class Start:
     topics: tuple[str, ...]  # the first is that of the plan
     log_dirs: Places
     throttles: Throttles
+    cordons: Cordons
+    drained: frozenset[BrokerId] = frozenset()  # what a run that is done leaves cordoned
 
     @staticmethod
     def of(cluster: Cluster, *topics: str) -> Start:
         now = log_dirs(cluster, topics[0])
         plan = new_plan(cluster, topics[0])
-        return Start(plan, topics, now, throttles(cluster, *topics))
+        cordons = own_values(cluster, BROKERS)
+        return Start(plan, topics, now, throttles(cluster, *topics), cordons)
 
     def check(self, cluster: Cluster, runs: RunStore, state: RunState) -> None:
         """A run that has ended has left this and nothing else."""
         assert runs.state_of(runs.chosen(None)) is state
         self.check_rest(cluster, runs)
+        self.check_cordons(cluster, self.drained if state is RunState.DONE else frozenset())
         match state:
             case RunState.DONE:
+                check_requests(runs.chosen(None))
                 assert layout(cluster, self.topics[0]) == AFTER
                 wanted = {
                     (entry.tp.partition, broker): path
@@ -203,10 +220,28 @@ class Start:
         with runs.held(patient=False):
             pass
 
+    def check_cordons(self, cluster: Cluster, drained: frozenset[BrokerId]) -> None:
+        """Every broker has the value of before, except those that were drained."""
+        cordoned = dict.fromkeys(drained, ALL_LOG_DIRS)
+        assert own_values(cluster, BROKERS) == {**self.cordons, **cordoned}
+
     def check_way_back(self, cluster: Cluster) -> None:
         """Everything is where it was, in its order, in its log directory."""
         assert layout(cluster, self.topics[0]) == BEFORE
         assert log_dirs(cluster, self.topics[0]) == self.log_dirs
+
+
+def check_requests(run: Run) -> None:
+    """Every request that was sent is answered, and each for another rate has changed it once.
+
+    A request to continue is refused where the process that was paused has died: what resumes the
+    run continues it.
+    """
+    record, sent = run.record(), read_requests(run.requests())
+    assert all(record.replies.get(request.id) for request in sent), record.replies
+    rates = [(each.id, each.rate) for each in sent if each.kind is RequestKind.RATE]
+    assert all(record.replies[request_id] == Reply() for request_id, _ in rates), record.replies
+    assert [(each.request, each.rate) for each in record.rate_changes if each.request] == rates
 
 
 @dataclass(frozen=True)
@@ -236,6 +271,7 @@ class Expected:
         elif self.action is Action.CANCEL_ROLLBACK:
             assert runs.all()[-1].record().state is RunState.CANCELLED
             start.check_rest(cluster, runs)
+            start.check_cordons(cluster, frozenset())
         else:
             # A run that was killed before it had moved anything is ended instead of rolled back.
             was_ended = self.action is Action.ROLL_BACK and state is RunState.CANCELLED

@@ -12,6 +12,7 @@ from kedge.apply import new_record
 from kedge.apply.cluster_runs import KEPT, ClusterRuns
 from kedge.apply.ownership import Timing
 from kedge.apply.run_records import Owner, lease_entry
+from kedge.apply.run_status import run_status
 from kedge.apply.this_process import is_known_dead, this_process
 from kedge.cluster.log_port import LogEntry
 from kedge.cluster.memory import MemoryCluster
@@ -141,6 +142,33 @@ def test_an_owner_that_died_on_this_machine_is_replaced_at_once(place: Place) ->
         assert place.clock.seconds == 0
 
 
+def test_whether_a_process_acts_is_told_by_its_lease(place: Place) -> None:
+    store, other = place.open(), place.open()
+    assert not store.has_process()
+    with other.held():
+        assert store.has_process()
+        place.clock.seconds += 11
+        assert not store.has_process(), "the lease was not renewed"
+    place.leased_to(replace(this_process(), started="1"))
+    assert not store.has_process(), "a process of this machine that has ended"
+    place.leased_to(ELSEWHERE)
+    assert store.has_process()
+
+
+def test_a_run_is_at_work_while_a_process_acts_and_it_is_not_at_rest(place: Place) -> None:
+    cluster = MemoryCluster(2)
+    store, other = place.open(), place.open()
+    with other.held():
+        run = begin(other)
+        run.enter(RunState.MOVING)
+        assert run_status(cluster, store, run).at_work
+        run.enter(RunState.STOPPED)
+        assert run_status(cluster, store, run).at_work is False
+        run.enter(RunState.PAUSED)
+        assert run_status(cluster, store, run).at_work
+    assert run_status(cluster, store, run).at_work is False
+
+
 def test_take_over_fences_the_owner_and_it_says_by_whom(place: Place) -> None:
     first = place.open()
     held = first.held()
@@ -162,6 +190,19 @@ def test_take_over_fences_the_owner_and_it_says_by_whom(place: Place) -> None:
         guarded.describe()
     place.end(held)
     assert place.topic.records == before  # the new owner's lease is not given up by the old one
+
+
+def test_a_process_that_was_replaced_unregisters_no_broker(place: Place) -> None:
+    first, cluster = place.open(), MemoryCluster(3)
+    held = first.held()
+    held.__enter__()
+    with place.open(take_over=True).held():
+        pass
+    cluster.stop_broker(B1)
+    with pytest.raises(RunTakenOver):
+        first.guarded(cluster).unregister_broker(B1)
+    assert cluster.unregister_broker(B1) is None  # it was still registered
+    place.end(held)
 
 
 def _configs(cluster: MemoryCluster):

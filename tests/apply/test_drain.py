@@ -1,4 +1,4 @@
-"""What surrounds the moves of a drain: cordons, what is left, registrations."""
+"""What follows the moves of a drain: what is left, registrations."""
 
 from __future__ import annotations
 
@@ -12,21 +12,16 @@ from kedge.apply.jobs import Drain
 from kedge.balance import Goals
 from kedge.cluster.memory import MemoryCluster
 from kedge.cluster.port import (
-    ConfigChange,
-    ConfigEntry,
-    ConfigSource,
     Replica,
     TopicCreation,
-    broker_resource,
 )
 from kedge.cluster.snapshot_taker import take_snapshot
-from kedge.errors import InvalidConfiguration, RefusedCommand
+from kedge.errors import RefusedCommand
 from kedge.model import BrokerId, TopicPartition
 from kedge.model.runs_topic import RUNS_TOPIC
 from tests.cluster.faulty import FaultyCluster
 
 B1, B2, B3 = map(BrokerId, (1, 2, 3))
-NAME = drain.CORDONED_LOG_DIRS
 
 
 class Clock:
@@ -43,21 +38,6 @@ class Clock:
         self.now += seconds
 
 
-def with_cordons(cluster: MemoryCluster) -> FaultyCluster:
-    """The same cluster, whose brokers list the config as those of Kafka 4.3 do."""
-    faulty = FaultyCluster(cluster)
-
-    def listed(answers: dict[Any, Any]) -> dict[Any, Any]:
-        unset = ConfigEntry(NAME, "", ConfigSource.BUILT_IN)
-        return {
-            resource: entries if any(e.name == NAME for e in entries) else (*entries, unset)
-            for resource, entries in answers.items()
-        }
-
-    faulty.change_response("describe_configs", listed)
-    return faulty
-
-
 @pytest.mark.parametrize(("brokers", "factor"), [(2, 1), (3, 2), (4, None)])
 def test_the_topic_of_runs_stops_no_drain(brokers: int, factor: int | None) -> None:
     cluster = MemoryCluster(brokers)
@@ -68,27 +48,6 @@ def test_the_topic_of_runs_stops_no_drain(brokers: int, factor: int | None) -> N
     assert chosen == ({} if factor is None else {RUNS_TOPIC: factor})
     given = Goals(replication_factor={RUNS_TOPIC: 3})
     assert Drain((B1,)).goals_on(snapshot, given) == given
-
-
-def test_brokers_that_do_not_know_cordons_are_left_alone() -> None:
-    assert drain.cordonable(MemoryCluster(3), [B1, B2]) == []
-
-
-def test_a_broker_is_cordoned_and_uncordoned() -> None:
-    faulty = with_cordons(MemoryCluster(3))
-    assert drain.cordonable(faulty.port, [B1, B2]) == [B1, B2]
-    drain.cordon(faulty.port, [B1])
-    assert drain.cordonable(faulty.port, [B1, B2]) == [B2]
-    assert drain.cordoned(faulty.port, [B1, B2]) == [B1]
-    drain.uncordon(faulty.port, [B1])
-    assert drain.cordoned(faulty.port, [B1, B2]) == []
-
-
-def test_a_cluster_whose_metadata_version_is_too_old_is_not_cordoned() -> None:
-    faulty = with_cordons(MemoryCluster(3))
-    refusal = InvalidConfiguration("the metadata version does not support cordons")
-    faulty.change_response("alter_configs", lambda answers: dict.fromkeys(answers, refusal))
-    assert drain.cordonable(faulty.port, [B1]) == []
 
 
 def test_copies_between_log_directories_count_as_left() -> None:
@@ -134,8 +93,12 @@ def test_no_broker_is_unregistered_while_one_of_them_is_alive() -> None:
     assert cluster.unregister_broker(B3) is None  # it is still registered
 
 
-def test_a_foreign_cordon_of_one_directory_is_widened() -> None:
-    faulty = with_cordons(MemoryCluster(3))
-    change = [ConfigChange(NAME, value="/data/0")]
-    assert faulty.port.alter_configs({broker_resource(B1): change}) == {broker_resource(B1): None}
-    assert drain.cordonable(faulty.port, [B1]) == [B1]
+def test_a_drain_of_two_brokers_is_repeated_after_one_was_unregistered() -> None:
+    cluster = MemoryCluster(3)
+    cluster.stop_broker(B2)
+    cluster.stop_broker(B3)
+    assert cluster.unregister_broker(B2) is None
+    ending = Drain((B2, B3), unregister=True).finish(cluster, Clock().waiting)
+    assert ending.complete
+    assert ending.row["unregistered"] == [B3]
+    assert ending.lines[1:] == ["Broker 3 unregistered", "Not registered (any more): broker 2"]

@@ -1,8 +1,8 @@
 """Kill -9 at every point of every command about runs, and then every command that is allowed.
 
 `tests.apply.deaths` finds the points while a command runs, and keeps what the killed process would
-leave; `tests.apply.kill_checks` has what must be true in the end. On a lab, with its brokers and
-its store, the same is in `tests/lab/test_kill_matrix.py`.
+leave; `tests.apply.kill_cases` has the runs, `tests.apply.kill_checks` what must be true in the
+end. On a lab, with its brokers and its store, the same is in `tests/lab/test_kill_matrix.py`.
 """
 
 from __future__ import annotations
@@ -10,48 +10,41 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from jvm import memory_directory
 from kedge.apply import Pacing, RunOptions
-from kedge.cluster.memory import MemoryCluster
+from kedge.apply.jobs import Drain
 from kedge.errors import RefusedCommand
 from kedge.execution import Limits, RunState
-from kedge.model import BrokerId
 from tests.apply.deaths import Death, Deaths, DirectoryPlace, LogPlace, Place, World
+from tests.apply.kill_cases import (
+    CASES,
+    CORDONS_OF_OTHERS,
+    DRAINING,
+    OTHER,
+    STEERED,
+    THROTTLED,
+    TOPIC,
+    Case,
+)
 from tests.apply.kill_checks import (
     BEFORE,
     BROKERS,
     BYSTANDER,
     Expected,
     Start,
+    cordon_by_others,
     create_topics,
     layout,
     throttle_by_others,
 )
+from tests.apply.operators import Operator
 from tests.apply.run_commands import Command, Desk
-
-TOPIC, OTHER = "t", "other"
-
-
-@dataclass(frozen=True)
-class Case:
-    """The throttle of a run, and where others have set theirs before."""
-
-    name: str
-    rate: int | None
-    foreign_brokers: tuple[BrokerId, ...]
-    foreign_topic: str
-
-    def __str__(self) -> str:
-        return self.name
-
-
-THROTTLED = Case("throttled", 1_000, (BYSTANDER,), OTHER)
-BESIDE_OTHERS = Case("beside throttles of others", None, BROKERS, TOPIC)
+from tests.cluster.cordoning import CordoningCluster
 
 
 @pytest.fixture(params=["directory", "log"])
@@ -65,22 +58,26 @@ def place(request: pytest.FixtureRequest) -> Iterator[Place]:
 
 def desk(deaths: Deaths, case: Case) -> Desk:
     """A process."""
-    pacing = Pacing(sleep=deaths.wait, clock=deaths.clock, now=deaths.clock)
-    options = RunOptions(Limits(case.rate, each_way=1))
+    pacing = Pacing(case.interval_s, sleep=deaths.wait, clock=deaths.clock, now=deaths.clock)
+    options = RunOptions(Limits(case.rate, each_way=1), steering=case.steering)
     return Desk(deaths.cluster(), deaths.runs(), pacing, options)
 
 
 def applied(place: Place, case: Case) -> tuple[Start, list[Death]]:
     """A whole run, with all its deaths."""
-    world = World(MemoryCluster(len(BROKERS)), place)
+    world = World(CordoningCluster(len(BROKERS)), place)
     world.cluster.hold_moves = True
+    world.cluster.latency_s[BYSTANDER] = 2.0  # so slow that a throttle which adapts is halved
     create_topics(world.cluster, TOPIC, OTHER)
     throttle_by_others(world.cluster, case.foreign_brokers, case.foreign_topic)
+    cordon_by_others(world.cluster, CORDONS_OF_OTHERS)
     start = Start.of(world.cluster, TOPIC, OTHER)
-    deaths = Deaths(world)
-    desk(deaths, case).apply(start.plan)
-    start.check(world.cluster, Deaths(world, kept=False).runs(), RunState.DONE)
-    assert deaths.journal_points >= 10
+    deaths = Deaths(world, meanwhile=Operator(case.wishes).act)
+    desk(deaths, case).apply(start.plan, Drain(case.drained))
+    done = replace(start, drained=frozenset(case.drained))
+    done.check(world.cluster, Deaths(world, kept=False).runs(), RunState.DONE)
+    assert len(deaths.events) >= 10
+    assert case.events <= set(deaths.events)
     return start, deaths.found
 
 
@@ -94,7 +91,10 @@ def continued(
         assert layout(world.cluster, TOPIC) == BEFORE  # nothing is done before a run has begun
         return ()
     expected = Expected.of(command, unwatched.runs())
-    deaths, refused = Deaths(world, kept), None
+    # Which brokers a job drains is known to no other process before the journal has them.
+    drained = unwatched.runs().chosen(None).record().cordons
+    start = replace(start, drained=frozenset(drained))
+    deaths, refused = Deaths(world, kept, Operator().act), None
     try:
         desk(deaths, case).do(command)
     except RefusedCommand as refusal:
@@ -103,7 +103,7 @@ def continued(
     return deaths.found
 
 
-@pytest.mark.parametrize("case", [THROTTLED, BESIDE_OTHERS], ids=str)
+@pytest.mark.parametrize("case", CASES, ids=str)
 @pytest.mark.parametrize("command", Command)
 def test_apply_killed_anywhere(place: Place, case: Case, command: Command) -> None:
     start, deaths = applied(place, case)
@@ -113,23 +113,28 @@ def test_apply_killed_anywhere(place: Place, case: Case, command: Command) -> No
 
 
 @pytest.mark.parametrize(
-    ("command", "state"),
+    ("case", "command", "state"),
     [
-        (Command.RESUME, RunState.MOVING),
-        (Command.CANCEL, RunState.MOVING),
-        (Command.ROLLBACK, RunState.MOVING),
-        (Command.ROLLBACK, RunState.DONE),
+        (THROTTLED, Command.RESUME, RunState.MOVING),
+        (THROTTLED, Command.CANCEL, RunState.MOVING),
+        (THROTTLED, Command.ROLLBACK, RunState.MOVING),
+        (THROTTLED, Command.ROLLBACK, RunState.DONE),
+        (STEERED, Command.RESUME, RunState.PAUSED),
+        (DRAINING, Command.RESUME, RunState.PLANNED),
+        (DRAINING, Command.CANCEL, RunState.MOVING),
+        (DRAINING, Command.ROLLBACK, RunState.DONE),
     ],
+    ids=str,
 )
 def test_a_command_after_a_death_is_killed_anywhere_too(
-    place: Place, command: Command, state: RunState
+    place: Place, case: Case, command: Command, state: RunState
 ) -> None:
-    start, deaths = applied(place, THROTTLED)
+    start, deaths = applied(place, case)
     first = death_in(state, deaths)
-    for second in continued(first, command, start, THROTTLED, kept=True):
+    for second in continued(first, command, start, case, kept=True):
         for last in Command:
             with told(f"apply killed at {first}, {command} at {second}, then {last}"):
-                continued(second, last, start, THROTTLED)
+                continued(second, last, start, case)
 
 
 def death_in(state: RunState, deaths: Sequence[Death]) -> Death:

@@ -14,20 +14,25 @@ from kedge.apply import (
     Requested,
     RunOptions,
     Waiting,
+    carry_out,
     new_request,
     preview,
+    propose_resume,
     send,
     settle,
 )
 from kedge.apply.executor import Executor
 from kedge.cluster.port import (
     ConfigChange,
+    ConfigOp,
+    ConfigResource,
     LogDirDescription,
     StoredReplica,
     TopicCreation,
     broker_resource,
+    topic_resource,
 )
-from kedge.errors import KedgeError, RefusedCommand, RequestTimedOut
+from kedge.errors import KedgeError, RefusedCommand, RequestTimedOut, RunLeft, Unauthorised
 from kedge.execution import (
     Limits,
     RateRange,
@@ -43,6 +48,9 @@ from kedge.model import BrokerId, ReplicaAssignment, TopicPartition
 from kedge.plan import Plan, Reassignment
 from tests.apply.bench import B1, B2, B3, B4, T0, T1, Killed, die
 from tests.apply.steered_bench import NOON, SteeredBench, sent
+
+RATE = "leader.replication.throttled.rate"
+LIST = "leader.replication.throttled.replicas"
 
 
 @pytest.fixture
@@ -170,6 +178,31 @@ def test_log_directories_have_a_rate_of_their_own(bench: SteeredBench) -> None:
     assert not bench.throttles()
 
 
+def test_a_broker_that_did_not_take_a_new_rate_gets_it_later(bench: SteeredBench) -> None:
+    files, seen = bench.begin(), list[set[str]]()
+    former = ConfigChange(RATE, value="1000")
+    bench.clock.at(2, lambda: sent(files, RequestKind.RATE, rate=5000))
+    bench.clock.at(5, lambda: bench.cluster.alter_configs({broker_resource(B4): [former]}))
+    for moment in (6, 25):
+        bench.clock.at(moment, lambda: seen.append(bench.rates()))
+    for moment in (26, 28):
+        bench.clock.at(moment, bench.cluster.finish_moves)
+    assert bench.carry_out(files).complete
+    assert seen == [{"1000", "5000"}, {"5000"}]
+    assert "broker 4 did not take its last throttle; it is set again" in bench.notes
+
+
+def test_another_refused_request_leaves_the_history_of_the_throttle(bench: SteeredBench) -> None:
+    files = bench.begin()
+    bench.clock.at(2, lambda: sent(files, RequestKind.RATE, rate=5000))
+    bench.clock.at(4, lambda: sent(files, RequestKind.CONTINUE))
+    for moment in (6, 8):
+        bench.clock.at(moment, bench.cluster.finish_moves)
+    changes = bench.carry_out(files).rate_changes
+    assert [reply and reply.refused for reply in files.record().replies.values()][1]
+    assert [change.rate for change in changes] == [5000]
+
+
 def test_a_run_without_a_throttle_takes_over_no_foreign_one(bench: SteeredBench) -> None:
     foreign = ConfigChange("leader.replication.throttled.rate", value="5")
     bench.cluster.alter_configs({broker_resource(B4): [foreign]})
@@ -231,6 +264,43 @@ def test_a_pause_lets_moves_end_and_leaves_no_throttle(bench: SteeredBench) -> N
         (505, "moving", 1, True),
     ]
     assert not bench.throttles()
+
+
+@pytest.mark.parametrize(
+    ("place", "foreign"),
+    [
+        (broker_resource(B4), ConfigChange(RATE, value="5")),
+        (topic_resource("t"), ConfigChange(LIST, value="0:1")),
+    ],
+)
+def test_a_throttle_that_another_client_sets_during_a_pause_is_left_to_it(
+    bench: SteeredBench, place: ConfigResource, foreign: ConfigChange
+) -> None:
+    files, reasons = bench.begin(), list[str]()
+    bench.clock.at(2, lambda: sent(files, RequestKind.PAUSE))
+    bench.clock.at(6, bench.cluster.finish_moves)
+    bench.clock.at(20, lambda: bench.cluster.alter_configs({place: [foreign]}))
+    bench.clock.at(30, lambda: sent(files, RequestKind.CONTINUE))
+    bench.watch(files, 60)
+    bench.clock.at(60, lambda: reasons.append(files.record().why))
+    removal = ConfigChange(foreign.name, ConfigOp.DELETE)
+    bench.clock.at(61, lambda: bench.cluster.alter_configs({place: [removal]}))
+    bench.watch(files, 80)
+    bench.clock.at(90, bench.cluster.finish_moves)
+    assert bench.carry_out(files).complete
+    assert bench.seen == [(60, "paused", 0, True), (80, "moving", 1, True)]
+    named = f"{place} has {foreign.name} = {foreign.value}"
+    assert reasons == [f"{named}, which this run did not set"]
+    assert not bench.throttles()
+
+
+def test_a_window_does_not_open_over_the_throttle_of_another_client(bench: SteeredBench) -> None:
+    files = bench.steered(Steering(windows=(parse_window("13:00-14:00"),), until=NOON + 5400))
+    foreign = ConfigChange(RATE, value="1000")  # by chance as this run's
+    bench.clock.at(1800, lambda: bench.cluster.alter_configs({broker_resource(B4): [foreign]}))
+    outcome = bench.carry_out(files, interval_s=60.0)
+    assert (outcome.stopped, outcome.moved) == (True, 0)
+    assert bench.throttles().brokers == {"4": {RATE: "1000"}}
 
 
 def test_pausing_twice_and_continuing_what_is_not_paused_is_refused(bench: SteeredBench) -> None:
@@ -298,6 +368,28 @@ def test_a_move_on_its_way_back_is_waited_for(bench: SteeredBench) -> None:
     assert bench.carry_out(files, interval_s=120.0).complete
     assert [each[1:] for each in bench.seen] == [("moving", 0, True), ("paused", 0, False)]
     assert not [note for note in bench.notes if "someone else" in note]
+    assert bench.replicas() == {0: (B4, B2), 1: (B3, B4)}
+
+
+def test_a_run_that_was_killed_while_moves_went_back_is_resumed(bench: SteeredBench) -> None:
+    files = bench.steered(HARD)
+    way_back = ReplicaAssignment((B1, B2, B4), removing=(B4,))
+
+    def reverting(found: dict[TopicPartition, ReplicaAssignment]) -> object:
+        return found | ({T0: way_back} if 0.5 < bench.clock.seconds / HOUR < 0.8 else {})
+
+    bench.faulty.change_response("reassignments", reverting)
+    bench.clock.at(0.55 * HOUR, die)
+    with pytest.raises(Killed):
+        bench.carry_out(files, interval_s=120.0)
+    assert files.record().sent_back == {T0}
+    port, options = bench.faulty.port, RunOptions(Limits(1000, each_way=1), steering=HARD)
+    proposal = propose_resume(port, bench.runs, None, options)
+    for moment in (23.2, 23.4):
+        bench.clock.at(moment * HOUR, bench.cluster.finish_moves)
+    _, outcome = carry_out(port, bench.runs, proposal, bench.pacing_by_clock(120.0))
+    assert outcome.complete
+    assert files.record().sent_back == frozenset()
     assert bench.replicas() == {0: (B4, B2), 1: (B3, B4)}
 
 
@@ -442,6 +534,80 @@ def test_probes_that_time_out_count_as_slow(bench: SteeredBench) -> None:
     assert (change.rate, change.why) == (2000, "broker 3 responds in 1.5 s")
 
 
+def in_sync(bench: SteeredBench, *brokers: BrokerId) -> None:
+    """These replicas of the first partition are in sync, of which there must be two."""
+    change = ConfigChange("min.insync.replicas", value="2")
+    bench.cluster.alter_configs({topic_resource("t"): [change]})
+    next(iter(bench.cluster._partitions())).isr = brokers
+
+
+BELOW = "1 partition below min.insync.replicas (t-0)"
+
+
+def test_a_partition_of_the_plan_that_falls_below_its_minimum_halves_the_rate(
+    bench: SteeredBench,
+) -> None:
+    filling(bench, 4000)
+    in_sync(bench, B1, B2)  # the replica that is being added is no sign of trouble
+    files = bench.steered(ADAPTIVE)
+    bench.clock.at(20, lambda: in_sync(bench, B1))
+    bench.clock.at(24, lambda: in_sync(bench, B1, B2))
+    for moment in (28, 30):
+        bench.clock.at(moment, bench.cluster.finish_moves)
+    changes = bench.carry_out(files).rate_changes
+    assert [(change.rate, change.why) for change in changes] == [
+        (1500, "the cluster copes"),
+        (1000, BELOW),
+    ]
+
+
+def test_a_partition_that_was_below_its_minimum_counts_once_it_was_in_sync(
+    bench: SteeredBench,
+) -> None:
+    filling(bench, 4000)
+    in_sync(bench, B1)
+    files = bench.steered(ADAPTIVE)
+    bench.clock.at(40, lambda: in_sync(bench, B1, B2))
+    bench.clock.at(50, lambda: in_sync(bench, B1))
+    for moment in (58, 60):
+        bench.clock.at(moment, bench.cluster.finish_moves)
+    whys = [change.why for change in bench.carry_out(files).rate_changes]
+    assert whys[:3] == ["the cluster copes", "the cluster copes", "the cluster copes"]
+    assert whys[3:] == [BELOW]
+
+
+def test_a_rate_that_is_refused_is_not_the_rate_of_the_run(bench: SteeredBench) -> None:
+    filling(bench, 4000)
+    files, seen = bench.steered(ADAPTIVE), list[object]()
+    refusal = Unauthorised("Missing permission: AlterConfigs on Cluster")
+    bench.clock.at(10, lambda: bench.faulty.fail("alter_configs", refusal, times=1))
+    bench.clock.at(50, lambda: seen.append((bench.rates(), files.record().rate)))
+    bench.clock.at(
+        50, lambda: seen.append(files.record().lease.brokers == bench.throttles().brokers)
+    )
+    for moment in (58, 60):
+        bench.clock.at(moment, bench.cluster.finish_moves)
+    outcome = bench.carry_out(files)
+    assert outcome.complete
+    assert seen == [({"1000"}, 1000), True]
+    assert [change.rate for change in outcome.rate_changes] == [1500, 1000]
+    assert f"the throttle stays at 1000 bytes/s: {refusal}" in bench.notes
+    assert not bench.throttles()
+
+
+def test_a_broker_that_does_not_report_an_adapted_rate_is_named(bench: SteeredBench) -> None:
+    filling(bench, 4000)
+    files = bench.steered(ADAPTIVE)
+    silent = {broker_resource(B4): RequestTimedOut("no answer")}
+    bench.clock.at(
+        10, lambda: bench.faulty.change_response("describe_configs", lambda found: found | silent)
+    )
+    for moment in (58, 60):
+        bench.clock.at(moment, bench.cluster.finish_moves)
+    assert bench.carry_out(files).rate_changes
+    assert "broker 4 did not report its new throttle" in bench.notes
+
+
 def test_trouble_outside_of_the_plan_halves_the_rate(bench: SteeredBench) -> None:
     bench.cluster.create_topics([TopicCreation("other", assignment={0: (B1, B3)})])
     filling(bench, 4000)
@@ -556,3 +722,26 @@ def test_a_request_to_a_run_that_ended_is_refused(bench: SteeredBench) -> None:
         with pytest.raises(RefusedCommand, match="is done"):
             send(bench.cluster, bench.runs, None, new_request(kind, rate=5000), Waiting())
     assert files.requests() == []
+
+
+# ---- leaving a run to another process ------------------------------------------------------------
+
+
+def test_a_run_is_left_as_it_is_when_another_process_asks_for_it(bench: SteeredBench) -> None:
+    files = bench.begin()
+    bench.clock.at(3, lambda: sent(files, RequestKind.LEAVE))
+    with pytest.raises(RunLeft, match="left to another process"):
+        bench.carry_out(files)
+    assert files.record().state is RunState.MOVING
+    assert bench.cluster.reassignments(), "its moves go on"
+    assert bench.throttles(), "under their throttles"
+
+
+def test_a_process_that_continues_a_run_does_not_leave_it_for_an_earlier_request(
+    bench: SteeredBench,
+) -> None:
+    files = bench.begin()
+    sent(files, RequestKind.LEAVE)
+    bench.clock.at(4, bench.cluster.finish_moves)
+    bench.clock.at(8, bench.cluster.finish_moves)
+    assert bench.carry_out(files).complete

@@ -8,7 +8,9 @@ import orjson
 import pytest
 
 from kedge.balance import Goals, NewBroker, goals_from_json
-from kedge.errors import InvalidRequest, MalformedInput
+from kedge.balance.goals.apply_goals import fixed_partitions
+from kedge.errors import InvalidRequest, MalformedInput, UnknownTopicOrPartition
+from tests.balance.snapshots import broker, cluster
 
 FULL = Goals(
     tolerance=0.1,
@@ -65,6 +67,10 @@ def test_goals_of_the_wrong_shape_are_refused(document: dict[str, Any]) -> None:
         ({"moves_each_way": 0}, "above 0"),
         ({"limits": {"disk": 0}}, "above 0; write disk=0.9"),
         ({"topics": "("}, "is not a valid pattern"),
+        ({"topics": "(?=a)b"}, "patterns have RE2's syntax, without look-around"),
+        ({"exclude_topics": r"(a)\1"}, "without look-around and backreferences"),
+        ({"replication_factor": {"((.{99}){99}){99}": 2}}, "is not a valid pattern"),
+        ({"topics": "\ud800"}, "not Unicode text"),
         ({"replication_factor": {"a": 0}}, "at least 1"),
         ({"remove_brokers": {1}, "exclude_brokers": {1}}, "Broker 1 is in both --remove-brokers"),
         (
@@ -79,3 +85,18 @@ def test_goals_that_make_no_sense_are_refused(asked: dict[str, Any], said: str) 
     sets: dict[str, Any] = {k: frozenset(v) if isinstance(v, set) else v for k, v in asked.items()}
     with pytest.raises(InvalidRequest, match=said.replace("(", r"\(")):
         Goals(**sets)
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("pattern", ["([a-z]+)+1", "(a|a)*b", "(.*){30}1", "((a?){30}){30}b"])
+def test_no_pattern_takes_more_than_linear_time(pattern: str) -> None:
+    snapshot = cluster([broker(1)], {"a" * 249: [([1], 1)]})
+    with pytest.raises(UnknownTopicOrPartition, match="No topic matches"):
+        fixed_partitions(snapshot, Goals(topics=pattern))
+
+
+def test_a_pattern_names_whole_topics_and_commas_part_alternatives() -> None:
+    names = ("logs", "logs-2", "orders", "xlogs")
+    snapshot = cluster([broker(1)], {name: [([1], 1)] for name in names})
+    fixed = fixed_partitions(snapshot, Goals(exclude_topics="'orders, (?i)LOGS(-[0-9])?'"))
+    assert fixed.tolist() == [True, True, True, False]

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kedge.apply import Runs, new_record
+from kedge.cli.job_options import JobOptions
 from kedge.cluster.memory import MemoryCluster
 from kedge.cluster.port import TopicCreation
+from kedge.execution import Limits, RateRange, RunKind, Steering
+from kedge.execution.windows import parse_window
 from kedge.files import read_snapshot, sha256_of_snapshot
-from kedge.model import BrokerId
+from kedge.model import BrokerId, TopicPartition
+from kedge.plan import Plan, Reassignment
 from tests.cli.cluster_commands import Desk
 
 B1, B2, B3, B4 = map(BrokerId, (1, 2, 3, 4))
@@ -272,3 +278,23 @@ def test_a_job_of_a_closed_window_starts_no_move_and_stops_when_its_time_is_over
     stopped = json.loads(ended.out)
     assert (ended.code, stopped["job"], stopped["complete"]) == (1, "drain", False)
     assert replicas(desk) == before
+
+
+def test_undo_takes_over_the_throttle_and_no_window(tmp_path: Path) -> None:
+    runs = Runs(tmp_path, "memory")
+    steering = Steering(
+        log_dir_rate=5,
+        adaptive=RateRange(1000, 2000),
+        windows=(parse_window("01:00-05:00"),),
+        hard_window=True,
+        until=4e9,
+    )
+    record = replace(new_record("memory", rate=1000, each_way=3), steering=steering)
+    tp = TopicPartition("t", 0)
+    plan = Plan((Reassignment.anywhere(tp, (B3,)),), {tp: (B2,)}, cluster_id="memory")
+    run = runs.begin(plan, record)
+    options = JobOptions().options_to_undo(runs, None)
+    assert options.limits == Limits(1000, 3)
+    assert options.steering == Steering(log_dir_rate=5, adaptive=RateRange(1000, 2000))
+    runs.begin(plan, replace(record, kind=RunKind.ROLLBACK, undoes=run.name))
+    assert JobOptions().options_to_undo(runs, run.name).steering == steering

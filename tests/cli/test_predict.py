@@ -9,9 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kedge.apply.predict_run import predicted
+from kedge import wiring
+from kedge.apply.predict_run import Circumstances, predicted
 from kedge.cluster.log_port import ClusterClock
 from kedge.cluster.memory import MemoryCluster
+from kedge.cluster.memory_log import MemoryLog, MemoryTopic
 from kedge.cluster.port import TopicCreation
 from kedge.execution import Limits
 from kedge.files import write_snapshot
@@ -21,6 +23,7 @@ from kedge.model import (
     Broker,
     BrokerId,
     Capacity,
+    LogDir,
     Snapshot,
     TopicPartition,
     sha256_of_snapshot,
@@ -212,7 +215,8 @@ def test_in_a_lab_only_the_delays_of_this_machine_are_uncertain(
 ) -> None:
     cluster = snapshot()
     clock = ClusterClock(0.0, speed)
-    found = predicted(plan_of(cluster), cluster, Limits(50_000_000, 2), state=tmp_path, clock=clock)
+    around = Circumstances(tmp_path, clock=clock)
+    found = predicted(plan_of(cluster), cluster, Limits(50_000_000, 2), around)
     assert found.seconds_p10 < found.seconds < found.seconds_p90
     assert found.seconds_p90 - found.seconds_p10 < 0.6 * speed
     assert found.seconds - found.moving_seconds < 1.7 * speed  # delays, and the last poll
@@ -222,14 +226,66 @@ def test_throttles_that_rise_from_nothing_take_half_of_the_rise_longer(tmp_path:
     cluster, limits = snapshot(), Limits(50_000_000, 2)
 
     def seconds(since_last_run_s: float, limits: Limits = limits) -> float:
-        found = predicted(
-            *(plan_of(cluster), cluster, limits),
-            state=tmp_path,
-            poll_s=0.1,
-            since_last_run_s=since_last_run_s,
-        )
-        return found.seconds
+        around = Circumstances(tmp_path, poll_s=0.1, since_last_run_s=since_last_run_s)
+        return predicted(plan_of(cluster), cluster, limits, around).seconds
 
     at_once = seconds(12.0)
     assert seconds(10.0) - at_once == pytest.approx(5.5, abs=0.11)
     assert seconds(10.0, Limits(None, 2)) == seconds(12.0, Limits(None, 2))
+
+
+def test_a_throttle_that_adapts_is_taken_to_stay_at_its_lowest_rate(
+    kedge: Kedge, files: tuple[str, str]
+) -> None:
+    plan, cluster = files
+    done = kedge("predict", plan, "--snapshot", cluster, "--throttle", "auto:100MB-1GB")
+    assert done.out.startswith("takes    3 min 39 s")
+    assert "assumed  the throttle stays at 100.0 MB/s, the lowest that it adapts to" in done.out
+    row = kedge(
+        *("predict", plan, "--snapshot", cluster, "--throttle", "auto:100MB-1GB"),
+        *("--output", "json"),
+    )
+    assert "the lowest that it adapts to" in json.loads(row.out)["assumptions"][-1]
+
+
+def test_a_live_lab_is_predicted_in_its_own_time(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    cluster = MemoryCluster(3)
+    cluster.create_topics([TopicCreation("t", assignment={0: (B1, B2)})])
+    desk = Desk(cluster, capsys)
+    path = tmp_path / "moves.json"
+    entry = {"topic": "t", "partition": 0, "replicas": [3, 2]}
+    path.write_text(json.dumps({"version": 1, "partitions": [entry]}))
+    fast = MemoryTopic()
+    fast.clock = ClusterClock(0.0, 60.0)
+    command = ("predict", str(path), "--throttle", "1MB", "--state", str(tmp_path / "state"))
+    ours = desk.json(*command)["seconds"]
+    with wiring.logs_from(lambda *_: MemoryLog(fast)):
+        assert desk.json(*command)["seconds"] > 10 * ours  # a poll takes a minute there
+
+
+def test_log_directories_have_a_throttle_of_their_own(kedge: Kedge, tmp_path: Path) -> None:
+    dirs = tuple(LogDir(path, 100e9) for path in ("/a", "/b"))
+    cluster = Snapshot.of(
+        [Broker(B1, log_dirs=dirs)],
+        Assignment.from_mapping({T0: (B1,)}),
+        cluster_id="c",
+        leader=np.array([1]),
+        size=np.array([GB]),
+        log_dir=np.array([[0]], np.int32),
+        log_dir_paths=["/a", "/b"],
+    )
+    entry = Reassignment(T0, (B1,), ("/b",))
+    made = Plan((entry,), {T0: (B1,)}, cluster_id="c", snapshot_sha256=None)
+    (tmp_path / "plan.json").write_bytes(plan_to_json(made))
+    write_snapshot(cluster, tmp_path / "cluster.json")
+    command = ("predict", str(tmp_path / "plan.json"), "--snapshot", str(tmp_path / "cluster.json"))
+
+    def moving(*options: str) -> float:
+        return json.loads(kedge(*command, *options, "--output", "json").out)["moving_seconds"]
+
+    slow = ("--log-dir-throttle", "10MB")
+    assert moving("--no-throttle", *slow) == pytest.approx(100, abs=2)
+    assert moving("--throttle", "500MB", *slow) == pytest.approx(100, abs=2)
+    assert moving("--throttle", "20MB") == pytest.approx(50, abs=2)

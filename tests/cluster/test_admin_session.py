@@ -13,10 +13,11 @@ from kedge.cluster.access import Access
 from kedge.cluster.admin_session import parse_bootstrap
 from kedge.cluster.broker_connection import Address
 from kedge.cluster.kafka_admin import KafkaAdmin
-from kedge.cluster.port import TopicCreation, TopicDescription
+from kedge.cluster.port import TopicCreation, TopicDescription, broker_resource
 from kedge.errors import (
     BrokerFailed,
     ClusterUnavailable,
+    KedgeError,
     MalformedInput,
     NotController,
     QuotaExceeded,
@@ -31,6 +32,8 @@ from kedge.protocol.messages import (
     AlterPartitionReassignmentsResponse,
     CreateTopicsRequest,
     CreateTopicsResponse,
+    DescribeConfigsRequest,
+    DescribeConfigsResponse,
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
     MetadataRequest,
@@ -306,3 +309,31 @@ def test_addresses_are_read(text: str, expected: list[tuple[str, int]]) -> None:
 def test_what_is_no_address_is_refused(text: str) -> None:
     with pytest.raises(MalformedInput):
         parse_bootstrap(text)
+
+
+def described(request: Any) -> Any:
+    kind = DescribeConfigsResponse
+    results = [
+        kind.DescribeConfigsResult(
+            error_code=0,
+            error_message=None,
+            resource_type=each.resource_type,
+            resource_name=each.resource_name,
+            configs=[],
+        )
+        for each in request.resources
+    ]
+    return kind(throttle_time_ms=0, results=results)
+
+
+def test_a_broker_that_hangs_does_not_hide_those_after_it(broker: ScriptedBroker) -> None:
+    with scripted_broker() as hung:
+        brokers = {MetadataRequest: lambda _: broker.metadata(others={2: hung.port})}
+        broker.answers |= brokers | {DescribeConfigsRequest: described}
+        hung.answers |= brokers | {DescribeConfigsRequest: lambda _: SILENCE}
+        cluster = KafkaAdmin(broker.address, Access(call_timeout_ms=1_000))
+        second, first = broker_resource(BrokerId(2)), broker_resource(BrokerId(1))
+        found = cluster.describe_configs([second, first], synonyms=False)
+        cluster.close()
+    assert isinstance(found[second], RequestTimedOut)
+    assert not isinstance(found[first], KedgeError)

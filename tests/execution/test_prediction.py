@@ -163,6 +163,26 @@ def test_copies_between_log_directories_have_their_own_throttle_and_disks() -> N
     assert "copying between log directories" in found.bound_by
 
 
+def test_a_log_directory_throttle_that_is_too_low_is_named_with_the_rate_that_works() -> None:
+    tp = TopicPartition("t", 0)
+    replica = PartitionReplica("t", 0, BrokerId(1))
+    disks = (Disk("/a", 10.0 * GB, 100.0 * GB, 1), Disk("/b", 0.0, 100.0 * GB, 0))
+    around = Environment(
+        {BrokerId(1): BrokerEnvironment(disks)},
+        appended={tp: 20_000_000.0},
+        log_dirs={replica: "/a"},
+    )
+
+    def found(limits: Limits) -> Prediction:
+        change, target = Change(tp, ids(1), ids(1)), Target({replica: "/b"})
+        return predict([change], {tp: GB}, {tp: BrokerId(1)}, limits, around, target=target)
+
+    (problem,) = found(Limits(None, 2, log_dir_rate=10_000_000)).problems
+    assert "would never end at a throttle of 10 MB/s" in problem.what
+    assert problem.hint.startswith("use --log-dir-throttle 20")
+    assert not found(Limits(None, 2, log_dir_rate=problem.rate_needed)).problems
+
+
 def test_a_new_replica_goes_to_the_directory_with_the_fewest_replicas() -> None:
     changes = moves(((1,), (2,)))
     disks = (Disk("/a", 0.0, 50.0 * GB, 3), Disk("/b", 45.0 * GB, 50.0 * GB, 1))

@@ -63,6 +63,11 @@ class Line:
         """Whether the cluster may be another one afterwards."""
         return not self.refused and self.words[1] not in ("list", "describe", "generate")
 
+    @property
+    def moment_s(self) -> float:
+        """How long a state must stay: a move leaves the list before brokers hear of its end."""
+        return STAYS_S if self.words[0] == "reassign" else MOMENT_S
+
 
 def lines_of(directory: Path, cluster: RealCluster) -> list[Line]:
     """The story with its files in place; `@1b` is the second directory of broker 1."""
@@ -233,7 +238,9 @@ class Observer:
             return {p: len(replicas) for p, replicas in partitions.items()}
         return partitions
 
-    def settled(self, *, unlike: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    def settled(
+        self, *, unlike: Mapping[str, Any] | None = None, moment_s: float = MOMENT_S
+    ) -> dict[str, Any]:
         """The state once it stays for a moment, with no move under way but throttled ones.
 
         A broker may hear of an order after the others: what two looks see alike is not yet the end.
@@ -249,7 +256,7 @@ class Observer:
             if now != before:
                 before, since = now, time.monotonic()
             changed = now != unlike or time.monotonic() > stays
-            if changed and time.monotonic() - since > MOMENT_S and self._at_rest(now):
+            if changed and time.monotonic() - since > moment_s and self._at_rest(now):
                 return now
         raise TimeoutError(f"the cluster does not settle: {before}")
 

@@ -44,7 +44,8 @@ def read_first(lines: list[Line], tell: Teller, observer: Observer) -> list[Page
             continue
         told = tell(list(line.words))
         if line.changes:
-            state = observer.settled(unlike=state if told.code == 0 else None)
+            before = state if told.code == 0 else None
+            state = observer.settled(unlike=before, moment_s=line.moment_s)
         else:
             state = observer.state()
         pages.append(Page(line, told, state))

@@ -8,6 +8,7 @@
     throttles        throttles read, set, confirmed and removed
     throttle_control the throttles of one run: set, changed on the way, removed
     run_requests     requests from other processes: sent, awaited, carried out
+    leave_run        asks the process at work to leave a run, for a command that ends it
     health_guard     holds new moves back while the rest of the cluster is in trouble
     plan_file        the plan of a run, from a plan file or from Kafka's reassignment file
     preview          a run checked against the cluster; every refusal is raised here
@@ -47,10 +48,11 @@ from kedge.apply.commands import (
     propose_rollback,
 )
 from kedge.apply.executor import Executor
+from kedge.apply.leave_run import await_left
 from kedge.apply.outcome import Outcome, Pacing
 from kedge.apply.preview import Preview, RunOptions, preview, target_of
 from kedge.apply.run_port import Run, RunStore, new_record
-from kedge.apply.run_requests import Requested, allowed, new_request, send
+from kedge.apply.run_requests import Requested, allowed, new_request, send, worked_on
 from kedge.apply.run_store import RunFiles, Runs, default_state
 from kedge.apply.settle_runs import has_leftovers, is_under_way, settle
 from kedge.apply.throttles import Waiting, release
@@ -70,6 +72,7 @@ __all__ = [
     "Runs",
     "Waiting",
     "allowed",
+    "await_left",
     "cancel",
     "carry_out",
     "close",
@@ -88,4 +91,5 @@ __all__ = [
     "send",
     "settle",
     "target_of",
+    "worked_on",
 ]

@@ -1,7 +1,8 @@
 """Adapts the throttle of a run at each poll: collects the signals, and sets what is decided.
 
-The signals are the health of the partitions outside of the run, and how fast each broker answers
-a cheap request. `Pacing.more_signals` adds those of a metrics system.
+The signals are the health of the partitions outside of the run, those of the run that fall below
+`min.insync.replicas`, and how fast each broker answers a cheap request. `Pacing.more_signals` adds
+those of a metrics system.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from kedge.apply.move_bytes import Ends, through_brokers
 from kedge.apply.observe import Found
 from kedge.apply.outcome import Pacing
 from kedge.apply.run_port import Run
-from kedge.apply.throttle_control import ThrottleControl
+from kedge.apply.throttle_control import ThrottleControl, not_reported
 from kedge.cluster.port import Cluster
-from kedge.errors import RefusedCommand, Unavailable
+from kedge.errors import RefusedCommand, Unauthorised, Unavailable
 from kedge.execution import Health, RateRange, Statuses
 from kedge.execution import journal as lines
 from kedge.execution.adaptive_throttle import LATENCY_MAX_S, Signals, next_rate
@@ -27,6 +28,7 @@ from kedge.plan import Change
 
 PROBE_TIMEOUT_MS = 500
 READS_KEPT = 20
+REFUSED_S = 300.0  # between two attempts where another rate is refused
 
 
 class AdaptiveControl:
@@ -46,6 +48,7 @@ class AdaptiveControl:
         self._reads: deque[float] = deque(maxlen=READS_KEPT)
         self._late_read_s = 0.0
         self._changed_at, self._halved_at = pacing.clock(), -inf
+        self._refused_until = -inf
         self._before: tuple[float, Ends] | None = None
 
     def read_took(self, seconds: float) -> None:
@@ -64,7 +67,7 @@ class AdaptiveControl:
     ) -> None:
         """Decide, and set another rate if that is the decision."""
         rate = self._throttles.rate
-        if rate is None:
+        if rate is None or self._pacing.clock() < self._refused_until:
             return
         signals = self._pacing.more_signals(self._signals(changes, found, needed))
         if signals.unread:
@@ -77,18 +80,28 @@ class AdaptiveControl:
             return
         if decision.rate < rate:
             self._halved_at = now
-        at = self._pacing.now()
-        self._files.write(lines.rate_adapted(decision.rate, decision.why, at=at))
+        self._files.write(lines.rate_adapted(decision.rate, decision.why, at=self._pacing.now()))
         self._pacing.on_note(
             f"throttle {rate} → {decision.rate} bytes/s in and out of each broker: {decision.why}"
         )
-        try:
-            self._throttles.change(
-                decision.rate, self._throttles.log_dir_rate, statuses, found.seen
-            )
-        except RefusedCommand as refusal:
-            self._pacing.on_note(str(refusal))
+        self._set(decision.rate, statuses, found)
         self.changed(changes, found)
+
+    def _set(self, rate: int, statuses: Statuses, found: Found) -> None:
+        """Set another rate; one that is refused is the run's no longer."""
+        before, log_dir_rate = self._throttles.rate, self._throttles.log_dir_rate
+        assert before is not None, "a throttle without a rate does not adapt"
+        try:
+            silent = self._throttles.change(rate, log_dir_rate, statuses, found.seen)
+        except (RefusedCommand, Unauthorised) as refusal:
+            self._throttles.stay(before, log_dir_rate)
+            why = f"another rate is refused: {refusal}"
+            self._files.write(lines.rate_adapted(before, why, at=self._pacing.now()))
+            self._note(f"the throttle stays at {before} bytes/s: {refusal}")
+            self._refused_until = self._pacing.clock() + REFUSED_S
+            return
+        if silent:
+            self._note(not_reported(silent))
 
     def changed(self, changes: Sequence[Change], found: Found) -> None:
         """The rate was changed: evidence counts from now on."""
@@ -103,7 +116,7 @@ class AdaptiveControl:
         read_at = self._health.read_at if found_health is not None else None
         return Signals(
             at=None if read_at is None or latencies is None else min(probed_at, read_at),
-            under_min_isr=health.under_min_isr,
+            under_min_isr=(*health.under_min_isr, *health.planned_under_min_isr),
             under_replicated=health.under_replicated,
             brokers_down=health.brokers_down,
             latencies=latencies or {},

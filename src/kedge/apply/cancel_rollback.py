@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from kedge.apply.cordons import restore_cordons
 from kedge.apply.observe import observe
 from kedge.apply.preview import target_of
 from kedge.apply.run_port import Run, RunStore
@@ -22,7 +23,7 @@ from kedge.execution import (
     Target,
 )
 from kedge.execution import journal as lines
-from kedge.model import TopicPartition
+from kedge.model import BrokerId, TopicPartition
 from kedge.plan import (
     ANY_LOG_DIR,
     Change,
@@ -43,17 +44,19 @@ PAUSE_S = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Cancelled:
-    """What cancelling a run did; `reverting` are moves whose way back is not finished."""
+    """What cancelling a run did; `reverting` are moves whose way back is not finished, `uncordoned`
+    the brokers that the run had cordoned."""
 
     cancelled: list[TopicPartition] = field(default_factory=list[TopicPartition])
     reverting: list[TopicPartition] = field(default_factory=list[TopicPartition])
     unreleased: Lease = field(default_factory=Lease)
+    uncordoned: list[BrokerId] = field(default_factory=list[BrokerId])
 
 
 def cancel(
     cluster: Cluster, run: Run, waiting: Waiting, *, patience_s: float = PATIENCE_S
 ) -> Cancelled:
-    """Send back what is under way, then remove the throttles; what has arrived stays.
+    """Send back what is under way, then remove throttles and cordons; what has arrived stays.
 
     A partition whose replicas of before are on a broker that is down cannot come all the way back.
     The run is then left as `cancelling`, and the next command that reaches the broker finishes it;
@@ -67,8 +70,7 @@ def cancel(
         back = _send_back(cluster, run)
         cancelled |= dict.fromkeys(back.open)
         if not back.open:
-            run.enter(RunState.CANCELLED)
-            return Cancelled(list(cancelled), [], release(cluster, run, waiting))
+            return replace(close(cluster, run, waiting), cancelled=list(cancelled))
         stuck = not back.requested and set(back.open) <= set(back.blocked)
         if stuck or waiting.clock() >= deadline:
             left = run.record().lease if back.in_flight else release(cluster, run, waiting)
@@ -259,7 +261,8 @@ def begin_rollback(runs: RunStore, run: Run, plan: Plan, record: RunRecord) -> R
 
 
 def hand_over(run: Run, rollback: Run) -> None:
-    """End a run in favour of its rollback, which gets its throttles; repeated, it changes nothing.
+    """End a run in favour of its rollback, which gets its throttles and cordons; repeated, it
+    changes nothing.
 
     The new lease is on disk before the old one is given up: a crash in between leaves both, and
     removing a throttle twice changes nothing.
@@ -270,14 +273,21 @@ def hand_over(run: Run, rollback: Run) -> None:
             rollback.write(lines.leased(former))
         rollback.write(lines.leased(undone.lease.updated(known.lease)))
         run.write(lines.released(Lease()))
+    if undone.cordons:
+        rollback.write(lines.cordoned(undone.cordons))
+        run.write(lines.uncordoned(undone.cordons))
     if undone.state not in ENDED:
         run.enter(RunState.CANCELLED)
 
 
-def close(cluster: Cluster, run: Run, waiting: Waiting) -> Lease:
-    """End a run that has moved nothing; returns the throttles that are not confirmed to be gone."""
+def close(cluster: Cluster, run: Run, waiting: Waiting) -> Cancelled:
+    """End a run of which nothing is under way, and remove its throttles and cordons.
+
+    The state is first in the journal: what a crash leaves of the rest, `settle` removes.
+    """
     run.enter(RunState.CANCELLED)
-    return release(cluster, run, waiting)
+    left = release(cluster, run, waiting)
+    return Cancelled(unreleased=left, uncordoned=restore_cordons(cluster, run))
 
 
 def _leases_of(settings: Collection[Setting]) -> list[Lease]:

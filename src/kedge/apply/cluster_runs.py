@@ -148,6 +148,11 @@ class ClusterRuns(RunStore):
         lease = self._ownership.image.lease
         return None if lease is None or lease.released else OwnerSeen(str(lease.owner), lease.at)
 
+    def has_process(self) -> bool:
+        """Whether a process has the lease and renews it."""
+        self._refresh()
+        return self._ownership.is_leased
+
     # ---- acting ---------------------------------------------------------------------------------
 
     def begin(self, plan: Plan, record: RunRecord) -> ClusterRun:

@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass, replace
 
 from kedge.apply.cancel_rollback import begin_rollback, close, rollback_plan
+from kedge.apply.cordons import complete_cordons, restore_cordons
 from kedge.apply.executor import Executor
 from kedge.apply.observe import observe
 from kedge.apply.outcome import Outcome, Pacing
@@ -23,6 +24,7 @@ from kedge.execution import (
     Action,
     MoveStatus,
     RunKind,
+    RunPrediction,
     RunState,
     Verb,
     statuses_of,
@@ -34,13 +36,17 @@ from kedge.plan import Plan
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What a command would do: to `run`, or by a new run of what was checked."""
+    """What a command would do: to `run`, or by a new run of what was checked.
+
+    `predicted_s` are the seconds that this is predicted to take, in the time of the cluster.
+    """
 
     action: Action
     run: Run | None = None
     judged: Preview | None = None
     moving: tuple[TopicPartition, ...] = ()
     plan_file: str = ""
+    predicted_s: float | None = None
 
 
 # ---- checking -----------------------------------------------------------------------------------
@@ -121,6 +127,7 @@ def _continued(
         kind=record.kind,
         own=runs.own_settings(),
         log_dirs_before=record.log_dirs,
+        sent_back=record.sent_back,
     )
     return Proposal(action, run, judged)
 
@@ -147,9 +154,18 @@ def carry_out(
     pacing.on_run(run)
     if judged.skipped:
         run.write(lines.skipped(judged.skipped))
+    for note in _set_cordons_right(cluster, run, judged.kind):
+        pacing.on_note(note)
     outcome = Executor(cluster, run, judged, pacing).carry_out()
     skipped = {tp: MoveStatus.DRIFTED for tp in judged.skipped}
     return run, replace(outcome, skipped={**skipped, **outcome.skipped})
+
+
+def _set_cordons_right(cluster: Cluster, run: Run, kind: RunKind) -> list[str]:
+    """Give brokers the cordons that the run needs before it moves; returns what was changed."""
+    if kind is RunKind.ROLLBACK:  # no reassignment to a cordoned broker is accepted
+        return [f"broker {broker} uncordoned" for broker in restore_cordons(cluster, run)]
+    return [f"broker {broker} cordoned" for broker in complete_cordons(cluster, run)]
 
 
 def _end_of_last_run(runs: RunStore, pacing: Pacing) -> float:
@@ -172,6 +188,8 @@ def _run_for(
         wanted = limits.rate, limits.each_way, steering
         if (record.rate, record.each_way, record.steering) != wanted:
             old.write(lines.settings_changed(*wanted))
+        if proposal.predicted_s is not None:
+            old.write(lines.predicted(proposal.predicted_s, at=old.now()))
         return old
     record = new_record(
         runs.cluster_id,
@@ -181,7 +199,8 @@ def _run_for(
         rate=limits.rate,
         each_way=limits.each_way,
     )
-    record = replace(record, steering=steering)
+    prediction = RunPrediction.made(record.begun_at, proposal.predicted_s)
+    record = replace(record, steering=steering, prediction=prediction)
     if proposal.action is Action.ROLL_BACK:
         assert old is not None
         return begin_rollback(runs, old, judged.plan, record)

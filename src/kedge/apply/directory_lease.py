@@ -83,6 +83,16 @@ class DirectoryLease:
             self._given_up = False
             self._on_note("the lease in the cluster is renewed again")
 
+    def has_process(self) -> bool | None:
+        """Whether a process has the lease; None where the log cannot be read or does not exist."""
+        try:
+            if not self._log.exists():
+                return None
+            self._ownership.refresh()
+        except _NO_LEASE:
+            return None
+        return self._ownership.is_leased
+
     def clock(self) -> ClusterClock | None:
         """The clock of the cluster, where its time does not pass as ours does."""
         return self._ownership.clock()

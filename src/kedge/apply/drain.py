@@ -1,8 +1,7 @@
-"""Empties brokers for good: cordons them, checks that nothing is left, removes registrations.
+"""Empties brokers for good: checks that nothing is left on them, removes their registrations.
 
-The moves are those of a plan. Around them:
+The moves are those of a plan, and `cordons` keeps new replicas away meanwhile. After them:
 
-    cordon       no new replica is placed on the brokers (KIP-1066, Kafka 4.3 and later)
     what_is_left replicas on the brokers, in the metadata or in a log directory, copies in progress
                  included
     unregister   KRaft forgets the brokers, once they are stopped
@@ -14,76 +13,13 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from kedge.apply.throttles import Waiting
-from kedge.cluster.port import (
-    Cluster,
-    ConfigChange,
-    ConfigOp,
-    ConfigSource,
-    broker_resource,
-)
-from kedge.errors import KedgeError, RefusedCommand
+from kedge.cluster.port import Cluster
+from kedge.errors import KedgeError, RefusedCommand, UnknownBroker
 from kedge.execution import named
 from kedge.model import BrokerId, TopicPartition
 
-CORDONED_LOG_DIRS, ALL_LOG_DIRS = "cordoned.log.dirs", "*"
 DELETE_S = 30.0  # brokers delete the replicas that have left them within this time
 PAUSE_S = 0.2
-
-
-# ---- cordon -------------------------------------------------------------------------------------
-
-
-def cordonable(cluster: Cluster, brokers: Collection[BrokerId]) -> list[BrokerId]:
-    """The brokers that can be cordoned and are not.
-
-    A broker that knows the config lists it; one whose cluster has not finalized a metadata version
-    that supports it refuses the change, so the change is validated first.
-    """
-    found: list[BrokerId] = []
-    answers = cluster.describe_configs([broker_resource(broker) for broker in sorted(brokers)])
-    for resource, entries in answers.items():
-        values = {} if isinstance(entries, KedgeError) else {e.name: e.value for e in entries}
-        if values.get(CORDONED_LOG_DIRS, ALL_LOG_DIRS) != ALL_LOG_DIRS:
-            found.append(BrokerId(int(resource.name)))
-    refused = _set_cordoned(cluster, found, validate_only=True)
-    return [broker for broker in found if broker not in refused]
-
-
-def cordon(cluster: Cluster, brokers: Collection[BrokerId]) -> None:
-    """Cordon every log directory of brokers."""
-    for refusal in _set_cordoned(cluster, brokers, validate_only=False).values():
-        raise refusal
-
-
-def cordoned(cluster: Cluster, brokers: Collection[BrokerId]) -> list[BrokerId]:
-    """The brokers among these whose own config cordons every log directory."""
-    answers = cluster.describe_configs([broker_resource(broker) for broker in sorted(brokers)])
-    return [
-        BrokerId(int(resource.name))
-        for resource, entries in answers.items()
-        for entry in (() if isinstance(entries, KedgeError) else entries)
-        if entry.name == CORDONED_LOG_DIRS
-        and entry.source is ConfigSource.BROKER
-        and entry.value == ALL_LOG_DIRS
-    ]
-
-
-def uncordon(cluster: Cluster, brokers: Collection[BrokerId]) -> None:
-    """Let brokers receive new replicas again."""
-    removal = [ConfigChange(CORDONED_LOG_DIRS, ConfigOp.DELETE)]
-    changes = {broker_resource(broker): removal for broker in brokers}
-    for refusal in (cluster.alter_configs(changes) if changes else {}).values():
-        if refusal is not None:
-            raise refusal
-
-
-def _set_cordoned(
-    cluster: Cluster, brokers: Collection[BrokerId], *, validate_only: bool
-) -> dict[BrokerId, KedgeError]:
-    change = [ConfigChange(CORDONED_LOG_DIRS, ConfigOp.SET, ALL_LOG_DIRS)]
-    changes = {broker_resource(broker): change for broker in brokers}
-    answers = cluster.alter_configs(changes, validate_only=validate_only) if changes else {}
-    return {BrokerId(int(r.name)): refusal for r, refusal in answers.items() if refusal is not None}
 
 
 # ---- what is left -------------------------------------------------------------------------------
@@ -151,9 +87,14 @@ def refuse_alive(cluster: Cluster, brokers: Sequence[BrokerId]) -> None:
         )
 
 
-def unregister(cluster: Cluster, brokers: Sequence[BrokerId]) -> None:
-    """Remove the registrations of brokers that are stopped and hold nothing."""
+def unregister(cluster: Cluster, brokers: Sequence[BrokerId]) -> list[BrokerId]:
+    """Remove the registrations of brokers that are stopped and hold nothing; returns the brokers
+    that had one. Some may have none, since an earlier command has unregistered them.
+    """
     refuse_alive(cluster, brokers)
-    for broker in brokers:
-        if (refusal := cluster.unregister_broker(broker)) is not None:
+    answers = {broker: cluster.unregister_broker(broker) for broker in brokers}
+    removed = [broker for broker, refusal in answers.items() if refusal is None]
+    for refusal in answers.values():
+        if refusal is not None and not (removed and isinstance(refusal, UnknownBroker)):
             raise refusal
+    return removed

@@ -73,6 +73,7 @@ class Executor:
             pacing.clock,
             self._notes.once,
             record.steering.stuck_after_s,
+            judged.under_min_isr,
         )
         self._throttles = ThrottleControl(
             cluster,
@@ -83,6 +84,7 @@ class Executor:
             self._notes.once,
             rise_s=pacing.rise_s,
             throttled_until=pacing.throttled_until,
+            own=judged.own,
         )
         self._control = RunControl(
             cluster, files, judged, pacing, self._notes, self._throttles, self._health
@@ -169,10 +171,12 @@ class Executor:
                 return statuses
             held_back = "" if ended else self._control.held_back()
             if state is not RunState.MOVING and (moving or not held_back):
-                state = self._begin_moving(statuses, found)
-                continue  # setting throttles takes time: observe again
-            if held_back and not moving and state is not RunState.PAUSED:
-                state = self._control.pause(held_back)
+                held_back = self._throttles.held_by_others(statuses, found.seen)
+                if not held_back:
+                    state = self._begin_moving(statuses, found)
+                    continue  # setting throttles takes time: observe again
+            if held_back and not moving:
+                state = self._control.pause(held_back, state)
             self._control.steer(statuses, found)
             idle = stopping or bool(held_back)
             chosen = [] if idle else self._startable(open_changes, statuses, found)

@@ -16,6 +16,7 @@ from kedge.cluster.port import (
     Cluster,
     ConfigResource,
     Election,
+    Outcome,
     Replica,
 )
 from kedge.model import BrokerId, TopicPartition
@@ -75,6 +76,11 @@ class GuardedCluster:
         """Elect leaders."""
         self._before_a_change()
         return self._cluster.elect_leaders(election, partitions)
+
+    def unregister_broker(self, broker: BrokerId) -> Outcome:
+        """Remove the registration of a broker."""
+        self._before_a_change()
+        return self._cluster.unregister_broker(broker)
 
     def _before_a_change(self) -> None:
         self._ownership.must_not_be_lost()

@@ -11,8 +11,8 @@ A job is carried out by `propose` and `apply.carry_out`, as any other plan:
     job.nothing_to_do(snapshot)               why there is nothing to plan, if so
     plan = plan_of(snapshot, job.goals(…))
     proposal = propose(cluster, runs, plan, options, job)
-    job.prepare(cluster)                      after the operator has agreed
     run, outcome = carry_out(cluster, runs, proposal, pacing)
+        job.prepare(cluster, run)             once the run has begun, before it acts
     job.finish(cluster, waiting)              checks the result on the cluster
 """
 
@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kedge.apply import drain
+from kedge.apply import cordons, drain
 from kedge.apply.commands import Proposal, allowed, propose_apply
 from kedge.apply.preview import RunOptions
 from kedge.apply.run_port import Run, RunStore
@@ -81,8 +81,9 @@ class Job:
         """With nothing to move: refuse an ending that cannot be; returns what to ask first."""
         return None
 
-    def prepare(self, cluster: Cluster) -> list[str]:
-        """Change what must be changed before moves start; returns notes on it."""
+    def prepare(self, cluster: Cluster, run: Run | None) -> list[str]:
+        """Change what must be changed before moves start, with a line in the journal of the run
+        first; returns notes on it. There is no run where nothing is to be moved."""
         return []
 
     def finish(self, cluster: Cluster, waiting: Waiting) -> Ending:
@@ -187,13 +188,14 @@ class Drain(Job):
 
     def check_end(self, cluster: Cluster) -> str | None:
         if not self.unregister:
-            return None
+            cordonable = cordons.cordonable(cluster, self.brokers)
+            return f"Cordon broker {named(cordonable)}?" if cordonable else None
         drain.refuse_alive(cluster, self.brokers)
         return f"Unregister broker {named(self.brokers)}?"
 
-    def prepare(self, cluster: Cluster) -> list[str]:
-        cordonable = drain.cordonable(cluster, self.brokers)
-        drain.cordon(cluster, cordonable)
+    def prepare(self, cluster: Cluster, run: Run | None) -> list[str]:
+        cordonable = cordons.cordonable(cluster, self.brokers)
+        cordons.cordon(cluster, cordonable, run)
         if not cordonable:
             return []
         return [f"{_listed(cordonable)} cordoned: no new replica is placed there"]
@@ -221,11 +223,14 @@ class Drain(Job):
 
     def _unregistered(self, cluster: Cluster, lines: list[str], row: dict[str, object]) -> Ending:
         try:
-            drain.unregister(cluster, self.brokers)
+            removed = drain.unregister(cluster, self.brokers)
         except RefusedCommand as refusal:
             return Ending([*lines, f"Not unregistered: {refusal}"], row, False)
-        row["unregistered"] = list(self.brokers)
-        return Ending([*lines, f"{_listed(self.brokers)} unregistered"], row)
+        row["unregistered"] = removed
+        absent = [broker for broker in self.brokers if broker not in removed]
+        lines += [f"{_listed(removed)} unregistered"] if removed else []
+        lines += [f"Not registered (any more): broker {named(absent)}"] if absent else []
+        return Ending(lines, row)
 
 
 # ---- planning and proposing ---------------------------------------------------------------------
@@ -252,17 +257,6 @@ def keep_snapshot(run: Run, snapshot: Snapshot) -> None:
     """Write the snapshot that a plan was made from beside the plan of a run on disk."""
     if isinstance(run, RunFiles):
         write_plan_snapshot(snapshot, run.directory / PLAN)
-
-
-def uncordon_drained(cluster: Cluster, run: Run) -> list[str]:
-    """Uncordon the brokers that a run has drained, so that a rollback can use them; notes on it."""
-    from kedge.balance import goals_from_json
-
-    goals = goals_from_json(run.plan().goals or {})
-    drained = [BrokerId(broker) for broker in sorted(goals.remove_brokers)]
-    cordoned = drain.cordoned(cluster, drained) if drained else []
-    drain.uncordon(cluster, cordoned)
-    return [f"{_listed(cordoned)} uncordoned"] if cordoned else []
 
 
 # ---- brokers ------------------------------------------------------------------------------------

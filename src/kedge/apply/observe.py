@@ -207,24 +207,24 @@ def _log_dirs(cluster: Cluster, changes: Sequence[Change], alive: Iterable[Broke
 def observe_health(
     cluster: Cluster, changes: Sequence[Change], given_up: GivenUp = NOTHING_GIVEN_UP
 ) -> Health:
-    """The health of all partitions but those that a run changes, and of the brokers.
+    """The health of the brokers and of all partitions, those that a run changes apart.
 
     Topics that this user may not see are left out, as brokers leave them out of their list.
     """
-    excluded = {change.tp for change in changes}
+    in_plan = {change.tp for change in changes}
     moving = cluster.reassignments()
     alive = cluster.describe().alive
     left = left_by(changes) - alive
     partitions = [
         PartitionHealth(tp, each.replicas, each.isr, moving[tp].adding if tp in moving else ())
         for tp, each in _partitions(cluster, cluster.topic_names(), hidden={}).items()
-        if tp not in excluded
     ]
-    partitions = [each for each in partitions if not _is_of_the_run(each, left)]
-    suspects = sorted({each.tp.topic for each in partitions if each.under_replicated})
-    min_isr = min_isr_of(cluster, suspects)
+    outside = [e for e in partitions if e.tp not in in_plan and not _is_of_the_run(e, left)]
+    planned = [each for each in partitions if each.tp in in_plan and each.under_replicated]
+    short = [*planned, *(each for each in outside if each.under_replicated)]
+    min_isr = min_isr_of(cluster, sorted({each.tp.topic for each in short}))
     offline = offline_log_dirs(cluster, sorted(alive))
-    return health_of(partitions, alive, min_isr, offline, given_up)
+    return health_of(outside, alive, min_isr, offline, given_up, planned)
 
 
 def _is_of_the_run(partition: PartitionHealth, left: frozenset[BrokerId]) -> bool:

@@ -23,7 +23,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from kedge.apply.run_records import LogImage, Owner, lease_entry
+from kedge.apply.run_records import LogImage, Owner, OwnerLease, lease_entry
 from kedge.apply.this_process import is_known_dead, this_process
 from kedge.cluster.log_port import ClusterClock, FencedLog, LogEntry
 from kedge.errors import (
@@ -48,7 +48,7 @@ class Timing:
     """How long leases last, and the clock and the pauses that tell."""
 
     lease_s: float = LEASE_S
-    answer_s: float = ANSWER_S  # so long a log that does not answer is asked again
+    answer_s: float = ANSWER_S  # requests to a log without a response are repeated for so long
     renew_s: float = RENEW_S
     poll_s: float = POLL_S
     clock: Callable[[], float] = time.monotonic
@@ -76,6 +76,17 @@ class Ownership:
     def is_held(self) -> bool:
         """Whether this process owns the runs."""
         return self._me is not None
+
+    @property
+    def is_leased(self) -> bool:
+        """Whether a process has the lease and renews it, by what was read last."""
+        lease = self.image.lease
+        if lease is None or lease.released or is_known_dead(lease.owner):
+            return False
+        return self._is_fresh(lease)
+
+    def _is_fresh(self, lease: OwnerLease) -> bool:
+        return self._timing.now() - lease.at < self._timing.lease_s
 
     def refresh(self) -> LogImage:
         """Read what is new in the log."""
@@ -154,7 +165,7 @@ class Ownership:
         if lease is None or lease.released or lease.owner == me or is_known_dead(lease.owner):
             return
         timing = self._timing
-        if not patient and timing.now() - lease.at < timing.lease_s:
+        if not patient and self._is_fresh(lease):
             raise self._in_progress()
         deadline = timing.clock() + timing.lease_s
         noted = False

@@ -6,22 +6,13 @@ from pathlib import Path
 
 from kedge.apply.observe import described_topics
 from kedge.cluster.port import Cluster
-from kedge.files.plan_files import find_plan_snapshot, read_plan_file
+from kedge.files.plan_files import read_plan_file
 from kedge.model import Snapshot, TopicPartition
 from kedge.plan import Plan, plan_with_before
 
 
-def known_growth(path: Path, plan: Plan) -> dict[TopicPartition, float]:
-    """The bytes per second that producers write to the partitions of a plan.
-
-    They are known where the snapshot that the plan was made from is beside it, and has loads.
-    """
-    found = find_plan_snapshot(path, plan)
-    return {} if found is None else growth_of(plan, found[1])
-
-
 def growth_of(plan: Plan, snapshot: Snapshot) -> dict[TopicPartition, float]:
-    """The same, where the snapshot is at hand."""
+    """The bytes per second that producers write to the partitions of a plan, where known."""
     wanted = {entry.tp for entry in plan.partitions}
     rates = snapshot.bytes_in.tolist()
     return {

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import os
+import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
 from random import Random
 
-from kedge.apply.preview import target_of
+from kedge.apply.cluster_time import speed_of
+from kedge.apply.commands import since_last_run
+from kedge.apply.preview import Preview, target_of
 from kedge.apply.rate_file import measured_rates
+from kedge.apply.run_port import RunStore
 from kedge.cluster.log_port import ClusterClock
-from kedge.execution import Limits, RunKind, in_order
+from kedge.execution import SETTLED, Limits, RunKind, Target, in_order
 from kedge.execution.prediction import (
     Prediction,
     Rates,
@@ -22,69 +27,98 @@ from kedge.execution.prediction import (
     present_changes,
 )
 from kedge.execution.prediction.environment import at_speed
-from kedge.execution.prediction.learned_rates import Draw, drawn_factors, learned_rates
+from kedge.execution.prediction.learned_rates import (
+    Draw,
+    RateRecord,
+    drawn_factors,
+    learned_rates,
+)
 from kedge.execution.prediction.predict import RateFactors
 from kedge.execution.rate_rise import WINDOW_S
 from kedge.model import Snapshot
-from kedge.plan import Plan
+from kedge.plan import Change, Plan
 
 SEED = 1  # the same plan has the same prediction, whenever it is made
 SAMPLES, SAMPLES_OF_LARGE = 20, 10
 LARGE = 20_000  # moves
 IN_A_LAB = Timing(throttle_s=0.25, election_s=0.1, release_s=0.25, throttle_share=1.0)
-FAST_MAX = 1e6  # a lab that runs as fast as it can
 
 
-def speed_of(clock: ClusterClock) -> float:
-    """How fast the time of a cluster passes, beside ours."""
-    return clock.speed if keeps_time(clock) else 1.0
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What a run depends on besides its plan and its cluster.
 
-
-def keeps_time(clock: ClusterClock | None) -> bool:
-    """False of a lab that runs as fast as it can: how much time passes there between two polls of a
-    run depends on this machine, and so does what the run takes."""
-    return clock is None or clock.speed < FAST_MAX
-
-
-def predicted(
-    plan: Plan,
-    cluster: Snapshot,
-    limits: Limits,
-    *,
-    state: Path,
-    rates: Rates | None = None,
-    samples: int | None = None,
-    poll_s: float = 1.0,
-    clock: ClusterClock | None = None,
-    since_last_run_s: float = inf,
-) -> Prediction:
-    """The prediction of a plan; `state` is where the rates that runs have measured are.
-
-    A cluster with a `clock` of its own is a lab: time may pass faster there, its brokers let
-    through exactly what a throttle allows, and its links and disks do not vary.
+    `state` is where the rates that runs have measured are; `rates` are used instead. A cluster with
+    a `clock` of its own is a lab: time may pass faster there, its brokers let through exactly what
+    a throttle allows, and its links and disks do not vary.
     """
-    records = [] if rates else measured_rates(state, cluster.cluster_id)
+
+    state: Path
+    rates: Rates | None = None
+    samples: int | None = None
+    poll_s: float = 1.0
+    clock: ClusterClock | None = None
+    since_last_run_s: float = inf
+
+
+def predicted(plan: Plan, cluster: Snapshot, limits: Limits, around: Circumstances) -> Prediction:
+    """The prediction of a plan on the cluster of a snapshot."""
     target = target_of(plan, RunKind.APPLY)
     changes = present_changes(in_order(plan), cluster, target)
-    chosen = rates or learned_rates(records, Rates())
-    # Brokers that were throttled a moment ago get rates that rise from nothing.
-    rise_s = WINDOW_S if since_last_run_s < WINDOW_S else 0.0
-    timing = Timing(poll_s=poll_s, rise_s=rise_s)
-    if clock is not None:
-        timing = at_speed(replace(IN_A_LAB, poll_s=poll_s), speed_of(clock))
-    around = environment_of(cluster, [change.tp for change in changes], chosen, timing)
+    return _predicted(changes, target, cluster, limits, around)
+
+
+def predicted_run(judged: Preview, cluster: Snapshot, around: Circumstances) -> Prediction:
+    """The prediction of a run that is proposed: of what is left to move, and exists."""
+    limits = replace(judged.options.limits, log_dir_rate=judged.options.steering.log_dir_rate)
+    known = set(cluster.assignment.keys())
+    left = [c for c in judged.changes if c.tp in known and judged.statuses[c.tp] not in SETTLED]
+    changes = present_changes(left, cluster, judged.target)
+    return _predicted(changes, judged.target, cluster, limits, around)
+
+
+def circumstances_of(runs: RunStore, *, state: Path, poll_s: float) -> Circumstances:
+    """Those of a run that would start now."""
+    waited = since_last_run(runs, time.time())
+    return Circumstances(state, poll_s=poll_s, clock=runs.clock(), since_last_run_s=waited)
+
+
+def _predicted(
+    changes: list[Change],
+    target: Target,
+    cluster: Snapshot,
+    limits: Limits,
+    around: Circumstances,
+) -> Prediction:
+    records = [] if around.rates else measured_rates(around.state, cluster.cluster_id)
+    rates = around.rates or learned_rates(records, Rates())
+    samples = around.samples
     if samples is None:
         samples = SAMPLES if len(changes) <= LARGE else SAMPLES_OF_LARGE
-    rng = Random(SEED)
-    draws = [Draw(*(rng.random() for _ in Draw._fields)) for _ in range(samples)]
-    if clock is None:
-        factors = drawn_factors(draws, records)
-    else:  # uncertain is only how long this machine takes
-        factors = [RateFactors(delays=0.5 + draw.delays) for draw in draws]
+    timing, factors = _uncertain(around, _draws(samples), records)
+    environment = environment_of(cluster, [change.tp for change in changes], rates, timing)
     with ThreadPoolExecutor(os.cpu_count() or 1) as threads:  # replays are compiled code
         return predict_on_snapshot(
-            *(changes, cluster, limits, around),
+            *(changes, cluster, limits, environment),
             target=target,
             samples=factors,
             in_parallel=threads.map,
         )
+
+
+def _uncertain(
+    around: Circumstances, draws: list[Draw], records: Sequence[RateRecord]
+) -> tuple[Timing, list[RateFactors]]:
+    """The delays of a run, and draws of what is uncertain about it."""
+    if around.clock is None:
+        # Brokers that were throttled a moment ago get rates that rise from nothing.
+        rise_s = WINDOW_S if around.since_last_run_s < WINDOW_S else 0.0
+        return Timing(poll_s=around.poll_s, rise_s=rise_s), drawn_factors(draws, records)
+    timing = at_speed(replace(IN_A_LAB, poll_s=around.poll_s), speed_of(around.clock))
+    # Uncertain is only how long this machine takes.
+    return timing, [RateFactors(delays=0.5 + draw.delays) for draw in draws]
+
+
+def _draws(samples: int) -> list[Draw]:
+    rng = Random(SEED)
+    return [Draw(*(rng.random() for _ in Draw._fields)) for _ in range(samples)]

@@ -18,10 +18,11 @@ from kedge.apply.observe import (
 )
 from kedge.apply.throttles import Waiting, authorize_throttles, present_throttles
 from kedge.cluster.port import Cluster
-from kedge.errors import RefusedCommand
+from kedge.errors import ClusterNotHealthy, RefusedCommand
 from kedge.execution import (
     DIVERGED,
     SETTLED,
+    Health,
     Lease,
     Limits,
     LogDirs,
@@ -33,6 +34,7 @@ from kedge.execution import (
     Steering,
     Target,
     check_preconditions,
+    goes_back,
     in_order,
     lease_for,
     named,
@@ -60,7 +62,8 @@ class RunOptions:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What a run would do."""
+    """What a run would do; `own` are throttle values that Kedge's runs had set before it, and
+    `under_min_isr` partitions of the plan that were below `min.insync.replicas` before it."""
 
     plan: Plan
     kind: RunKind
@@ -73,6 +76,8 @@ class Preview:
     bound_seconds: float | None
     log_dirs_before: LogDirs
     warnings: tuple[str, ...] = ()
+    own: frozenset[Setting] = frozenset()
+    under_min_isr: frozenset[TopicPartition] = frozenset()
 
     @property
     def target(self) -> Target:
@@ -93,12 +98,13 @@ def preview(
     kind: RunKind = RunKind.APPLY,
     own: Collection[Setting] = (),
     log_dirs_before: LogDirs | None = None,
+    sent_back: Collection[TopicPartition] = (),
     waiting: Waiting | None = None,
 ) -> Preview:
     """Observe and check. The changes are in the sequence of the plan's waves.
 
     `own` are throttle values that Kedge's runs have set; `log_dirs_before` are the log directories
-    that an interrupted run has recorded.
+    that an interrupted run has recorded, `sent_back` the moves that it has cancelled.
     """
     waiting = waiting or Waiting()
     target, ordered = target_of(plan, kind), in_order(plan)
@@ -106,10 +112,12 @@ def preview(
         lambda: observe(cluster, ordered, target),
         ordered,
         target,
-        confirmed=set(),
+        confirmed=set(sent_back),
         sleep=waiting.sleep,
     )
     seen = found.seen
+    on_way_back = [c.tp for c in ordered if c.tp in sent_back and goes_back(c, seen)]
+    statuses |= dict.fromkeys(on_way_back, MoveStatus.MOVING)
     diverged = sorted(tp for tp in statuses if statuses[tp] in DIVERGED)
     skipped = diverged if options.skip_drifted else []
     changes = [change for change in ordered if change.tp not in set(skipped)]
@@ -118,8 +126,7 @@ def preview(
     check_preconditions(plan, changes, statuses, seen, cluster_id=cluster_id)
     _check_log_dirs(found, changes, target)
     _check_rights_and_throttles(cluster, changes, statuses, seen, options, target, own)
-    if not options.ignore_health:
-        _check_health(cluster, ordered, waiting)
+    health = _checked_health(cluster, ordered, options, waiting)
     options = _with_needed_rate(options, changes, statuses, seen)
     kept = set(statuses)
     before = log_dirs_before or {r: p for r, p in found.log_dirs.items() if r.tp in kept}
@@ -136,6 +143,8 @@ def preview(
         work.bound_seconds(options.limits),
         before,
         tuple(_warnings(cluster, changes)),
+        frozenset(own),
+        frozenset(health.planned_under_min_isr),
     )
 
 
@@ -195,15 +204,21 @@ def _check_log_dirs(found: Found, changes: Sequence[Change], target: Target) -> 
             )
 
 
-def _check_health(cluster: Cluster, changes: Sequence[Change], waiting: Waiting) -> None:
+def _checked_health(
+    cluster: Cluster, changes: Sequence[Change], options: RunOptions, waiting: Waiting
+) -> Health:
+    """The health, if the run needs to know it; a cluster that is not healthy is refused."""
+    if options.ignore_health:
+        return Health() if options.steering.adaptive is None else observe_health(cluster, changes)
     deadline = waiting.clock() + HEALTH_GRACE_S
     while not (health := observe_health(cluster, changes)):
         if waiting.clock() >= deadline:
-            raise RefusedCommand(
+            raise ClusterNotHealthy(
                 f"The cluster is not healthy: {'; '.join(health.problems)}",
                 hint="repair it first, or use --ignore-health",
             )
         waiting.sleep(HEALTH_PAUSE_S)
+    return health
 
 
 def _warnings(cluster: Cluster, changes: Sequence[Change]) -> list[str]:

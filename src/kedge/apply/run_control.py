@@ -15,9 +15,16 @@ from kedge.apply.preview import Preview
 from kedge.apply.run_port import Run
 from kedge.apply.run_requests import RequestQueue
 from kedge.apply.stuck_watch import StuckWatch
-from kedge.apply.throttle_control import ThrottleControl
+from kedge.apply.throttle_control import ThrottleControl, not_reported
 from kedge.cluster.port import Cluster
-from kedge.errors import KedgeError, MoveSetAside, RefusedCommand, Unauthorised, Unavailable
+from kedge.errors import (
+    KedgeError,
+    MoveSetAside,
+    RefusedCommand,
+    RunLeft,
+    Unauthorised,
+    Unavailable,
+)
 from kedge.execution import (
     MoveStatus,
     Observation,
@@ -26,6 +33,7 @@ from kedge.execution import (
     RequestKind,
     RunState,
     Statuses,
+    goes_back,
     hold_reason,
 )
 from kedge.execution import journal as lines
@@ -55,7 +63,7 @@ class RunControl:
         self._changes, self._target = judged.changes, judged.target
         self._throttles = throttles
         self._steering = files.record().steering
-        self._paused = False
+        self._paused, self._paused_for = False, ""
         self._requests = RequestQueue(files)
         self._raise_request: str | None = None  # whose rates are being set in steps
         self.adaptive = AdaptiveControl(cluster, files, health, throttles, pacing, notes.once)
@@ -63,7 +71,7 @@ class RunControl:
         self._watch = StuckWatch(cluster, self._changes, stuck_after_s, pacing.clock)
         self._destinations = Destinations(self._changes, self._target, stuck_after_s, pacing.clock)
         self.refused: dict[TopicPartition, KedgeError] = {}
-        self.sent_back: set[TopicPartition] = set()
+        self.sent_back = set(files.record().sent_back)
         self._in_vain: dict[TopicPartition, str] = {}
         self._cancelled: set[TopicPartition] = set()
 
@@ -74,6 +82,11 @@ class RunControl:
         for interrupted in self._requests.interrupted():
             self._requests.answer(interrupted, Reply())
         for request in self._requests.pending():
+            if request.kind is RequestKind.LEAVE:
+                raise RunLeft(
+                    f"Run {self._files.name} was left to another process, which has asked for it",
+                    hint="this process changes nothing further; kedge status shows the run",
+                )
             self._requests.take(request)
             if request.kind is RequestKind.RATE:
                 self.answer_raise()
@@ -100,6 +113,8 @@ class RunControl:
                 return Reply(refused="is not paused" if already else "")
             case RequestKind.RATE:
                 return self._change_rate(statuses, found)
+            case RequestKind.LEAVE:
+                raise AssertionError("a request to leave is not carried out")
 
     def _change_rate(self, statuses: Statuses, found: Found) -> Reply | None:
         record = self._files.record()  # it has the request: the journal is written first
@@ -120,7 +135,7 @@ class RunControl:
 
     def _confirmed(self, silent: tuple[str, ...]) -> Reply:
         if silent:
-            self._notes.tell(f"broker {', '.join(silent)} did not report its new throttle")
+            self._notes.tell(not_reported(silent))
         return Reply(silent)
 
     def _raise_further(self) -> None:
@@ -133,6 +148,8 @@ class RunControl:
             raise
         if silent is not None and self._raise_request is not None:
             self.answer_raise(self._confirmed(silent))
+        elif silent:  # of a throttle that adapts
+            self._notes.once(not_reported(silent))
 
     def rate_changed(self, found: Found) -> None:
         """Throttles were set: what is seen from now on is evidence of how the cluster copes."""
@@ -152,8 +169,11 @@ class RunControl:
         """Why no move may start now: a pause, or the time; empty where one may."""
         return hold_reason(self._steering, self._paused, self._pacing.now())
 
-    def pause(self, reason: str) -> RunState:
+    def pause(self, reason: str, state: RunState) -> RunState:
         """No move is under way: nothing that the run has set stands while nothing moves."""
+        if state is RunState.PAUSED and reason == self._paused_for:
+            return state
+        self._paused_for = reason
         self._throttles.release()
         self._files.write(lines.entered(RunState.PAUSED, at=self._pacing.now(), why=reason))
         self._notes.tell(f"no moves for now: {reason}")
@@ -219,6 +239,7 @@ class RunControl:
             self._notes.tell(f"{change.tp} is sent back to where it was")
         self.sent_back |= {change.tp for change in new}
         if new:
+            self._files.write(lines.sent_back(change.tp for change in new))
             send_back(self._cluster, new, found.seen, self._target)
 
     def follow_sent_back(
@@ -228,8 +249,7 @@ class RunControl:
         for change in self._changes:
             if change.tp not in self.sent_back:
                 continue
-            move = seen.moving.get(change.tp)
-            if move is not None and frozenset(move.target) == frozenset(change.before):
+            if goes_back(change, seen):
                 statuses[change.tp] = MoveStatus.MOVING
             elif statuses[change.tp] is not MoveStatus.MOVING:
                 self.sent_back.discard(change.tp)

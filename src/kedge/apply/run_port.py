@@ -110,6 +110,10 @@ class RunStore(ABC):
         """The process that acts on the runs, where the store knows it."""
         return None
 
+    def has_process(self) -> bool | None:
+        """Whether a process acts on the runs; None where the store cannot tell."""
+        return None
+
     def clock(self) -> ClusterClock | None:
         """The clock of the cluster, where its time does not pass as ours does: a lab."""
         return None

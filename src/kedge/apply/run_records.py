@@ -21,7 +21,8 @@ import orjson
 
 from kedge.cluster.log_port import NOTHING_READ, LogEntry, LogRecord
 from kedge.errors import JournalDamaged, MalformedInput
-from kedge.execution import RunRecord, read_journal
+from kedge.execution import RunRecord
+from kedge.execution.journal import JournalReader
 from kedge.plan import Plan, parse_plan
 
 LEASE, PLAN, LINE, REQUEST = "lease", "plan", "line", "request"
@@ -154,6 +155,8 @@ class RunImage:
     _plan: _Parts = field(default_factory=_Parts)
     _lines: dict[int, _Parts] = field(default_factory=dict[int, _Parts])
     _known: RunRecord | None = None
+    _reader: JournalReader = field(default_factory=JournalReader)
+    _read: int = 0  # lines that the reader has
 
     @property
     def next_line(self) -> int:
@@ -172,17 +175,30 @@ class RunImage:
             raise self._damaged("its plan cannot be read") from fault
 
     def record(self) -> RunRecord:
-        """What the journal adds up to."""
+        """What the journal adds up to; only lines that are new are read."""
         if self._known is None:
-            self._known = read_journal(b"".join(self._journal()))
+            try:
+                self._read_on()
+            except JournalDamaged:
+                self._read_anew()
+                raise
+            self._known = self._reader.record()
         return self._known
 
-    def _journal(self) -> Iterable[bytes]:
-        for number in range(self.next_line):
-            try:
-                yield self._lines[number].whole()
-            except (KeyError, ValueError) as fault:
-                raise self._damaged(f"line {number + 1} of its journal is not whole") from fault
+    def _read_on(self) -> None:
+        for number in range(self._read, self.next_line):
+            self._reader.feed(self._line(number))
+            self._read = number + 1
+
+    def _read_anew(self) -> None:
+        """A line that was read has changed, or cannot be read: the next reading begins again."""
+        self._reader, self._read = JournalReader(), 0
+
+    def _line(self, number: int) -> bytes:
+        try:
+            return self._lines[number].whole()
+        except (KeyError, ValueError) as fault:
+            raise self._damaged(f"line {number + 1} of its journal is not whole") from fault
 
     def _damaged(self, why: str) -> JournalDamaged:
         return JournalDamaged(
@@ -204,9 +220,11 @@ class RunImage:
 
     def add_line(self, number: str, part: str, parts: str, value: bytes, offset: int) -> None:
         """A part of a line."""
-        line = self._lines.setdefault(_number(number), _Parts())
-        if line.add(_number(part), _number(parts), value):
+        at = _number(number)
+        if self._lines.setdefault(at, _Parts()).add(_number(part), _number(parts), value):
             self._known = None
+            if at < self._read:
+                self._read_anew()
         if self.begun == NOTHING_READ:
             self.begun = offset
 

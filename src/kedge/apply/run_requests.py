@@ -38,6 +38,7 @@ VERBS = {
     RequestKind.RATE: Verb.RATE,
     RequestKind.PAUSE: Verb.PAUSE,
     RequestKind.CONTINUE: Verb.CONTINUE,
+    RequestKind.LEAVE: Verb.PAUSE,  # where one can pause, one can leave
 }
 AT_REST = (RunState.STOPPED, RunState.FAILED)
 
@@ -87,7 +88,7 @@ def send(
             return _carried_out_at_rest(cluster, runs, chosen, request, waiting)
     except ReassignmentInProgress:
         pass
-    run = _worked_on(runs, chosen)
+    run = worked_on(runs, chosen)
     if runs.record_of(run).state in AT_REST:  # the process is at work on another run
         allowed(VERBS[request.kind], runs, chosen)
         run.send_request(request_line(request))
@@ -96,7 +97,7 @@ def send(
     return _awaited(cluster, runs, chosen, request, waiting)
 
 
-def _worked_on(runs: RunStore, run: Run) -> Run:
+def worked_on(runs: RunStore, run: Run) -> Run:
     """The run itself, or the rollback of it that is not finished."""
     rolling_back = runs.state_of(run) is RunState.ROLLING_BACK
     return (runs.rollback_of(run) or run) if rolling_back else run
@@ -106,7 +107,7 @@ def _carried_out_at_rest(
     cluster: Cluster, runs: RunStore, run: Run, request: Request, waiting: Waiting
 ) -> Requested:
     allowed(VERBS[request.kind], runs, run)
-    run = _worked_on(runs, run)
+    run = worked_on(runs, run)
     if request.id not in {each.id for each in read_requests(run.requests())}:
         run.send_request(request_line(request))
     answer_at_rest(cluster, run, waiting)
@@ -116,7 +117,7 @@ def _carried_out_at_rest(
 def _awaited(
     cluster: Cluster, runs: RunStore, chosen: Run, request: Request, waiting: Waiting
 ) -> Requested:
-    run = _worked_on(runs, chosen)
+    run = worked_on(runs, chosen)
     began = waiting.clock()
     lock_due = began + LOCK_INTERVAL_S
     while True:
@@ -166,6 +167,9 @@ class RequestQueue:
         self._answered = {i for i, reply in run.record().replies.items() if reply is not None}
         self._taken = {i for i, reply in run.record().replies.items() if reply is None}
         self._interrupted = frozenset(self._taken)
+        # A process that was to leave the run has done so: this one works on it now.
+        before = read_requests(run.requests())
+        self._answered |= {each.id for each in before if each.kind is RequestKind.LEAVE}
 
     def pending(self) -> list[Request]:
         """Those that were not taken yet, in their order."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kedge.apply.cluster_time import speed_of
 from kedge.apply.observe import observe, work_in
 from kedge.apply.preview import target_of
 from kedge.apply.run_port import OwnerSeen, Run, RunStore
@@ -37,11 +38,18 @@ class RunStatus:
     seen: Observation
     work: Work
     owner: OwnerSeen | None = None  # of the cluster's runs, where the store knows it
+    speed: float = 1.0  # of the cluster's time, beside ours
+    has_process: bool | None = None  # whether any acts on the cluster's runs
 
     @property
     def at_rest(self) -> bool:
         """Whether no process carries the run out, by its journal."""
         return self.record.state in AT_REST
+
+    @property
+    def at_work(self) -> bool | None:
+        """Whether a process carries the run or its rollback out; None where that is not known."""
+        return False if self.state in AT_REST else self.has_process
 
     @property
     def limits(self) -> Limits:
@@ -56,8 +64,10 @@ def run_status(cluster: Cluster, runs: RunStore, run: Run) -> RunStatus:
     found = observe(cluster, changes, target)
     statuses = statuses_of(changes, found.seen, target)
     work = work_in(found, changes, statuses, target, record.log_dirs)
-    state, owner = runs.state_of(run), runs.owner()
-    return RunStatus(run.name, record, state, changes, statuses, found.seen, work, owner)
+    state, owner, speed = runs.state_of(run), runs.owner(), speed_of(runs.clock())
+    acting = runs.has_process()
+    seen = found.seen
+    return RunStatus(run.name, record, state, changes, statuses, seen, work, owner, speed, acting)
 
 
 def moved_partitions(cluster: Cluster, runs: RunStore, run: Run) -> int:

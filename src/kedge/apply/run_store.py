@@ -4,7 +4,7 @@
         plan.json        what is carried out, as it was reviewed
         journal.jsonl    see `execution.journal`; every line is on disk before it is acted upon
         requests.jsonl   see `execution.requests`; what other processes request of the run
-    <state>/<cluster id>/lock    held by the process that acts
+    <state>/<cluster id>/lock    held by the process that acts, and names it
 
 The lock is the system's (flock): it ends with its process, however that ends. Processes on other
 machines are kept out by a lease in the cluster, where it has one (`directory_lease`).
@@ -16,13 +16,14 @@ import fcntl
 import os
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
 from kedge.apply.directory_lease import DirectoryLease
 from kedge.apply.run_port import Run, RunStore, new_run_name
+from kedge.apply.this_process import is_alive, owner_from_text, owner_text, this_process
 from kedge.cluster.log_port import ClusterClock
 from kedge.cluster.port import Cluster
 from kedge.errors import ReassignmentInProgress
@@ -118,6 +119,13 @@ def _drop_cut_line(path: Path, journal: BinaryIO) -> None:
         journal.truncate(path.read_bytes().rfind(b"\n") + 1)
 
 
+def _write_over(descriptor: int, text: str) -> None:
+    """Give a file a short text. The lock does not depend on it, so a full disk is no matter."""
+    with suppress(OSError):
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, text.encode(), 0)
+
+
 class Runs(RunStore):
     """The runs of one cluster in a directory."""
 
@@ -163,6 +171,24 @@ class Runs(RunStore):
         run.begin(begun(record))
         return run
 
+    def has_process(self) -> bool | None:
+        """Whether a process acts on the runs: on this machine by the lock, else by the lease.
+
+        A run goes on without the lease where the log cannot be used: then the lock alone tells.
+        """
+        here = self._locker_lives()
+        if here:
+            return True
+        leased = None if self._lease is None else self._lease.has_process()
+        return here if leased is None else leased
+
+    def _locker_lives(self) -> bool | None:
+        """Whether the process that has locked the runs lives; None where that is not known."""
+        try:
+            return is_alive(owner_from_text((self._directory / LOCK).read_text()))
+        except (OSError, ValueError, TypeError):  # not locked, or by a version that wrote nothing
+            return None
+
     def clock(self) -> ClusterClock | None:
         """The clock of a lab."""
         return None if self._lease is None else self._lease.clock()
@@ -198,6 +224,8 @@ class Runs(RunStore):
                 hint="kedge status shows how far it is",
             ) from held
         try:
+            _write_over(descriptor, owner_text(this_process()))
             yield
         finally:
+            _write_over(descriptor, "")  # a process that is killed leaves its name
             os.close(descriptor)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kedge.apply.cancel_rollback import cancel, hand_over
+from kedge.apply.cordons import restore_cordons
 from kedge.apply.observe import observe
 from kedge.apply.preview import target_of
 from kedge.apply.run_port import Run, RunStore
@@ -65,7 +66,8 @@ def has_leftovers(run: Run, record: RunRecord) -> bool:
 
 
 def _is_left_over(record: RunRecord) -> bool:
-    return bool(record.lease) or record.state in INTERRUPTIBLE
+    cordoned = record.state is RunState.CANCELLED and bool(record.cordons)
+    return bool(record.lease) or cordoned or record.state in INTERRUPTIBLE
 
 
 def _has_requests(run: Run, record: RunRecord) -> bool:
@@ -85,6 +87,8 @@ def _settle_one(
         return
     else:
         left = release(cluster, run, waiting)
+        if record.state is RunState.CANCELLED:
+            restore_cordons(cluster, run)
     removed = len(record.lease.settings()) - len(left.settings())
     if removed:
         on_note(f"removed {removed} throttle settings that run {run.name} had left")

@@ -28,12 +28,17 @@ def this_process() -> Owner:
     )
 
 
+def is_alive(owner: Owner) -> bool | None:
+    """Whether an owner on this machine still runs; None wherever that is not certain."""
+    if not owner.machine or owner.machine != _machine() or not owner.started:
+        return None
+    stat = _stat(owner.pid)
+    return stat is not None and stat[_STATE] not in _ENDED and stat[_STARTED] == owner.started
+
+
 def is_known_dead(owner: Owner) -> bool:
     """Whether an owner ran on this machine and has ended; False wherever that is not certain."""
-    if not owner.machine or owner.machine != _machine() or not owner.started:
-        return False
-    stat = _stat(owner.pid)
-    return stat is None or stat[_STATE] in _ENDED or stat[_STARTED] != owner.started
+    return is_alive(owner) is False
 
 
 def owner_text(owner: Owner) -> str:

@@ -18,10 +18,11 @@ from kedge.apply.throttles import (
     until_confirmed,
 )
 from kedge.cluster.port import Cluster
-from kedge.errors import Unauthorised, Unavailable
+from kedge.errors import RefusedCommand, Unauthorised, Unavailable
 from kedge.execution import (
     Lease,
     Observation,
+    Setting,
     Statuses,
     Target,
     lease_for,
@@ -54,9 +55,10 @@ class ThrottleControl:
         *,
         rise_s: float = 0.0,
         throttled_until: float = -math.inf,
+        own: frozenset[Setting] = frozenset(),
     ) -> None:
         """`rise_s` is the time over which higher rates are set in steps; `throttled_until` is when
-        a run before this one had its last throttle.
+        a run before this one had its last throttle; `own` are values that Kedge's runs have set.
         """
         self._cluster, self._files, self._changes = cluster, files, changes
         self._target, self._waiting, self._note = target, waiting, on_note
@@ -68,12 +70,18 @@ class ThrottleControl:
         self._rise_s, self._throttled_until = rise_s, throttled_until
         self._rise: RateRise | None = None
         self._step_due = 0.0
-        self._keeper = ThrottleKeeper(cluster, files, changes, waiting.clock, on_note)
+        inherited = own - record.own  # this run's own values are foreign once it has removed them
+        self._keeper = ThrottleKeeper(cluster, files, changes, waiting.clock, on_note, inherited)
 
     @property
     def wanted(self) -> bool:
         """Whether the run has a throttle."""
         return self.rate is not None or self.log_dir_rate is not None
+
+    def held_by_others(self, statuses: Statuses, seen: Observation) -> str:
+        """The throttle of another client that `begin` would replace; empty where there is none."""
+        lease = self._lease_for(statuses, seen) if self.wanted else Lease()
+        return self._repeated(lambda: self._keeper.foreign(lease))
 
     def begin(self, statuses: Statuses, seen: Observation) -> None:
         """Set the throttles of all that is still to be moved; returns when brokers confirm.
@@ -107,8 +115,9 @@ class ThrottleControl:
         if free:
             self._lease(lease.updated(Lease(free)))
         known = {name: rates for name, rates in lease.brokers.items() if name in names}
-        if known:
-            set_throttles(self._cluster, Lease(known))
+        others = self._keeper.rates_of_others(known)
+        kept = (s for s in Lease(known).settings() if (s.name, s.config) not in others)
+        set_throttles(self._cluster, Lease.of(kept))
 
     def keep(self, statuses: Statuses, seen: Observation) -> dict[TopicPartition, str]:
         """Set again what others have removed; returns moves that would not be throttled."""
@@ -135,7 +144,11 @@ class ThrottleControl:
         last = other_rates(before, rate, log_dir_rate)
         now = self._waiting.clock()
         self._rise, self._step_due = RateRise(before.brokers, last, now, self._rise_s), now
-        return self.rise()
+        try:
+            return self.rise()
+        except (RefusedCommand, Unauthorised):  # `keep` sets these again on brokers without them
+            self._files.write(lines.rates_leased(before.brokers))
+            raise
 
     def rise(self) -> tuple[str, ...] | None:
         """Set the next step of rates that rise; None until the last one is set.
@@ -204,6 +217,11 @@ class ThrottleControl:
                 self._note(f"no response from the cluster ({fault.what}); retrying")
                 self._waiting.sleep(ATTEMPT_PAUSE_S)
         return action()
+
+
+def not_reported(silent: Sequence[str]) -> str:
+    """The note on brokers that did not confirm other rates."""
+    return f"broker {', '.join(silent)} did not report its new throttle"
 
 
 def change_rates(

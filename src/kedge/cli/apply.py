@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -27,11 +26,13 @@ from kedge.cli.run_options import (
     TakeOverOption,
     acting_on_runs,
 )
+from kedge.cli.run_prediction import predicted_now, show_proposal
 
 if TYPE_CHECKING:
     from kedge.apply import Proposal, RunStore
     from kedge.cli.carry_out import MoreSignals
     from kedge.cluster.port import Cluster
+    from kedge.execution.prediction import Prediction
 
 
 def register(app: typer.Typer) -> None:
@@ -49,17 +50,21 @@ def apply_command(options: ApplyOptions, plan: PlanArgument) -> int:
     Example: kedge apply plan.json --bootstrap-server localhost:9092 --throttle 50MB
     """
     from kedge.apply import propose_apply
-    from kedge.apply.plan_file import known_growth, read_plan
+    from kedge.apply.plan_file import growth_of, read_plan
+    from kedge.files.plan_files import find_plan_snapshot
 
     chosen = options.run_options()
     with options.more_signals() as more, options.acting(begins=True) as (cluster, runs):
         wanted = read_plan(plan, cluster)
-        chosen = replace(chosen, growth=known_growth(plan, wanted))
+        found = find_plan_snapshot(plan, wanted)
+        loads = None if found is None else found[1]  # a live cluster reports no rates
+        if loads is not None:
+            chosen = replace(chosen, growth=growth_of(wanted, loads))
         proposal = propose_apply(cluster, runs, wanted, chosen, str(plan))
-        if not _agreed(proposal, "Apply this plan?", options):
-            _show_prediction(cluster, runs, proposal, options)
+        prediction = predicted_now(cluster, runs, proposal, options, loads)
+        if not _agreed(proposal, prediction, "Apply this plan?", options):
             return 0
-        return _carried_out(cluster, runs, proposal, options, more)
+        return _carried_out(cluster, runs, proposal, prediction, options, more)
 
 
 @with_option_group(ApplyOptions, without=("moves_per_broker", "dry_run"))
@@ -72,8 +77,9 @@ def resume_command(options: ApplyOptions, run: RunOption = None) -> int:
 
     with options.more_signals() as more, options.acting() as (cluster, runs):
         proposal = propose_resume(cluster, runs, run, options.options_to_continue(runs, run))
-        _show(proposal)
-        return _carried_out(cluster, runs, proposal, options, more)
+        prediction = predicted_now(cluster, runs, proposal, options)
+        show_proposal(proposal, prediction, options)
+        return _carried_out(cluster, runs, proposal, prediction, options, more)
 
 
 def cancel_command(
@@ -89,7 +95,7 @@ def cancel_command(
 
     Example: kedge cancel --bootstrap-server localhost:9092
     """
-    from kedge.apply import Cancelled, Waiting, cancel, close, propose_cancel
+    from kedge.apply import Waiting, cancel, close, propose_cancel
     from kedge.execution import Action
     from kedge.report.runs import cancelled_lines, cancelled_row
 
@@ -101,7 +107,7 @@ def cancel_command(
         files = proposal.run
         assert files is not None
         if proposal.action is Action.CLOSE:
-            done = Cancelled(unreleased=close(cluster, files, Waiting()))
+            done = close(cluster, files, Waiting())
         else:
             done = cancel(cluster, files, Waiting())
     if output is Output.JSON:
@@ -124,10 +130,11 @@ def rollback_command(options: ApplyOptions, run: RunOption = None) -> int:
     chosen = options.run_options()
     with options.more_signals() as more, options.acting() as (cluster, runs):
         proposal = propose_rollback(cluster, runs, run, chosen)
-        if not _agreed(proposal, "Roll back?", options):
+        prediction = predicted_now(cluster, runs, proposal, options)
+        if not _agreed(proposal, prediction, "Roll back?", options):
             return 0
         if proposal.action is not Action.CLOSE:
-            return _carried_out(cluster, runs, proposal, options, more)
+            return _carried_out(cluster, runs, proposal, prediction, options, more)
         assert proposal.run is not None
         return end_run(cluster, proposal.run, options.output)
 
@@ -142,39 +149,11 @@ def _show(proposal: Proposal) -> None:
         say(line)
 
 
-def _show_prediction(
-    cluster: Cluster, runs: RunStore, proposal: Proposal, options: ApplyOptions
-) -> None:
-    """How long the run would take, on the cluster as it is now."""
-    from datetime import UTC, datetime
-
-    from kedge.apply.commands import since_last_run
-    from kedge.apply.predict_run import predicted
-    from kedge.cli.run_options import state_directory
-    from kedge.cluster.snapshot_taker import take_snapshot
-    from kedge.report.prediction import eta_line
-
-    judged = proposal.judged
-    if judged is None:
-        return
-    now = take_snapshot(cluster, taken_at=datetime.now(UTC).replace(microsecond=0))
-    poll_s = options.interval_s(len(judged.changes))
-    limits = judged.options.limits
-    found = predicted(
-        *(judged.plan, now, limits),
-        state=state_directory(options.state),
-        poll_s=poll_s,
-        clock=runs.clock(),
-        since_last_run_s=since_last_run(runs, time.time()),
-    )
-    say(eta_line(found, judged.options.steering))
-    for problem in found.problems:
-        say(f"warning: {problem.what}; {problem.hint}")
-
-
-def _agreed(proposal: Proposal, question: str, options: ApplyOptions) -> bool:
+def _agreed(
+    proposal: Proposal, prediction: Prediction | None, question: str, options: ApplyOptions
+) -> bool:
     """Show, then ask; False for a dry run."""
-    _show(proposal)
+    show_proposal(proposal, prediction, options)
     if options.dry_run:
         return False
     confirm(question, yes=options.yes)
@@ -185,6 +164,7 @@ def _carried_out(
     cluster: Cluster,
     runs: RunStore,
     proposal: Proposal,
+    prediction: Prediction | None,
     options: ApplyOptions,
     more: MoreSignals | None,
 ) -> int:
@@ -192,7 +172,8 @@ def _carried_out(
     from kedge.cli.carry_out import carried_out, show_outcome
 
     partitions = 0 if proposal.judged is None else len(proposal.judged.changes)
-    watching = options.watching(partitions, more_signals=more)
+    predicted_s = None if prediction is None else prediction.seconds
+    watching = options.watching(partitions, predicted_s, more)
     ran = carried_out(cluster, runs, proposal, watching)
     show_outcome(ran, options.output)
     return 0 if ran.outcome.complete else EXIT_FAILED

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from kedge.apply import RunOptions, RunStore
     from kedge.cli.carry_out import MoreSignals, Watching
     from kedge.cluster.port import Cluster
-    from kedge.execution import Limits, RateRange, Steering
+    from kedge.execution import Limits, RateRange, RunRecord, Steering
 
 INTERVAL_S = 1.0
 
@@ -111,31 +111,52 @@ class ApplyOptions(ServerOptions, SteeringOptions, LimitOptions):
 
     def options_to_continue(self, runs: RunStore, run_id: str | None) -> RunOptions:
         """The limits of the run that continues, and how it was steered, unless others are given."""
-        from kedge.execution import Limits
-
         run = runs.chosen(run_id)
         record = (runs.rollback_of(run) or run).record()
+        return self._taken_over(record, record.steering)
+
+    def options_to_undo(self, runs: RunStore, run_id: str | None) -> RunOptions:
+        """The throttle of the run that is undone, unless another is given; its windows are not
+        those of the way back. A rollback that has begun continues as it was steered."""
+        from kedge.execution import Steering
+
+        run = runs.chosen(run_id)
+        if runs.rollback_of(run) is not None:
+            return self.options_to_continue(runs, run_id)
+        record = run.record()
+        return self._taken_over(record, Steering(log_dir_rate=record.steering.log_dir_rate))
+
+    def _taken_over(self, record: RunRecord, base: Steering) -> RunOptions:
+        from kedge.execution import Limits
+
         rate, adaptive = record.rate, record.steering.adaptive
         if self.throttle or self.no_throttle:
             limits, adaptive = self.limits()
             rate = limits.rate
-        steered = steering_of(self, adaptive, record.steering)
-        return self._with(Limits(rate, record.each_way), steered)
+        return self._with(Limits(rate, record.each_way), steering_of(self, adaptive, base))
 
     def _with(self, limits: Limits, steering: Steering) -> RunOptions:
         from kedge.apply import RunOptions
 
+        self.check_server(steering)
+        return RunOptions(limits, self.skip_drifted, self.ignore_health, steering)
+
+    def check_server(self, steering: Steering) -> None:
+        """Refuse a server that nothing would be read from."""
         if self.prometheus and steering.adaptive is None:
             raise InvalidRequest(
                 "--prometheus needs a throttle that adapts", hint="use --throttle auto"
             )
 
-        return RunOptions(limits, self.skip_drifted, self.ignore_health, steering)
+    @property
+    def reads_times(self) -> bool:
+        """Whether the throttle heeds the request times that Prometheus has."""
+        return bool(self.prometheus)
 
     @contextmanager
     def more_signals(self) -> Generator[MoreSignals | None]:
         """What Prometheus reports of brokers, for a throttle that adapts."""
-        if not self.prometheus:
+        if not self.reads_times:
             yield None
             return
         from kedge.pipeline.sources.broker_times import PrometheusTimes

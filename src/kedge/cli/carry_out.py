@@ -60,21 +60,21 @@ def carried_out(
 
 def show_outcome(ran: Ran, output: Output) -> None:
     """How a run ended, on stdout."""
-    from kedge.report.run_summary import summary_lines
-    from kedge.report.runs import outcome_lines, outcome_row
+    from kedge.report.run_summary import ended_row, summary_lines
+    from kedge.report.runs import outcome_lines
 
     if output is Output.JSON:
-        echo_json(outcome_row(ran.outcome, ran.run.name))
+        echo_json(ended_row(ran.run.name, ran.outcome, ran.summary))
     else:
         echo_lines([*outcome_lines(ran.outcome, ran.run.name), *summary_lines(ran.summary)])
 
 
 def end_run(cluster: Cluster, run: Run, output: Output) -> int:
     """End a run that has moved nothing: its throttles are removed."""
-    from kedge.apply import Cancelled, Waiting, close
+    from kedge.apply import Waiting, close
     from kedge.report.runs import cancelled_lines, cancelled_row
 
-    done = Cancelled(unreleased=close(cluster, run, Waiting()))
+    done = close(cluster, run, Waiting())
     if output is Output.JSON:
         echo_json({**cancelled_row(done, run.name), "complete": True})
     else:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Self
 
 import typer
 
 from kedge.cli.apply_options import ApplyOptions
 from kedge.cli.goal_options import GoalOptions
-from kedge.errors import InvalidRequest
+from kedge.cli.options import note
+from kedge.cli.plan_loads import LoadOptions
+from kedge.errors import InvalidRequest, KedgeError
 
 if TYPE_CHECKING:
     from kedge.balance import Goals
-    from kedge.model import BrokerId
+    from kedge.cluster.port import Cluster
+    from kedge.execution import Steering
+    from kedge.metrics.parsing.cluster_metadata import ClusterMetadata
+    from kedge.model import BrokerId, Snapshot
 
 DEFAULT_THROTTLE = "50MB"
 SMALL_PLAN = 1_000  # partitions
@@ -50,7 +55,7 @@ class JobOptions(ApplyOptions):
         ),
     ] = None
 
-    def with_throttle(self) -> JobOptions:
+    def with_throttle(self) -> Self:
         """The options, with the usual throttle unless another one or none is wanted."""
         if self.throttle or self.no_throttle:
             return self
@@ -61,6 +66,60 @@ class JobOptions(ApplyOptions):
         if self.interval is None and partitions <= SMALL_PLAN:
             return SHORT_INTERVAL_S
         return super().interval_s(partitions)
+
+
+@dataclass(frozen=True)
+class PlannedJobOptions(JobOptions, LoadOptions):
+    """The options of jobs that make a plan: those of `kedge apply`, and where loads come from."""
+
+    prometheus: Annotated[
+        str,
+        typer.Option(
+            "--prometheus",
+            help="URL of a Prometheus: loads of partitions, and with --throttle auto request times",
+        ),
+    ] = ""
+
+    @property
+    def adapts(self) -> bool:
+        """Whether the throttle adapts."""
+        return bool(self.throttle) and self.limits()[1] is not None
+
+    def check_server(self, steering: Steering) -> None:
+        """A plan has loads from the server, whatever the throttle is."""
+
+    @property
+    def reads_times(self) -> bool:
+        """Whether the throttle heeds the request times that Prometheus has."""
+        return bool(self.prometheus) and self.adapts
+
+    def load_source(self) -> LoadOptions:
+        """Where loads come from, checked. A server beside tables is that of the throttle."""
+        of_throttle = self.adapts and self.loads is not None
+        source = replace(self, prometheus="") if of_throttle else self
+        source.check_loads()
+        return source
+
+    def loaded(self, bare: Snapshot, cluster: Cluster) -> Snapshot:
+        """A snapshot with the loads that were asked for.
+
+        Where Prometheus serves a throttle that adapts too, a job does not depend on its loads.
+        """
+
+        def live_metadata() -> ClusterMetadata:
+            from kedge.pipeline.live_loads import metadata_of
+
+            described = cluster.describe()
+            return metadata_of(described.cluster_id, described.brokers)
+
+        source = self.load_source()
+        try:
+            return source.loads_on(bare, live_metadata)
+        except KedgeError as fault:
+            if not (self.adapts and source.prometheus):
+                raise
+            note(f"no loads from Prometheus ({fault}): planned without traffic")
+            return bare
 
     def goals(self, options: GoalOptions) -> Goals:
         """The goals of a plan that is carried out with these options."""

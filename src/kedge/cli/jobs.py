@@ -5,7 +5,6 @@ Each takes a snapshot, plans, shows the plan and what carrying it out takes, ask
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,15 +17,17 @@ from kedge.cli.job_options import (
     MANDATORY_ONLY,
     SET_BY_JOBS,
     JobOptions,
+    PlannedJobOptions,
     parse_broker_ids,
     parse_factors,
 )
 from kedge.cli.option_group import with_option_group
 from kedge.cli.options import EXIT_FAILED, Output, note, say
 from kedge.cli.run_options import RunOption
+from kedge.cli.run_prediction import predicted_now, predicted_on, show_proposal
 
 if TYPE_CHECKING:
-    from kedge.apply import Proposal, RunStore
+    from kedge.apply import Proposal, Run, RunStore
     from kedge.apply.jobs import Job
     from kedge.cli.carry_out import MoreSignals
     from kedge.cluster.port import Cluster
@@ -49,11 +50,11 @@ def register(app: typer.Typer) -> None:
     app.command("undo")(undo_command)
 
 
-@with_option_group(JobOptions, into="how", without=NAMED_BY_PLAN)
+@with_option_group(PlannedJobOptions, into="how", without=NAMED_BY_PLAN)
 @with_option_group(GoalOptions, without=NO_LEADERS_ONLY, defaults=MANDATORY)
 def drain_command(
     options: GoalOptions,
-    how: JobOptions,
+    how: PlannedJobOptions,
     brokers: BrokersArgument,
     unregister: Annotated[
         bool, typer.Option("--unregister", help="Remove their registrations, once stopped (KRaft)")
@@ -73,9 +74,9 @@ def drain_command(
     return _do(job, options, how)
 
 
-@with_option_group(JobOptions, into="how", without=NAMED_BY_PLAN)
+@with_option_group(PlannedJobOptions, into="how", without=NAMED_BY_PLAN)
 @with_option_group(GoalOptions, without=NO_LEADERS_ONLY)
-def fill_command(options: GoalOptions, how: JobOptions, brokers: BrokersArgument) -> int:
+def fill_command(options: GoalOptions, how: PlannedJobOptions, brokers: BrokersArgument) -> int:
     """Move load onto brokers that are new or empty
 
     Example: kedge fill 7 8 --bootstrap-server localhost:9092 --throttle 50MB
@@ -85,11 +86,11 @@ def fill_command(options: GoalOptions, how: JobOptions, brokers: BrokersArgument
     return _do(Fill(parse_broker_ids(brokers)), options, how)
 
 
-@with_option_group(JobOptions, into="how", without=NAMED_BY_PLAN)
+@with_option_group(PlannedJobOptions, into="how", without=NAMED_BY_PLAN)
 @with_option_group(GoalOptions, without=NO_LEADERS_ONLY, defaults=MANDATORY)
 def replication_command(
     options: GoalOptions,
-    how: JobOptions,
+    how: PlannedJobOptions,
     factors: Annotated[
         list[str],
         typer.Argument(help="Topics, or patterns, with their replicas", metavar="TOPIC=N..."),
@@ -107,9 +108,9 @@ def replication_command(
     return _do(Replication(parse_factors(factors)), options, how)
 
 
-@with_option_group(JobOptions, into="how", without=NAMED_BY_PLAN)
+@with_option_group(PlannedJobOptions, into="how", without=NAMED_BY_PLAN)
 @with_option_group(GoalOptions, without=SET_BY_JOBS)
-def balance_command(options: GoalOptions, how: JobOptions) -> int:
+def balance_command(options: GoalOptions, how: PlannedJobOptions) -> int:
     """Even out what brokers carry, at the least movement of data
 
     Example: kedge balance --bootstrap-server localhost:9092 --tolerance 0.05 --max-bytes 2TB
@@ -128,16 +129,14 @@ def undo_command(how: JobOptions, run: RunOption = None) -> int:
     Example: kedge undo --bootstrap-server localhost:9092
     """
     from kedge.apply import propose_rollback
-    from kedge.apply.jobs import uncordon_drained
     from kedge.cli.carry_out import carried_out, end_run, show_outcome
     from kedge.execution import Action
-    from kedge.report.runs import proposal_lines
 
     with how.more_signals() as more, how.acting() as (cluster, runs):
-        options = how.options_to_continue(runs, run)
+        options = how.options_to_undo(runs, run)
         proposal = propose_rollback(cluster, runs, run, options)
-        for line in proposal_lines(proposal):
-            say(line)
+        prediction = predicted_now(cluster, runs, proposal, how)
+        show_proposal(proposal, prediction, how)
         if how.dry_run:
             return 0
         confirm("Undo this run?", yes=how.yes)
@@ -145,10 +144,9 @@ def undo_command(how: JobOptions, run: RunOption = None) -> int:
         assert undone is not None, "a rollback is that of a run"
         if proposal.action is Action.CLOSE:
             return end_run(cluster, undone, how.output)
-        for line in uncordon_drained(cluster, undone):
-            note(line)
         partitions = 0 if proposal.judged is None else len(proposal.judged.changes)
-        watching = how.watching(partitions, more_signals=more)
+        predicted_s = None if prediction is None else prediction.seconds
+        watching = how.watching(partitions, predicted_s, more)
         ran = carried_out(cluster, runs, proposal, watching)
     show_outcome(ran, how.output)
     return 0 if ran.outcome.complete else EXIT_FAILED
@@ -157,9 +155,10 @@ def undo_command(how: JobOptions, run: RunOption = None) -> int:
 # ---- shared -------------------------------------------------------------------------------------
 
 
-def _do(job: Job, options: GoalOptions, how: JobOptions) -> int:
+def _do(job: Job, options: GoalOptions, how: PlannedJobOptions) -> int:
     """Check, plan, show, ask, carry out, check again."""
     from kedge.apply.jobs import propose, snapshot_for
+    from kedge.apply.plan_file import growth_of
     from kedge.cli.plan_search import search_plan
     from kedge.plan_maker import PlanMaker
 
@@ -169,6 +168,7 @@ def _do(job: Job, options: GoalOptions, how: JobOptions) -> int:
         bootstrap_server=options.bootstrap_server,
         command_config=options.command_config,
     )
+    how.load_source()
     limits, goals = how.run_options(), job.goals(how.goals(options))
     with (
         PlanMaker() as maker,
@@ -178,11 +178,13 @@ def _do(job: Job, options: GoalOptions, how: JobOptions) -> int:
         snapshot = snapshot_for(cluster, runs, job)
         plan = None
         if (nothing := job.nothing_to_do(snapshot)) is None:
+            snapshot = how.loaded(snapshot, cluster)
             plan = search_plan(maker, snapshot, job.goals_on(snapshot, goals), options)
             if not plan.partitions:
                 nothing = "Nothing to move: the cluster is as it should be"
         if nothing is not None or plan is None:
             return _end_without_moves(cluster, job, nothing or "", how)
+        limits = replace(limits, growth=growth_of(plan, snapshot))
         proposal = propose(cluster, runs, plan, limits, job)
         return _apply(cluster, runs, job, proposal, snapshot, how, more)
 
@@ -198,6 +200,7 @@ def _end_without_moves(cluster: Cluster, job: Job, nothing: str, how: JobOptions
     if not how.dry_run:
         if question is not None:
             confirm(f"{nothing}. {question}", yes=how.yes)
+        _prepare(job, cluster, None)
         ending = job.finish(cluster, Waiting())
     if how.output is Output.JSON:
         echo_json(job_row(job, ending))
@@ -218,52 +221,38 @@ def _apply(
     from kedge.apply import Waiting
     from kedge.apply.jobs import keep_snapshot
     from kedge.cli.carry_out import carried_out
+    from kedge.execution.prediction import refuse_problems
     from kedge.report.jobs import job_lines, job_row
+    from kedge.report.run_summary import ended_row
 
-    prediction = _prediction(runs, proposal, snapshot, how)
+    assert proposal.judged is not None, "a plan is proposed"
+    prediction = predicted_on(snapshot, runs, proposal.judged, how)
+    refuse_problems(prediction)
     if not _agreed(job, proposal, prediction, how):
         return 0
-    for line in job.prepare(cluster):
-        note(line)
-    assert proposal.judged is not None, "a plan is proposed"
+
+    def on_run(begun: Run) -> None:
+        keep_snapshot(begun, snapshot)
+        _prepare(job, cluster, begun)
+
     ran = carried_out(
         cluster,
         runs,
         proposal,
         how.watching(len(proposal.judged.changes), prediction.seconds, more),
-        on_run=lambda begun: keep_snapshot(begun, snapshot),
+        on_run=on_run,
     )
     ending = job.finish(cluster, Waiting()) if ran.outcome.complete else None
     if how.output is Output.JSON:
-        echo_json(job_row(job, ending, ran.run.name, ran.outcome))
+        echo_json(job_row(job, ending, ended_row(ran.run.name, ran.outcome, ran.summary)))
     else:
         echo_lines(job_lines(ending, ran.run.name, ran.outcome, ran.summary))
     return 0 if ending is not None and ending.complete else EXIT_FAILED
 
 
-def _prediction(
-    runs: RunStore, proposal: Proposal, snapshot: Snapshot, how: JobOptions
-) -> Prediction:
-    """What the run will be like; refuses one that would fill a disk or never end."""
-    from kedge.apply.commands import since_last_run
-    from kedge.apply.predict_run import predicted
-    from kedge.cli.run_options import state_directory
-    from kedge.execution.prediction import refuse_problems
-
-    judged = proposal.judged
-    assert judged is not None, "a plan is proposed"
-    poll_s = how.interval_s(len(judged.changes))
-    found = predicted(
-        judged.plan,
-        snapshot,
-        judged.options.limits,
-        poll_s=poll_s,
-        clock=runs.clock(),
-        state=state_directory(how.state),
-        since_last_run_s=since_last_run(runs, time.time()),
-    )
-    refuse_problems(found)
-    return found
+def _prepare(job: Job, cluster: Cluster, run: Run | None) -> None:
+    for line in job.prepare(cluster, run):
+        note(line)
 
 
 def _agreed(job: Job, proposal: Proposal, prediction: Prediction, how: JobOptions) -> bool:

@@ -13,6 +13,7 @@ from kedge.model.printable import printable
 if TYPE_CHECKING:
     from kedge.execution import Progress
     from kedge.execution.flows import Flows
+    from kedge.report.elapsed import Elapsed
 
 Show = Callable[[str], None]
 
@@ -33,7 +34,9 @@ def status_line(stream: TextIO | None = None) -> Generator[Show]:
 class ShowRun(Protocol):
     """Shows how far a run is."""
 
-    def __call__(self, progress: Progress, flows: Flows = ...) -> None:
+    def __call__(
+        self, progress: Progress, flows: Flows = ..., elapsed: Elapsed | None = ...
+    ) -> None:
         """Replace what was shown before."""
         ...
 
@@ -50,12 +53,14 @@ def run_progress(stream: TextIO | None = None) -> Generator[ShowRun]:
         return
     shown = -1
 
-    def show_tenth(progress: Progress, flows: Flows = NO_FLOWS) -> None:
+    def show_tenth(
+        progress: Progress, flows: Flows = NO_FLOWS, elapsed: Elapsed | None = None
+    ) -> None:
         nonlocal shown
         tenth = int(progress.share * 10)
         if tenth > shown:
             shown = tenth
-            say(progress_line(progress))
+            say(progress_line(progress, elapsed))
 
     yield show_tenth
 
@@ -70,8 +75,10 @@ def _live_view(stream: TextIO | None) -> Generator[ShowRun]:
 
     with Live(console=console(stderr=True, stream=stream), transient=True) as live:
 
-        def show(progress: Progress, flows: Flows = NO_FLOWS) -> None:
-            text = "\n".join(map(printable, view_lines(progress, flows)))
+        def show(
+            progress: Progress, flows: Flows = NO_FLOWS, elapsed: Elapsed | None = None
+        ) -> None:
+            text = "\n".join(map(printable, view_lines(progress, flows, elapsed)))
             live.update(Text(text), refresh=True)
 
         yield show

@@ -20,8 +20,7 @@ from kedge.cli.options import (
     note,
     say,
 )
-from kedge.cli.plan_loads import LoadSource
-from kedge.cli.prometheus_options import PrometheusOptions
+from kedge.cli.plan_loads import LoadOptions
 from kedge.errors import InvalidRequest
 
 if TYPE_CHECKING:
@@ -32,28 +31,12 @@ app = typer.Typer(name="plan")
 
 
 @app.callback(invoke_without_command=True)
-@with_option_group(PrometheusOptions, into="loads_from")
+@with_option_group(LoadOptions, into="source")
 @with_option_group(GoalOptions)
 def root(
     options: GoalOptions,
-    loads_from: PrometheusOptions,
+    source: LoadOptions,
     context: typer.Context,
-    loads: Annotated[
-        Path | None, typer.Option("--loads", help="Loads from tables of `kedge pipeline ingest`")
-    ] = None,
-    cluster: Annotated[
-        str, typer.Option("--cluster", help="With --loads alone: the cluster to plan")
-    ] = "",
-    at: Annotated[
-        str,
-        typer.Option(
-            "--at", help="Which load: p50, p95, max, mean; with --loads also ewma or forecast+7d"
-        ),
-    ] = "p95",
-    metadata: Annotated[
-        Path | None,
-        typer.Option(help="With --prometheus: JSON with instance_to_broker, where hosts differ"),
-    ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Write the plan to this file")] = None,
     output: OutputOption = Output.TABLE,
 ) -> int | None:
@@ -69,13 +52,12 @@ def root(
     """
     if context.invoked_subcommand is not None:
         return None
-    if options == GoalOptions() and loads is None:
+    if options == GoalOptions() and source.loads is None:
         help_without_command(context)
-    source = LoadSource(loads_from, loads, cluster, at, metadata)
     return _make(options, source, out, output)
 
 
-def _make(options: GoalOptions, source: LoadSource, out: Path | None, output: Output) -> int:
+def _make(options: GoalOptions, source: LoadOptions, out: Path | None, output: Output) -> int:
     from kedge.cli.plan_search import search_plan
     from kedge.files import write_atomically
     from kedge.files.plan_files import write_plan_snapshot
@@ -86,11 +68,11 @@ def _make(options: GoalOptions, source: LoadSource, out: Path | None, output: Ou
 
     goals = options.goals()
     with PlanMaker() as maker:
-        cluster = source.cluster(options)
+        cluster = source.planned_cluster(options)
         plan = search_plan(maker, cluster, goals, options)
     if out is not None:
         write_atomically(out, plan_to_json(plan))
-        if options.snapshot is None or source.given:
+        if options.snapshot is None or source.loads_given:
             kept = write_plan_snapshot(cluster, out)
             say(f"the snapshot that the plan was made from: {kept}")
     if output is Output.JSON:

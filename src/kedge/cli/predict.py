@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,13 +15,19 @@ from kedge.cli.run_options import (
     IntervalOption,
     NoThrottleOption,
     PlanArgument,
+    RunsAccess,
     SlotsOption,
     StateOption,
     ThrottleOption,
+    open_runs,
+    state_directory,
 )
+from kedge.cli.steering_options import LogDirThrottleOption
 from kedge.errors import InvalidRequest
+from kedge.model.parse_amounts import parse_rate
 
 if TYPE_CHECKING:
+    from kedge.apply.predict_run import Circumstances
     from kedge.execution.prediction import Rates
     from kedge.model import Snapshot
     from kedge.plan import Plan
@@ -45,6 +52,7 @@ def predict_command(
     throttle: ThrottleOption = "",
     no_throttle: NoThrottleOption = False,
     moves_per_broker: SlotsOption = 2,
+    log_dir_throttle: LogDirThrottleOption = "",
     network: NetworkOption = "",
     disk: DiskOption = "",
     samples: Annotated[
@@ -68,22 +76,20 @@ def predict_command(
     Example: kedge predict plan.json --throttle 50MB
     """
     from kedge.apply.predict_run import predicted
-    from kedge.cli.run_options import state_directory
     from kedge.execution.prediction import refuse_problems
     from kedge.files import write_atomically
-    from kedge.report.prediction import prediction_lines, prediction_row
+    from kedge.report.prediction import prediction_lines, prediction_row, with_lowest_rate
 
-    limits, _ = LimitOptions(throttle, no_throttle, moves_per_broker).limits()
-    wanted, cluster = _inputs(plan, snapshot, bootstrap_server, command_config)
-    found = predicted(
-        wanted,
-        cluster,
-        limits,
-        rates=_rates(network, disk),
-        samples=samples,
-        poll_s=interval,
-        state=state_directory(state),
-    )
+    limits, adaptive = LimitOptions(throttle, no_throttle, moves_per_broker).limits()
+    if log_dir_throttle:
+        within = parse_rate(log_dir_throttle, "--log-dir-throttle")
+        limits = replace(limits, log_dir_rate=within)
+    access = RunsAccess(bootstrap_server, command_config, state)
+    wanted, cluster, around = _inputs(plan, snapshot, access, interval)
+    around = replace(around, rates=_rates(network, disk), samples=samples)
+    found = predicted(wanted, cluster, limits, around)
+    if adaptive is not None:
+        found = with_lowest_rate(found, adaptive)
     if picture is not None:
         from kedge.report.prediction_picture import gantt_html
 
@@ -101,7 +107,6 @@ def predict_command(
 def _rates(network: str, disk: str) -> Rates | None:
     """The rates as typed; None where neither is, so that learned ones may be used."""
     from kedge.execution.prediction import Rates
-    from kedge.model.parse_amounts import parse_rate
 
     if not network and not disk:
         return None
@@ -113,25 +118,26 @@ def _rates(network: str, disk: str) -> Rates | None:
 
 
 def _inputs(
-    file: Path, snapshot: Path | None, bootstrap_server: str, command_config: Path | None
-) -> tuple[Plan, Snapshot]:
-    """The plan, and the cluster that it is replayed on."""
+    file: Path, snapshot: Path | None, access: RunsAccess, poll_s: float
+) -> tuple[Plan, Snapshot, Circumstances]:
+    """The plan, the cluster that it is replayed on, and what a run depends on besides."""
+    from kedge.apply.predict_run import Circumstances
     from kedge.cli.plan import snapshot_beside
-    from kedge.cli.snapshot import live_snapshot
     from kedge.files import read_snapshot
     from kedge.files.plan_files import read_plan_file
     from kedge.plan import Plan, from_kafka_file
 
-    if snapshot is not None and bootstrap_server:
+    if snapshot is not None and access.bootstrap:
         raise InvalidRequest(
             "Both --snapshot and --bootstrap-server are given", hint="use one of them"
         )
     found = read_plan_file(file)
+    around = Circumstances(state_directory(access.state), poll_s=poll_s)
     cluster: Snapshot | None = None
     if snapshot is not None:
         cluster = read_snapshot(snapshot)
-    elif bootstrap_server:
-        cluster = live_snapshot(bootstrap_server, command_config)
+    elif access.bootstrap:
+        cluster, around = _live(access, poll_s)
     elif isinstance(found, Plan):
         cluster = snapshot_beside(file, found)
     if cluster is None:
@@ -139,4 +145,14 @@ def _inputs(
             f"{file}: no snapshot of its cluster",
             hint="add --snapshot FILE or --bootstrap-server host:port",
         )
-    return found if isinstance(found, Plan) else from_kafka_file(found, cluster), cluster
+    return found if isinstance(found, Plan) else from_kafka_file(found, cluster), cluster, around
+
+
+def _live(access: RunsAccess, poll_s: float) -> tuple[Snapshot, Circumstances]:
+    """A cluster as it is now; the time of a lab may pass faster than ours."""
+    from kedge.apply.predict_run import circumstances_of
+    from kedge.cli.snapshot import snapshot_now
+
+    with open_runs(access) as (cluster, runs):
+        state = state_directory(access.state)
+        return snapshot_now(cluster), circumstances_of(runs, state=state, poll_s=poll_s)

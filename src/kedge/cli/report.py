@@ -69,7 +69,7 @@ def plan_command(
 
     Example: kedge report plan plan.json --html plan.html
     """
-    from kedge.apply.predict_run import predicted
+    from kedge.apply.predict_run import Circumstances, predicted
     from kedge.balance import goals_from_json, solve
     from kedge.report.curve import curve_rows
     from kedge.report.plan_report import PlanReport
@@ -77,7 +77,8 @@ def plan_command(
     made, cluster = _plan_and_snapshot(plan, snapshot)
     report = PlanReport(made, plan.name.partition(".")[0], cluster)
     if cluster is not None:
-        found = predicted(made, cluster, _limits(made), state=state_directory(None))
+        around = Circumstances(state_directory(None))
+        found = predicted(made, cluster, _limits(made), around)
         report = replace(report, prediction=found)
     if cluster is not None and made.goals is not None and len(cluster) <= CURVE_PARTITIONS_MAX:
         solved = solve(cluster, goals_from_json(made.goals))

@@ -48,7 +48,11 @@ class ServeOptions:
     ] = None
     database: Annotated[
         str | None,
-        typer.Option("--database", help="sqlite:///file.db, or postgresql://user@host/name"),
+        typer.Option(
+            "--database",
+            envvar="KEDGE_DATABASE",  # where a password is: arguments are seen by every process
+            help="sqlite:///file.db, or postgresql://user@host/name",
+        ),
     ] = None
     read_only: Annotated[
         bool, typer.Option("--read-only", help="Show clusters, make plans, change nothing")

@@ -11,6 +11,7 @@ from kedge.cli.connection import CommandConfigOption, connected, echo_json
 from kedge.cli.options import Output, OutputOption, echo, say
 
 if TYPE_CHECKING:
+    from kedge.cluster.port import Cluster
     from kedge.model import Snapshot
 
 
@@ -58,9 +59,14 @@ def snapshot_command(
 
 def live_snapshot(bootstrap_server: str, command_config: Path | None) -> Snapshot:
     """A snapshot of a live cluster: metadata, sizes and log directories."""
+    with connected(bootstrap_server, command_config) as cluster:
+        return snapshot_now(cluster)
+
+
+def snapshot_now(cluster: Cluster) -> Snapshot:
+    """A snapshot of a cluster that is connected."""
     from datetime import UTC, datetime
 
     from kedge.cluster.snapshot_taker import take_snapshot
 
-    with connected(bootstrap_server, command_config) as cluster:
-        return take_snapshot(cluster, taken_at=datetime.now(UTC).replace(microsecond=0))
+    return take_snapshot(cluster, taken_at=datetime.now(UTC).replace(microsecond=0))

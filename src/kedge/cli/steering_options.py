@@ -22,17 +22,20 @@ CLOCK = re.compile(r"([01]\d|2[0-3]):[0-5]\d(?:\[([^\]]+)\])?")
 DURATION_MAX_S = 30 * 86_400.0
 
 
+LogDirThrottleOption = Annotated[
+    str,
+    typer.Option(
+        "--log-dir-throttle",
+        help="Bytes per second of copies between log directories; like --throttle by default",
+    ),
+]
+
+
 @dataclass(frozen=True)
 class SteeringOptions:
     """What an operator may choose besides the throttle."""
 
-    log_dir_throttle: Annotated[
-        str,
-        typer.Option(
-            "--log-dir-throttle",
-            help="Bytes per second of copies between log directories; like --throttle by default",
-        ),
-    ] = ""
+    log_dir_throttle: LogDirThrottleOption = ""
     window: Annotated[
         list[str] | None,
         typer.Option(

@@ -16,8 +16,10 @@ Rules.
 
 - A call is a batch and returns a result for each item. A refusal is a value (`KedgeError`) beside
   the successes; a fault of the whole call is raised.
-- Every call has a deadline. Reads are retried until then. A change is retried only where nothing
-  can have happened, so after a raised `Unavailable` the caller reads before it sends again.
+- Every call has a deadline, and its request to each broker a share of the time that is left, so
+  that a broker that hangs does not hide those after it. Reads are retried until then. A change is
+  retried only where nothing can have happened, so after a raised `Unavailable` the caller reads
+  before it sends again.
 - Large calls go out in several requests (`batches`): ten thousand moves are five of them.
 - Kafka's error codes become errors of this project in one place (`error_mapping`), faults of
   network, TLS and SASL in another (`wire`). Each is one sentence.

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
 
 from kedge.errors import RequestTimedOut
+
+SHARES_MAX = 6
+
+T = TypeVar("T")
 
 
 class Deadline:
@@ -28,6 +34,15 @@ class Deadline:
     def within(self, timeout_ms: float) -> Deadline:
         """The sooner of this one and so many milliseconds from now."""
         return Deadline(min(timeout_ms, self.left_s() * 1000))
+
+    def shares(self, parts: Sequence[T]) -> Iterator[tuple[T, Deadline]]:
+        """Each part of a call with a deadline of its own: none uses up the time of those after it.
+
+        Of many parts most take moments, so that each has a sixth of what is left, or more.
+        """
+        for left, part in zip(range(len(parts), 0, -1), parts, strict=True):
+            left_ms = max(0.0, self._at - time.monotonic()) * 1000
+            yield part, Deadline(left_ms / min(left, SHARES_MAX))
 
     def pause(self, pause_s: float) -> None:
         """Sleep, but not beyond the deadline."""

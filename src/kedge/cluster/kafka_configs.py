@@ -65,9 +65,8 @@ def describe_configs(
     session: Session, resources: Sequence[ConfigResource], *, synonyms: bool
 ) -> dict[ConfigResource, Configs | KedgeError]:
     """Configs of resources, each from the broker that has them."""
-    deadline = session.deadline()
     found: dict[ConfigResource, Configs | KedgeError] = {}
-    for node, batch in _by_node(resources):
+    for (node, batch), deadline in session.deadline().shares(_by_node(resources)):
         try:
             request = _describe_request(batch, synonyms=synonyms)
             answer = session.send(request, DescribeConfigsResponse, deadline, node=node)
@@ -111,9 +110,8 @@ def alter_configs(
     session: Session, changes: Changes, *, validate_only: bool
 ) -> Answers[ConfigResource]:
     """Change configs, each at the broker that has them."""
-    deadline = session.deadline()
     answers: Answers[ConfigResource] = {}
-    for node, batch in _by_node(changes):
+    for (node, batch), deadline in session.deadline().shares(_by_node(changes)):
         request = _alter_request({each: changes[each] for each in batch}, validate_only)
         try:
             answer = session.send(
@@ -135,15 +133,13 @@ def alter_configs(
     return {resource: answers[resource] for resource in changes}
 
 
-def _by_node(
-    resources: Iterable[ConfigResource],
-) -> Iterable[tuple[Where, list[ConfigResource]]]:
+def _by_node(resources: Iterable[ConfigResource]) -> list[tuple[Where, list[ConfigResource]]]:
     places: dict[Where, list[ConfigResource]] = {}
     for resource in resources:
         places.setdefault(_place(resource), []).append(resource)
-    for node, group in places.items():
-        for batch in batches(group, RESOURCES_MAX):
-            yield node, batch
+    return [
+        (node, batch) for node, group in places.items() for batch in batches(group, RESOURCES_MAX)
+    ]
 
 
 def _place(resource: ConfigResource) -> Where:

@@ -119,10 +119,9 @@ def log_dirs(
     session: Session, nodes: Sequence[BrokerId], topics: Sequence[str] | None
 ) -> dict[BrokerId, tuple[LogDirDescription, ...] | KedgeError]:
     """The log directories of each of these brokers, with their replicas."""
-    deadline = session.deadline()
     wanted = None if topics is None else _all_partitions(session, topics)
     found: dict[BrokerId, tuple[LogDirDescription, ...] | KedgeError] = {}
-    for node in nodes:
+    for node, deadline in session.deadline().shares(nodes):
         try:
             request = DescribeLogDirsRequest(topics=wanted)
             answer = session.send(request, DescribeLogDirsResponse, deadline, node=node)
@@ -173,9 +172,9 @@ def _told(size: int | None) -> int | None:
 
 def alter_log_dirs(session: Session, moves: Mapping[Replica, str]) -> Answers[Replica]:
     """Move replicas between directories, each by a request to its broker."""
-    deadline = session.deadline()
     answers: Answers[Replica] = {}
-    for node in sorted({replica.broker for replica in moves}):
+    nodes = sorted({replica.broker for replica in moves})
+    for node, deadline in session.deadline().shares(nodes):
         own = {replica: path for replica, path in moves.items() if replica.broker == node}
         request = AlterReplicaLogDirsRequest(dirs=_directories(own))
         try:

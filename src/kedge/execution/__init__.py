@@ -29,6 +29,7 @@ Worked example, a plan of two changes with one slot each way:
 from kedge.execution.health import Health, PartitionHealth, health_of
 from kedge.execution.journal import Lease, RunKind, RunRecord, Setting, read_journal
 from kedge.execution.leases import (
+    foreign_throttle,
     lease_for,
     missing_from,
     other_rates,
@@ -47,6 +48,7 @@ from kedge.execution.move_status import (
     Observation,
     Statuses,
     Target,
+    goes_back,
     log_dir_requests,
     status_of,
     statuses_of,
@@ -61,7 +63,7 @@ from kedge.execution.progress import (
     work_of,
 )
 from kedge.execution.requests import Reply, Request, RequestKind, read_requests, request_line
-from kedge.execution.run_record import RateChange
+from kedge.execution.run_record import RateChange, RunPrediction
 from kedge.execution.run_states import AT_WORK, ENDED, TABLE, Action, Cell, RunState, Verb
 from kedge.execution.slots import brokers_waited_for, in_order, next_moves
 from kedge.execution.steering import RateRange, Steering, hold_reason
@@ -90,6 +92,7 @@ __all__ = [
     "Request",
     "RequestKind",
     "RunKind",
+    "RunPrediction",
     "RunRecord",
     "RunState",
     "Setting",
@@ -102,6 +105,8 @@ __all__ = [
     "brokers_waited_for",
     "check_preconditions",
     "counted",
+    "foreign_throttle",
+    "goes_back",
     "health_of",
     "hold_reason",
     "in_order",

@@ -1,9 +1,10 @@
 """Decides the rate of a throttle that adapts to how the cluster copes with it.
 
 The rate starts at the low end of its range. It rises while the cluster copes with it, and is halved
-when there is trouble: partitions outside of the run that are not in sync, or brokers that respond
-late. A rate that was set is given time before it rises, and one that was halved before it is halved
-again; trouble right after a rise halves at once.
+when there is trouble: partitions outside of the run that are not in sync, partitions of the run
+that fall below `min.insync.replicas`, or brokers that respond late. A rate that was set is given
+time before it rises, and one that was halved before it is halved again; trouble right after a rise
+halves at once.
 
     range 10-100 MB/s   10 → 15 → 22.5 → 33.7 (broker 3 responds in 2.0 s) → 16.9 → 25.3 …
 

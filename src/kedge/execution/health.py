@@ -3,7 +3,8 @@
 New moves wait while anything outside of the run is in trouble: partitions with replicas out of
 sync, brokers that are down, log directories that are offline. Partitions of the plan are left out:
 a plan may be made to repair them, and those under way are out of sync by nature. So is a replica
-that any reassignment is adding.
+that any reassignment is adding. Those of the plan that are below `min.insync.replicas` are named
+apart: they hold no moves back, and a throttle that adapts heeds them.
 
     orders-3   replicas 1,2,3   ISR 1,2     under-replicated; below its minimum if that is 3
     logs-0     replicas 1,2,4   ISR 1,2     4 is being added: healthy
@@ -28,7 +29,7 @@ Replicas = tuple[BrokerId, ...]
 
 @dataclass(frozen=True, slots=True)
 class PartitionHealth:
-    """One partition outside of the run; `adding` are the replicas that a reassignment adds."""
+    """One partition; `adding` are the replicas that a reassignment adds."""
 
     tp: TopicPartition
     replicas: Replicas
@@ -86,7 +87,8 @@ def left_by(changes: Iterable[Change]) -> frozenset[BrokerId]:
 class Health:
     """What is wrong with a cluster; all empty where nothing is.
 
-    `given_up` is what is still in trouble and holds no moves back.
+    `given_up` is what is still in trouble and holds no moves back, nor do the partitions of the
+    plan that are `planned_under_min_isr`.
     """
 
     under_replicated: tuple[TopicPartition, ...] = ()
@@ -94,6 +96,7 @@ class Health:
     brokers_down: tuple[BrokerId, ...] = ()
     offline_log_dirs: tuple[OfflineLogDir, ...] = ()
     given_up: GivenUp = NOTHING_GIVEN_UP
+    planned_under_min_isr: tuple[TopicPartition, ...] = ()
 
     @property
     def problems(self) -> list[str]:
@@ -125,27 +128,32 @@ def health_of(
     min_isr: Mapping[str, int],
     offline_log_dirs: Iterable[OfflineLogDir],
     given_up: GivenUp = NOTHING_GIVEN_UP,
+    planned: Iterable[PartitionHealth] = (),
 ) -> Health:
-    """The health of the partitions outside of a run; `min_isr` by topic, where it is known."""
-    short: list[TopicPartition] = []
-    below: list[TopicPartition] = []
-    hosts: set[BrokerId] = set()
-    for each in partitions:
-        hosts.update(each.replicas)
-        if not each.under_replicated:
-            continue
-        if not each.out_of_sync <= given_up.replicas_on:
-            short.append(each.tp)
-        if len(each.isr) < min_isr.get(each.tp.topic, 0):
-            below.append(each.tp)
-    down, offline = frozenset(hosts - alive), frozenset(offline_log_dirs)
+    """The health of the partitions outside of a run, and of those that are `planned`; `min_isr` by
+    topic, where it is known.
+    """
+    outside = list(partitions)
+    hosts = frozenset(broker for each in outside for broker in each.replicas)
+    short = (each for each in outside if not each.out_of_sync <= given_up.replicas_on)
+    down, offline = hosts - alive, frozenset(offline_log_dirs)
     return Health(
-        tuple(sorted(short, key=_users_first)),
-        tuple(sorted(below, key=_users_first)),
+        _listed(short),
+        _listed(each for each in outside if _is_below(each, min_isr)),
         tuple(sorted(down - given_up.brokers)),
         tuple(sorted(offline - given_up.log_dirs)),
         GivenUp(down & given_up.brokers, offline & given_up.log_dirs),
+        _listed(each for each in planned if _is_below(each, min_isr)),
     )
+
+
+def _is_below(partition: PartitionHealth, min_isr: Mapping[str, int]) -> bool:
+    """Whether a partition that misses a replica has fewer in sync than its topic demands."""
+    return partition.under_replicated and len(partition.isr) < min_isr.get(partition.tp.topic, 0)
+
+
+def _listed(partitions: Iterable[PartitionHealth]) -> tuple[TopicPartition, ...]:
+    return tuple(sorted((each.tp for each in partitions), key=_users_first))
 
 
 def _users_first(tp: TopicPartition) -> tuple[bool, TopicPartition]:

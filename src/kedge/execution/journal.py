@@ -18,8 +18,14 @@ and the log directories that their replicas were in.
     {"event":"rates","brokers":{"1":{"leader.replication.throttled.rate":"80000000"}}}
     {"event":"answered","id":"9f3c","unconfirmed":[],"refused":""}
     {"event":"rate","at":1e9,"rate":40000000,"why":"broker 3 responds in 2.0 s"}
+    {"event":"predicted","at":1e9,"seconds":840.0}
     {"event":"aside","at":1e9,"partitions":[["orders",0]],"why":"no bytes for 15 min"}
+    {"event":"sent_back","partitions":[["orders",0]]}
 
+    {"event":"cordoned","brokers":{"3":null,"4":"/data/0"}}
+    {"event":"uncordoned","brokers":["3","4"]}
+
+`cordoned` has the values of `cordoned.log.dirs` that brokers had before the run.
 `released` names what is left: throttles on a broker that did not confirm their removal. A last line
 that was cut short by a crash is left out: its action was not taken yet.
 """
@@ -35,7 +41,15 @@ import orjson
 from kedge.errors import JournalDamaged, KedgeError
 from kedge.execution import json_fields as fields
 from kedge.execution.requests import Reply, Request, RequestKind, request_from
-from kedge.execution.run_record import Lease, RateChange, RunKind, RunRecord, Setting, Settings
+from kedge.execution.run_record import (
+    Lease,
+    RateChange,
+    RunKind,
+    RunPrediction,
+    RunRecord,
+    Setting,
+    Settings,
+)
 from kedge.execution.run_states import RunState
 from kedge.execution.steering import Steering, steering_from
 from kedge.model import BrokerId, TopicPartition
@@ -60,7 +74,13 @@ def begun(record: RunRecord) -> bytes:
         rate=record.rate,
         each_way=record.each_way,
         steering=record.steering.to_json(),
+        predicted_s=None if record.prediction is None else record.prediction.seconds,
     )
+
+
+def predicted(seconds: float, *, at: float) -> bytes:
+    """What is left of a run that continues is predicted to take so long."""
+    return _line("predicted", at=at, seconds=seconds)
 
 
 def entered(state: RunState, *, at: float, moved: int | None = None, why: str = "") -> bytes:
@@ -115,9 +135,24 @@ def released(left: Lease) -> bytes:
     return _line("released", brokers=left.brokers, topics=left.topics)
 
 
+def cordoned(former: Mapping[BrokerId, str | None]) -> bytes:
+    """Brokers are about to be cordoned; each with its own value of before, if it had one."""
+    return _line("cordoned", brokers={str(broker): value for broker, value in former.items()})
+
+
+def uncordoned(brokers: Iterable[BrokerId]) -> bytes:
+    """Brokers that the run had cordoned have their values of before, or those of other clients."""
+    return _line("uncordoned", brokers=[str(broker) for broker in brokers])
+
+
 def started(partitions: Iterable[TopicPartition]) -> bytes:
     """Moves are about to start."""
     return _line("started", partitions=[list(each) for each in partitions])
+
+
+def sent_back(partitions: Iterable[TopicPartition]) -> bytes:
+    """Moves under way are about to be cancelled; their partitions come back to where they were."""
+    return _line("sent_back", partitions=[list(each) for each in partitions])
 
 
 def skipped(partitions: Iterable[TopicPartition]) -> bytes:
@@ -134,27 +169,60 @@ def _line(event: str, **fields: Any) -> bytes:
 
 def read_journal(data: bytes) -> RunRecord:
     """The record that a journal's lines add up to."""
-    *whole, _cut_short = data.split(b"\n")
-    if not whole:
-        raise JournalDamaged("The journal of this run is empty", hint="apply the plan again")
-    record: RunRecord | None = None
-    named: dict[str, set[TopicPartition]] = {"started": set(), "skipped": set()}
-    for number, line in enumerate(whole, start=1):
-        try:
-            event = fields.object_of(line)
-            name = event["event"]
-            if record is not None and name in named:
-                named[name] |= _partitions(event)
-            else:
-                record = _first(event) if record is None else _after(record, event)
-        except (ValueError, TypeError, KeyError, AttributeError, KedgeError) as fault:
-            raise JournalDamaged(
-                f"Line {number} of the journal of this run cannot be read",
-                hint="restore it from a backup, or move the run's directory away and check with "
-                "kedge reassign list and kedge configs describe what it left",
-            ) from fault
-    assert record is not None
-    return replace(record, started=frozenset(named["started"]), skipped=frozenset(named["skipped"]))
+    reader = JournalReader()
+    reader.feed(data)
+    return reader.record()
+
+
+class JournalReader:
+    """Reads a journal piece by piece, as it grows; of no more use once a line could not be read."""
+
+    def __init__(self) -> None:
+        self._lines = 0
+        self._cut_short = b""
+        self._record: RunRecord | None = None
+        # Sets that grow with the run, which are not copied for every line.
+        self._named = {name: set[TopicPartition]() for name in ("started", "skipped", "sent_back")}
+
+    def feed(self, data: bytes) -> None:
+        """Read on; a line may be in several pieces.
+
+        Raises:
+            JournalDamaged: a line cannot be read.
+        """
+        *whole, self._cut_short = (self._cut_short + data).split(b"\n")
+        for line in whole:
+            self._lines += 1
+            try:
+                self._add(fields.object_of(line))
+            except (ValueError, TypeError, KeyError, AttributeError, KedgeError) as fault:
+                raise _damaged(self._lines) from fault
+
+    def record(self) -> RunRecord:
+        """The record that the lines so far add up to."""
+        if self._record is None:
+            raise JournalDamaged("The journal of this run is empty", hint="apply the plan again")
+        return replace(self._record, **{n: frozenset(found) for n, found in self._named.items()})
+
+    def _add(self, event: Mapping[str, Any]) -> None:
+        name = event["event"]
+        if self._record is None:
+            self._record = _first(event)
+        elif name in self._named:
+            partitions = _partitions(event)
+            self._named[name] |= partitions
+            if name == "started":
+                self._named["sent_back"] -= partitions
+        else:
+            self._record = _after(self._record, event)
+
+
+def _damaged(line: int) -> JournalDamaged:
+    return JournalDamaged(
+        f"Line {line} of the journal of this run cannot be read",
+        hint="restore it from a backup, or move the run's directory away and check with "
+        "kedge reassign list and kedge configs describe what it left",
+    )
 
 
 def _first(event: Mapping[str, Any]) -> RunRecord:
@@ -171,6 +239,7 @@ def _first(event: Mapping[str, Any]) -> RunRecord:
         begun_at=at,
         changed_at=at,
         steering=steering_from(event.get("steering", {})),
+        prediction=RunPrediction.made(at, fields.seconds_or_none(event.get("predicted_s"))),
     )
 
 
@@ -201,6 +270,8 @@ def _after(record: RunRecord, event: Mapping[str, Any]) -> RunRecord:
         case "released":
             left = _lease(event)
             return replace(record, lease=left, own=record.own if left else frozenset())
+        case "cordoned" | "uncordoned":
+            return replace(record, cordons=_cordons(record, event))
         case "directories":
             log_dirs = dict(map(_log_dir, fields.items(event["replicas"])))
             return replace(record, log_dirs=log_dirs)
@@ -217,11 +288,15 @@ def _steered(record: RunRecord, event: Mapping[str, Any]) -> RunRecord:
             unconfirmed = tuple(map(fields.text, fields.items(event["unconfirmed"])))
             reply = Reply(unconfirmed, fields.text(event["refused"]))
             replies = {**record.replies, fields.text(event["id"]): reply}
-            return replace(record, replies=replies, rate_changes=_kept_changes(record, reply))
+            changes = _kept_changes(record, fields.text(event["id"]), reply)
+            return replace(record, replies=replies, rate_changes=changes)
         case "rate":
             rate = fields.whole(event["rate"])
             change = RateChange(fields.seconds(event["at"]), rate, fields.text(event["why"]))
             return replace(record, rate=rate, rate_changes=(*record.rate_changes, change))
+        case "predicted":
+            at, seconds = fields.seconds(event["at"]), fields.seconds(event["seconds"])
+            return replace(record, prediction=RunPrediction(at, seconds))
         case "aside":
             aside = dict.fromkeys(_partitions(event), fields.text(event["why"]))
             return replace(record, set_aside={**record.set_aside, **aside})
@@ -238,7 +313,7 @@ def _requested(record: RunRecord, request: Request, at: float) -> RunRecord:
         steering = replace(steering, log_dir_rate=request.log_dir_rate)
     if request.rate is None:
         return replace(record, steering=steering)
-    change = RateChange(at, request.rate, REQUESTED)
+    change = RateChange(at, request.rate, REQUESTED, request.id)
     return replace(
         record,
         rate=request.rate,
@@ -247,11 +322,24 @@ def _requested(record: RunRecord, request: Request, at: float) -> RunRecord:
     )
 
 
-def _kept_changes(record: RunRecord, reply: Reply) -> tuple[RateChange, ...]:
-    """The changes of the rate without the one that was requested last, if that was refused."""
+def _kept_changes(record: RunRecord, request_id: str, reply: Reply) -> tuple[RateChange, ...]:
+    """The changes of the rate without the one that a request has asked for, if it was refused."""
     changes = record.rate_changes
-    undone = bool(reply.refused and changes) and changes[-1].why == REQUESTED
-    return changes[:-1] if undone else changes
+    if not reply.refused:
+        return changes
+    return tuple(change for change in changes if change.request != request_id)
+
+
+def _cordons(record: RunRecord, event: Mapping[str, Any]) -> dict[BrokerId, str | None]:
+    brokers = event["brokers"]
+    if event["event"] == "uncordoned":
+        gone = {int(fields.text(name)) for name in fields.items(brokers)}
+        return {broker: value for broker, value in record.cordons.items() if broker not in gone}
+    former = {
+        BrokerId(int(fields.text(name))): None if value is None else fields.text(value)
+        for name, value in brokers.items()
+    }
+    return {**former, **record.cordons}  # the first value is the one of before
 
 
 def _lease(event: Mapping[str, Any]) -> Lease:

@@ -48,6 +48,11 @@ def flag(value: Any) -> bool:
     return value
 
 
+def seconds_or_none(value: Any) -> float | None:
+    """The same, or nothing."""
+    return None if value is None else seconds(value)
+
+
 def seconds(value: Any) -> float:
     """Seconds since 1970 that are a date: no report can show others."""
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < 2e11:

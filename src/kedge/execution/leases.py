@@ -97,16 +97,25 @@ def missing_from(lease: Lease, wanted: Lease) -> Lease:
     return Lease.of(each for each in wanted.settings() if each[:3] not in known)
 
 
-def refuse_foreign(present: Lease, own: Collection[Setting]) -> None:
-    """Refuse to run where throttles are set that no run of Kedge has set."""
+def foreign_throttle(present: Lease, own: Collection[Setting]) -> str:
+    """The first throttle that no run of Kedge has set, as a phrase; empty where there is none."""
     for setting in present.settings():
         if setting not in own:
-            raise RefusedCommand(
-                f"{setting.scope.capitalize()} {setting.name} has {setting.config} = "
-                f"{setting.value}, which this run did not set",
-                hint="wait until its owner is done; if it is a leftover, delete it with "
-                "kedge configs alter --delete-config, or run with --no-throttle",
+            return (
+                f"{setting.scope} {setting.name} has {setting.config} = {setting.value}, "
+                "which this run did not set"
             )
+    return ""
+
+
+def refuse_foreign(present: Lease, own: Collection[Setting]) -> None:
+    """Refuse to run where throttles are set that no run of Kedge has set."""
+    if found := foreign_throttle(present, own):
+        raise RefusedCommand(
+            found[0].upper() + found[1:],
+            hint="wait until its owner is done; if it is a leftover, delete it with "
+            "kedge configs alter --delete-config, or run with --no-throttle",
+        )
 
 
 def unconfirmed(lease: Lease, present: Lease) -> list[str]:

@@ -140,6 +140,12 @@ def statuses_of(
     return {change.tp: status_of(change, seen, target) for change in changes}
 
 
+def goes_back(change: Change, seen: Observation) -> bool:
+    """Whether a reassignment brings a partition back to where the plan has found it."""
+    move = seen.moving.get(change.tp)
+    return move is not None and frozenset(move.target) == frozenset(change.before)
+
+
 def log_dir_requests(
     changes: Iterable[Change], seen: Observation, target: Target
 ) -> dict[PartitionReplica, str]:

@@ -137,10 +137,24 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How fast a run may go: bytes per second and broker (None: unlimited), and its slots."""
+    """How fast a run may go: bytes per second and broker (None: unlimited), and its slots.
+
+    `log_dir_rate` is that of copies between the log directories of a broker; None: like `rate`.
+    """
 
     rate: int | None = None
     each_way: int = 2
+    log_dir_rate: int | None = None
+
+    @property
+    def rate_within(self) -> int | None:
+        """Bytes per second of copies between the log directories of a broker; None: unlimited."""
+        return self.rate if self.log_dir_rate is None else self.log_dir_rate
+
+    @property
+    def throttled(self) -> bool:
+        """Whether a throttle is set at all."""
+        return self.rate is not None or self.log_dir_rate is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ out twice and carries out what was sent while it was down.
 
     {"id":"9f3c","at":1e9,"kind":"rate","rate":80000000,"log_dir_rate":null,"adaptive":null}
     {"id":"a017","at":1e9,"kind":"pause"}
+    {"id":"b4d2","at":1e9,"kind":"leave"}
 
 A line that was cut short, or that this version does not know, is left out.
 """
@@ -29,6 +30,7 @@ class RequestKind(StrEnum):
     RATE = "rate"
     PAUSE = "pause"
     CONTINUE = "continue"
+    LEAVE = "leave"  # to the process at work: another one goes on with the run
 
 
 @dataclass(frozen=True, slots=True)

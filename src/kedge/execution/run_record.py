@@ -10,7 +10,7 @@ from typing import NamedTuple
 from kedge.execution.requests import Reply
 from kedge.execution.run_states import RunState
 from kedge.execution.steering import Steering
-from kedge.model import TopicPartition
+from kedge.model import BrokerId, TopicPartition
 from kedge.plan import PartitionReplica
 
 Settings = Mapping[str, Mapping[str, str]]  # name of a broker or topic → config → value
@@ -70,11 +70,24 @@ def _merged(first: Settings, second: Settings) -> dict[str, dict[str, str]]:
 
 
 class RateChange(NamedTuple):
-    """A change of the throttle while a run was at work."""
+    """A change of the throttle while a run was at work; `request` is the id of the one for it."""
 
     at: float
     rate: int
     why: str
+    request: str = ""
+
+
+class RunPrediction(NamedTuple):
+    """When a run, or what was left of it, was predicted to take so many seconds of its cluster."""
+
+    at: float
+    seconds: float
+
+    @classmethod
+    def made(cls, at: float, seconds: float | None) -> RunPrediction | None:
+        """The prediction, where there is one."""
+        return None if seconds is None else cls(at, seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +97,9 @@ class RunRecord:
     `lease` are the throttles that are set, or about to be; `own` is every value that the run may
     have set since it last had none, so that a crash between journal and broker leaves no value that
     looks like a foreign one. `replies` has the requests that were carried out, by id; None while
-    one is being carried out. `why` is the reason of the state, where it has one.
+    one is being carried out. `why` is the reason of the state, where it has one. `cordons` are the
+    brokers that the run has cordoned, each with its own value of before; `sent_back` the moves that
+    it has cancelled and not started again.
     """
 
     cluster_id: str
@@ -101,9 +116,12 @@ class RunRecord:
     own: frozenset[Setting] = frozenset()
     started: frozenset[TopicPartition] = frozenset()
     skipped: frozenset[TopicPartition] = frozenset()
+    sent_back: frozenset[TopicPartition] = frozenset()
     log_dirs: Mapping[PartitionReplica, str] = field(default_factory=dict[PartitionReplica, str])
     steering: Steering = field(default_factory=Steering)
     rate_changes: tuple[RateChange, ...] = ()
     replies: Mapping[str, Reply | None] = field(default_factory=dict[str, Reply | None])
     set_aside: Mapping[TopicPartition, str] = field(default_factory=dict[TopicPartition, str])
     why: str = ""
+    cordons: Mapping[BrokerId, str | None] = field(default_factory=dict[BrokerId, str | None])
+    prediction: RunPrediction | None = None

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from kedge.apply import Outcome
 from kedge.report.run_summary import RunSummary, summary_lines
-from kedge.report.runs import outcome_lines, outcome_row
+from kedge.report.runs import outcome_lines
 
 if TYPE_CHECKING:
     from kedge.apply.jobs import Ending, Job
@@ -18,13 +18,9 @@ def job_lines(ending: Ending | None, run: str, outcome: Outcome, summary: RunSum
     return [*outcome_lines(outcome, run), *summary_lines(summary), *ended]
 
 
-def job_row(
-    job: Job, ending: Ending | None, run: str | None = None, outcome: Outcome | None = None
-) -> dict[str, Any]:
-    """The same for programs; without a run nothing was to be moved."""
-    moves: dict[str, Any] = {"run": None, "complete": True, "stopped": False, "done": 0}
-    if run is not None and outcome is not None:
-        moves = outcome_row(outcome, run)
+def job_row(job: Job, ending: Ending | None, ended: dict[str, Any] | None = None) -> dict[str, Any]:
+    """The same for programs; without a run that has `ended` nothing was to be moved."""
+    moves = ended or {"run": None, "complete": True, "stopped": False, "done": 0}
     complete = bool(moves["complete"]) and ending is not None and ending.complete
     return {
         "job": job.name,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import ceil, floor, isfinite
 from typing import Any
 
-from kedge.execution import Steering
+from kedge.execution import RateRange, Steering
 from kedge.execution.prediction import BrokerPeak, DiskPeak, Prediction, Problem
 from kedge.report.amounts import bytes_text, duration_text
 
@@ -25,6 +26,12 @@ def eta_line(prediction: Prediction, steering: Steering | None = None) -> str:
     if steering is not None and steering.windows:
         notes.append("without the time outside its windows")
     return f"prediction: {', '.join(notes)}"
+
+
+def with_lowest_rate(prediction: Prediction, adaptive: RateRange) -> Prediction:
+    """The prediction of a run whose throttle adapts, which says what it takes for granted."""
+    said = f"the throttle stays at {bytes_text(adaptive.low)}/s, the lowest that it adapts to"
+    return replace(prediction, assumptions=(*prediction.assumptions, said))
 
 
 def range_text(low: float, high: float) -> str:

@@ -1,7 +1,9 @@
 """Events of a run for programs: one object each, for a stream of JSON lines.
 
-    {"event":"started","at":…,"run":…,"kind":"apply","partitions":36,"bytes_total":…,"rate":…}
-    {"event":"progress","at":…,"done":3,…,"brokers":[…],"moves":[…]}
+    {"event":"started","at":…,"run":…,"kind":"apply","partitions":36,"bytes_total":…,"rate":…,
+     "predicted_seconds":840.0}
+    {"event":"progress","at":…,"done":3,…,"elapsed_seconds":61.0,"predicted_seconds":840.0,
+     "brokers":[…],"moves":[…]}
     {"event":"note","at":…,"text":"moves wait for broker 4, which is down"}
     {"event":"finished","at":…,"run":…,"complete":true,…,"summary":{…}}
 
@@ -15,14 +17,14 @@ from typing import Any
 from kedge.apply import Outcome, Preview, Run
 from kedge.execution import Progress
 from kedge.execution.flows import Flows
-from kedge.report.run_summary import RunSummary, summary_row
-from kedge.report.runs import outcome_row
+from kedge.report.elapsed import Elapsed, elapsed_fields
+from kedge.report.run_summary import RunSummary, ended_row
 
 Row = dict[str, Any]
 
 
-def started_event(run: Run, judged: Preview) -> Row:
-    """A run begins, or continues."""
+def started_event(run: Run, judged: Preview, predicted_s: float | None) -> Row:
+    """A run begins, or continues; what is left of it was predicted to take so long."""
     return {
         "event": "started",
         "run": run.name,
@@ -31,10 +33,11 @@ def started_event(run: Run, judged: Preview) -> Row:
         "bytes_total": judged.progress.bytes_total,
         "bytes_done": judged.progress.bytes_done,
         "rate": judged.options.limits.rate,
+        "predicted_seconds": _rounded(predicted_s),
     }
 
 
-def progress_event(progress: Progress, flows: Flows) -> Row:
+def progress_event(progress: Progress, flows: Flows, elapsed: Elapsed) -> Row:
     """How far a run is."""
     return {
         "event": "progress",
@@ -45,6 +48,7 @@ def progress_event(progress: Progress, flows: Flows) -> Row:
         "bytes_done": progress.bytes_done,
         "bytes_per_second": round(progress.bytes_per_second, 1),
         "seconds_left": _rounded(progress.seconds_left),
+        **elapsed_fields(elapsed),
         "brokers": [
             {
                 "broker": each.broker,
@@ -77,7 +81,7 @@ def note_event(text: str) -> Row:
 
 def finished_event(run: str, outcome: Outcome, summary: RunSummary) -> Row:
     """How a run ended."""
-    return {"event": "finished", **outcome_row(outcome, run), "summary": summary_row(summary)}
+    return {"event": "finished", **ended_row(run, outcome, summary)}
 
 
 def failed_event(run: str | None, error: str) -> Row:

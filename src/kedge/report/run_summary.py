@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any, NamedTuple
 
+from kedge.apply import Outcome
 from kedge.execution import Progress, RateChange
 from kedge.report.amounts import bytes_text, duration_text
+from kedge.report.elapsed import rounded_if_finite
+from kedge.report.runs import outcome_row
 
 
 class Throttled(NamedTuple):
@@ -110,12 +113,13 @@ def summary_row(summary: RunSummary) -> dict[str, Any]:
     return {
         "bytes_copied": summary.bytes_copied,
         "seconds": round(summary.took.seconds, 1),
-        "lab_seconds": _finite(summary.took.lab_seconds),
+        "lab_seconds": rounded_if_finite(summary.took.lab_seconds),
         "bytes_per_second": round(summary.bytes_per_second, 1),
         "throttles": [each._asdict() for each in summary.throttles],
-        "predicted_seconds": _finite(summary.predicted_seconds),
+        "predicted_seconds": rounded_if_finite(summary.predicted_seconds),
     }
 
 
-def _finite(seconds: float | None) -> float | None:
-    return round(seconds, 1) if seconds is not None and isfinite(seconds) else None
+def ended_row(run: str, outcome: Outcome, summary: RunSummary) -> dict[str, Any]:
+    """How a run ended, with its summary."""
+    return {**outcome_row(outcome, run), "summary": summary_row(summary)}

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from kedge.execution import Progress
 from kedge.execution.flows import BrokerFlow, Flows, MoveFlow
 from kedge.report.amounts import bytes_text, duration_text
+from kedge.report.elapsed import Elapsed
 from kedge.report.runs import progress_line
 from kedge.report.text_table import table_lines
 
@@ -15,12 +16,12 @@ BROKERS_MAX, MOVES_MAX = 12, 8
 FULL, EMPTY = "█", "░"
 
 
-def view_lines(progress: Progress, flows: Flows) -> list[str]:
+def view_lines(progress: Progress, flows: Flows, elapsed: Elapsed | None = None) -> list[str]:
     """The whole view; lists that are too long for a terminal end with how many are left out."""
     total = f"{bar(progress.share, TOTAL_WIDTH)} {100 * progress.share:5.1f} %"
     return [
         total,
-        progress_line(progress),
+        progress_line(progress, elapsed),
         *_broker_lines(flows.brokers),
         *_move_lines(flows.moves),
     ]

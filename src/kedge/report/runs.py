@@ -19,6 +19,7 @@ from kedge.execution import (
     named,
 )
 from kedge.report.amounts import bytes_text, duration_text
+from kedge.report.elapsed import Elapsed, elapsed_fields, elapsed_text
 from kedge.report.steering import (
     adaptive_line,
     rate_change_lines,
@@ -88,8 +89,8 @@ def preview_lines(judged: Preview) -> list[str]:
 # ---- while it runs ------------------------------------------------------------------------------
 
 
-def progress_line(progress: Progress) -> str:
-    """One line: what is done, how fast it goes, how long it will take."""
+def progress_line(progress: Progress, elapsed: Elapsed | None = None) -> str:
+    """One line: what is done, how fast it goes, how long it will take, and what was predicted."""
     parts = [f"{progress.done}/{progress.partitions} partitions, {progress.moving} moving"]
     if progress.bytes_total:
         parts.append(f"{bytes_text(progress.bytes_done)} of {bytes_text(progress.bytes_total)}")
@@ -97,6 +98,8 @@ def progress_line(progress: Progress) -> str:
         parts.append(f"{bytes_text(progress.bytes_per_second)}/s")
     if progress.seconds_left:
         parts.append(f"{duration_text(progress.seconds_left)} left")
+    if told := elapsed_text(elapsed):
+        parts.append(told)
     return ", ".join(parts)
 
 
@@ -177,7 +180,8 @@ def cancelled_lines(cancelled: Cancelled, run: str) -> list[str]:
         ]
     done = f"{counted(cancelled.cancelled, 'move')} of run {run} cancelled"
     gone = "" if cancelled.unreleased else "; its throttles are gone"
-    return [f"{done}{gone}", *unreleased_lines(cancelled.unreleased)]
+    uncordoned = [f"Broker {broker} uncordoned" for broker in cancelled.uncordoned]
+    return [f"{done}{gone}", *uncordoned, *unreleased_lines(cancelled.unreleased)]
 
 
 def cancelled_row(cancelled: Cancelled, run: str) -> dict[str, object]:
@@ -187,6 +191,7 @@ def cancelled_row(cancelled: Cancelled, run: str) -> dict[str, object]:
         "cancelled": [tp._asdict() for tp in cancelled.cancelled],
         "reverting": [tp._asdict() for tp in cancelled.reverting],
         "throttles_left": lease_rows(run, cancelled.unreleased),
+        "uncordoned": list(cancelled.uncordoned),
     }
 
 
@@ -217,12 +222,30 @@ def status_row(status: RunStatus, now: float) -> dict[str, Any]:
         "bytes_total": figures.bytes_total,
         "bytes_done": figures.bytes_done,
         "seconds_left": figures.seconds_left,
+        "prediction": _prediction_row(status, now),
         "throttled": bool(record.lease),
         "rate": record.rate,
+        "at_work": status.at_work,
         "owner": None if status.owner is None else status.owner.name,
         "owner_seen_at": None if status.owner is None else _time(status.owner.renewed_at),
         **steering_fields(record),
     }
+
+
+def elapsed_of(status: RunStatus, now: float) -> Elapsed | None:
+    """The time since the run, or what was left of it, was predicted; None without a prediction."""
+    record, made = status.record, status.record.prediction
+    if made is None:
+        return None
+    until = record.changed_at if record.state in AT_REST else now
+    return Elapsed(status.speed * max(0.0, until - made.at), made.seconds)
+
+
+def _prediction_row(status: RunStatus, now: float) -> dict[str, Any] | None:
+    made, elapsed = status.record.prediction, elapsed_of(status, now)
+    if made is None or elapsed is None:
+        return None
+    return {"made_at": _time(made.at), **elapsed_fields(elapsed)}
 
 
 def _run_fields(run: str, record: RunRecord, state: RunState, now: float) -> dict[str, Any]:
@@ -253,6 +276,9 @@ def status_lines(row: Mapping[str, Any]) -> list[str]:
         f"partitions: {counts}",
         f"bytes: {bytes_text(row['bytes_done'])} of {bytes_text(row['bytes_total'])}",
     ]
+    if told := row.get("prediction"):  # servers of an earlier version send none
+        elapsed = Elapsed(told["elapsed_seconds"], told["predicted_seconds"])
+        lines.append(f"time: {elapsed_text(elapsed)}")
     if row["moving"]:
         moving = [f"{each['topic']}-{each['partition']}" for each in row["moving"]]
         lines.append(f"moving: {named(moving)}")

@@ -23,6 +23,8 @@ def requested_lines(done: Requested) -> list[str]:
             return [f"Run {run} starts no more moves; kedge continue goes on"]
         case RequestKind.CONTINUE:
             return [f"Run {run} goes on"]
+        case RequestKind.LEAVE:
+            return [f"Run {run} is left to another process"]
         case RequestKind.RATE:
             lines = [f"Run {run}: {_rates_text(done)}"]
     if reply.unconfirmed:
@@ -101,7 +103,7 @@ def _change_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def rate_change_rows(changes: Sequence[RateChange]) -> list[dict[str, Any]]:
     """The same for programs, all of them."""
-    return [{"at": _time(at), "rate": rate, "why": why} for at, rate, why in changes]
+    return [{"at": _time(each.at), "rate": each.rate, "why": each.why} for each in changes]
 
 
 # ---- status -------------------------------------------------------------------------------------

@@ -5,13 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from math import isfinite
 from typing import TYPE_CHECKING
 
 from kedge.apply import carry_out
-from kedge.apply.predict_run import keeps_time
+from kedge.apply.cluster_time import keeps_time, speed_of
 from kedge.apply.rate_file import learning_rates
 from kedge.errors import KedgeError
 from kedge.execution.flows import NO_FLOWS, FlowMeter, Flows
+from kedge.report.elapsed import Elapsed
 from kedge.report.run_events import (
     Row,
     failed_event,
@@ -38,7 +40,7 @@ class RunListener:
     """Where the reports of a run go."""
 
     send: Callable[[Row], None] = _nothing
-    show: Callable[[Progress, Flows], None] = _nothing
+    show: Callable[[Progress, Flows, Elapsed], None] = _nothing
     note: Callable[[str], None] = _nothing
     on_run: Callable[[Run], None] = _nothing
 
@@ -62,9 +64,12 @@ def carry_out_watched(
     predicted_s: float | None = None,
 ) -> Ran:
     """Run to the end. `pacing` decides how the run waits and when it stops."""
-    observer = _Observer(proposal, listener)
-    pacing = observer.listening(pacing)
     began, began_at, lab_began = pacing.clock(), time.time(), runs.clock()
+    expected_s = predicted_s if keeps_time(lab_began) and isfinite(predicted_s or 0.0) else None
+    proposal = replace(proposal, predicted_s=expected_s)
+    speed = speed_of(lab_began)
+    observer = _Observer(proposal, listener, lambda: speed * (pacing.clock() - began))
+    pacing = observer.listening(pacing)
     try:
         with learning_rates(runs, pacing) as measured:
             run, outcome = carry_out(cluster, runs, proposal, measured)
@@ -74,7 +79,6 @@ def carry_out_watched(
     took = Took(pacing.clock() - began, _lab_seconds(lab_began, runs.clock()))
     rate = None if proposal.judged is None else proposal.judged.options.limits.rate
     throttles = throttles_since(began_at, rate, run.record().rate_changes)
-    expected_s = predicted_s if keeps_time(lab_began) else None
     summary = summary_of(observer.first, observer.last, took, throttles, expected_s)
     listener.send(finished_event(run.name, outcome, summary))
     return Ran(run, outcome, summary)
@@ -91,6 +95,7 @@ class _Observer:
 
     proposal: Proposal
     listener: RunListener
+    elapsed_s: Callable[[], float]  # in the time of the cluster
     meter: FlowMeter = field(default_factory=FlowMeter)
     name: str | None = None
     first: Progress | None = None
@@ -111,7 +116,8 @@ class _Observer:
         self.name = run.name
         self.listener.on_run(run)
         assert self.proposal.judged is not None, "this action carries something out"
-        self.listener.send(started_event(run, self.proposal.judged))
+        expected_s = self.proposal.predicted_s
+        self.listener.send(started_event(run, self.proposal.judged, expected_s))
 
     def _observed(self, work: Work) -> None:
         self.flows = self.meter.at(time.monotonic(), work)
@@ -119,8 +125,9 @@ class _Observer:
     def _progress(self, progress: Progress) -> None:
         self.first, self.last = self.first or progress, progress
         flows = self.flows or NO_FLOWS
-        self.listener.show(progress, flows)
-        self.listener.send(progress_event(progress, flows))
+        elapsed = Elapsed(self.elapsed_s(), self.proposal.predicted_s)
+        self.listener.show(progress, flows, elapsed)
+        self.listener.send(progress_event(progress, flows, elapsed))
 
     def _note(self, text: str) -> None:
         self.listener.note(text)

@@ -9,19 +9,18 @@ limits of capacity, exclusions. Soft goals have weights: 0 leaves one out.
     Goals(tolerance=0.05, remove_brokers={7}, exclude_topics="audit.*", weights={"cpu": 0})
 
 A pattern is Kafka's way to name topics: an expression for the whole name, commas between
-alternatives (`orders,logs-.*`).
+alternatives (`orders,logs-.*`). Its syntax is RE2's: no look-around, no backreferences.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, cast
 
 from kedge.errors import InvalidRequest, MalformedInput
 from kedge.model import TopicPartition
-from kedge.model.topic_pattern import topic_pattern
+from kedge.model.topic_pattern import NamePattern, linear_topic_pattern
 
 RESOURCES = ("disk", "in", "out", "cpu")
 COUNTS = ("replicas", "leaders")
@@ -115,13 +114,13 @@ def goals_from_json(document: Mapping[str, Any]) -> Goals:
         pairs = values.get("exclude_partitions", ())
         values["exclude_partitions"] = frozenset((str(topic), int(p)) for topic, p in pairs)
         return Goals(**values)
-    except (TypeError, ValueError, AttributeError) as fault:
+    except (TypeError, ValueError, AttributeError, OverflowError) as fault:
         raise MalformedInput(f"not the goals of a plan ({fault})", place="goals") from fault
 
 
-def expression(pattern: str) -> re.Pattern[str]:
+def expression(pattern: str) -> NamePattern:
     """The regular expression of a pattern; blanks are ignored."""
-    return topic_pattern(pattern, place="topics")
+    return linear_topic_pattern(pattern, place="topics")
 
 
 def _as_json(value: Any) -> object:

@@ -88,7 +88,7 @@ def planned_and_applied(demo: Demo, history: Path, page: Path) -> None:
 
 def _reported(demo: Demo, snapshot: Path, plan: Path, history: Path, page: Path) -> None:
     """Before and after on the terminal, and all of it on one page."""
-    from kedge.apply.predict_run import predicted
+    from kedge.apply.predict_run import Circumstances, predicted
     from kedge.balance import goals_from_json, solve
     from kedge.cli.findings import finding_groups
     from kedge.execution import Limits
@@ -111,7 +111,7 @@ def _reported(demo: Demo, snapshot: Path, plan: Path, history: Path, page: Path)
         made,
         "balance plan",
         before,
-        predicted(made, before, Limits(THROTTLE), state=demo.directory / "runs"),
+        predicted(made, before, Limits(THROTTLE), Circumstances(demo.directory / "runs")),
         curve_rows(solve(before, goals_from_json(made.goals or {}))),
         [{**row, "after": row["before"]} for row in reached],
         findings_sections(groups),

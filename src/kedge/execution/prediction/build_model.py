@@ -260,7 +260,7 @@ def _uses_within(
     uses = [-1] * WIDTH
     uses[READ_COLUMN] = places.disk_resource(broker, paths[0])
     uses[WRITE_COLUMN] = places.disk_resource(broker, paths[1])
-    if limits.rate is not None:
+    if limits.rate_within is not None:
         uses[IN_THROTTLE_COLUMN] = places.resource(ResourceKind.LOG_DIR_THROTTLE, broker)
     return uses
 
@@ -271,12 +271,15 @@ def _capacities(
     """Of each resource: its limit, its live traffic, and the least that copies get."""
     brokers = [environment.brokers[b] for b in places.names.brokers]
     rates, count = environment.rates, len(brokers)
-    throttle = inf if limits.rate is None else float(limits.rate)
+    throttle, within = (
+        inf if rate is None else float(rate) for rate in (limits.rate, limits.rate_within)
+    )
     disks = [environment.brokers[b].disks for b in places.names.brokers]
     limit = np.array(
         [each.link_out or rates.network for each in brokers]
         + [each.link_in or rates.network for each in brokers]
-        + [throttle] * (3 * count)
+        + [throttle] * (2 * count)
+        + [within] * count
         + [rates.disk] * sum(map(len, disks)),
         np.float64,
     )

@@ -142,10 +142,16 @@ def sizes_and_leaders(
 def present_changes(
     changes: Sequence[Change], snapshot: Snapshot, target: Target = ANYWHERE
 ) -> list[Change]:
-    """The changes from where a snapshot shows the replicas; without those that are in place."""
+    """The changes from where a snapshot shows the replicas; without those that are in place.
+
+    A replica that is being added is still to be copied.
+    """
     found: list[Change] = []
     for change in changes:
-        now = snapshot.assignment.replicas_of(snapshot.assignment.row(change.tp))
+        row = snapshot.assignment.row(change.tp)
+        arriving = {*snapshot.adding[row].tolist()}
+        shown = snapshot.assignment.replicas_of(row)
+        now = tuple(broker for broker in shown if broker not in arriving) or shown
         if now != change.after or target.log_dirs_of(change):
             found.append(Change(change.tp, now, change.after))
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from math import ceil, inf, isfinite
 from typing import NamedTuple, Protocol
 
@@ -82,6 +83,8 @@ def predict(
     `sizes` has the bytes of one replica of each partition, `samples` are drawn by the caller, who
     may also pass a `map` that calls its function on several threads.
     """
+    if not any(target.log_dirs_of(change) for change in changes):
+        limits = replace(limits, log_dir_rate=None)  # nothing is copied at that rate
     model, names = build_model(changes, sizes, leaders, limits, environment, target)
     replay = replayer(model, times=1 + len(samples))
     found = replay(model)
@@ -143,7 +146,7 @@ def predict_on_snapshot(
 
 
 def _before_moves(environment: Environment, limits: Limits) -> float:
-    return 0.0 if limits.rate is None else environment.timing.throttle_s
+    return environment.timing.throttle_s if limits.throttled else 0.0
 
 
 def _between_moves(
@@ -177,7 +180,7 @@ def whole_seconds(
     if not isfinite(moving):
         return inf
     timing, released = environment.timing, 0.0
-    if limits.rate is not None:
+    if limits.throttled:
         drawn = moving / (timing.throttle_share * factors.throttle)
         moving = max(drawn, at_least) + min(drawn, timing.rise_s) / 2
         released = timing.release_s

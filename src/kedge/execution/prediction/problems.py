@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import inf, isfinite
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,6 +21,11 @@ THROTTLES = (
     ResourceKind.IN_THROTTLE,
     ResourceKind.LOG_DIR_THROTTLE,
 )
+WAYS = {
+    ResourceKind.OUT_THROTTLE: "the followers that broker {} sends to",
+    ResourceKind.IN_THROTTLE: "the moved replicas that broker {} receives",
+    ResourceKind.LOG_DIR_THROTTLE: "the copies of broker {}",
+}
 
 
 def problems_of(
@@ -70,7 +76,8 @@ def _never_ends(
     row = int(np.searchsorted(model.move_copies, stuck, side="right") - 1)
     tp = changes[row].tp
     kind, broker, _ = names.resource(int(found.bottleneck[stuck]))
-    if kind not in THROTTLES or limits.rate is None:
+    throttle = _throttle_of(kind, limits)
+    if throttle is None:
         return Problem(
             ProblemKind.NEVER_ENDS,
             f"The move of {tp} would never end: broker {broker} has too little bandwidth left "
@@ -78,23 +85,36 @@ def _never_ends(
             "move it when there is less traffic",
             broker,
         )
-    needed = smallest_rate(model, names, limits.rate)
-    ways = {
-        ResourceKind.OUT_THROTTLE: "the followers that broker {} sends to",
-        ResourceKind.IN_THROTTLE: "the moved replicas that broker {} receives",
-        ResourceKind.LOG_DIR_THROTTLE: "the copies of broker {}",
-    }
+    needed = smallest_rate(model, names, throttle)
     return Problem(
         ProblemKind.NEVER_ENDS,
-        f"The move of {tp} would never end at a throttle of {limits.rate / 1e6:g} MB/s: "
-        f"replication to {ways[kind].format(broker)} is counted for it too and leaves copies less "
+        f"The move of {tp} would never end at a throttle of {throttle.rate / 1e6:g} MB/s: "
+        f"replication to {WAYS[kind].format(broker)} is counted for it too and leaves copies less "
         "than producers append",
         "use --no-throttle, or move it when there is less traffic"
         if needed is None
-        else f"use --throttle {rate_text(needed)} or more",
+        else f"use {throttle.option} {rate_text(needed)} or more",
         broker,
         rate_needed=needed,
     )
+
+
+class _Throttle(NamedTuple):
+    """A throttle that an operator chooses: its rate, its option, and what it limits."""
+
+    rate: int
+    option: str
+    kinds: tuple[ResourceKind, ...]
+
+
+def _throttle_of(kind: ResourceKind, limits: Limits) -> _Throttle | None:
+    """The throttle that limits a resource, where one does."""
+    if kind is ResourceKind.LOG_DIR_THROTTLE and limits.log_dir_rate is not None:
+        return _Throttle(limits.log_dir_rate, "--log-dir-throttle", (kind,))
+    if kind not in THROTTLES or limits.rate is None:
+        return None
+    own = limits.log_dir_rate is not None
+    return _Throttle(limits.rate, "--throttle", THROTTLES[:2] if own else THROTTLES)
 
 
 def _first_stuck(model: FlowModel, found: Replayed) -> int:
@@ -104,24 +124,26 @@ def _first_stuck(model: FlowModel, found: Replayed) -> int:
     return int(stuck[0])
 
 
-def smallest_rate(model: FlowModel, names: Names, rate: int) -> int | None:
-    """The smallest throttle at which all moves end, to within a percent; None if none does."""
-    low, high = rate, rate
+def smallest_rate(model: FlowModel, names: Names, throttle: _Throttle) -> int | None:
+    """The smallest rate at which all moves end, to within a percent; None if none does."""
+    low, high = throttle.rate, throttle.rate
     for _ in range(DOUBLINGS):
         high *= 2
-        if _ends(model, names, high):
+        if _ends(model, names, throttle._replace(rate=high)):
             break
     else:
         return None
     for _ in range(HALVINGS):
         middle = (low + high) // 2
-        low, high = (low, middle) if _ends(model, names, middle) else (middle, high)
+        ends = _ends(model, names, throttle._replace(rate=middle))
+        low, high = (low, middle) if ends else (middle, high)
     return high
 
 
-def _ends(model: FlowModel, names: Names, rate: int) -> bool:
+def _ends(model: FlowModel, names: Names, throttle: _Throttle) -> bool:
     count, limit = len(names.brokers), model.limit.copy()
-    limit[2 * count : ResourceKind.DISK * count] = float(rate)
+    for kind in throttle.kinds:
+        limit[kind * count : (kind + 1) * count] = float(throttle.rate)
     return bool(replay(model._replace(limit=limit)).end.max(initial=0.0) < inf)
 
 

@@ -1,0 +1,207 @@
+"""What `kedge apply` and its siblings predict before they ask, keep, and refuse."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kedge.cluster.memory import MemoryCluster
+from kedge.cluster.port import LogDirDescription, TopicCreation
+from kedge.errors import KedgeError
+from kedge.execution.journal import read_journal
+from kedge.model import BrokerId
+from tests.cli.cluster_commands import Desk
+
+B1, B2, B3, B4 = map(BrokerId, (1, 2, 3, 4))
+GB = 10**9
+
+
+class SizedCluster(MemoryCluster):
+    """A cluster whose replicas have 10 GB each, and whose log directories have a size."""
+
+    room = 100 * GB
+
+    def log_dirs(
+        self, brokers: Sequence[BrokerId], topics: Sequence[str] | None = None
+    ) -> dict[BrokerId, tuple[LogDirDescription, ...] | KedgeError]:
+        found = super().log_dirs(brokers, topics)
+        return {broker: self._sized(dirs) for broker, dirs in found.items()}
+
+    def _sized(
+        self, dirs: tuple[LogDirDescription, ...] | KedgeError
+    ) -> tuple[LogDirDescription, ...] | KedgeError:
+        if isinstance(dirs, KedgeError):
+            return dirs
+        return tuple(
+            replace(
+                each,
+                replicas=tuple(replace(one, size_bytes=10 * GB) for one in each.replicas),
+                total_bytes=self.room,
+            )
+            for each in dirs
+        )
+
+
+@pytest.fixture
+def cluster() -> SizedCluster:
+    made = SizedCluster(4)
+    made.create_topics(
+        [
+            TopicCreation("t", assignment={0: (B1, B2), 1: (B2, B3)}),
+            TopicCreation("u", assignment={0: (B1, B2)}),
+        ]
+    )
+    return made
+
+
+@pytest.fixture
+def desk(cluster: SizedCluster, capsys: pytest.CaptureFixture[str]) -> Desk:
+    return Desk(cluster, capsys)
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> tuple[str, str]:
+    return ("--state", str(tmp_path / "state"))
+
+
+@pytest.fixture
+def moves(tmp_path: Path) -> str:
+    return written(tmp_path / "moves.json", ("t", 0), ("u", 0))
+
+
+def written(path: Path, *partitions: tuple[str, int]) -> str:
+    entries = [{"topic": t, "partition": p, "replicas": [4, 2]} for t, p in partitions]
+    path.write_text(json.dumps({"version": 1, "partitions": entries}))
+    return str(path)
+
+
+def journal(state: tuple[str, str]) -> Path:
+    return max(Path(state[1]).rglob("journal.jsonl"))
+
+
+def dry_row(desk: Desk, *words: str) -> Any:
+    return desk.json(*words, "--dry-run")
+
+
+def test_a_run_is_compared_with_its_prediction_while_it_works_and_at_its_end(
+    desk: Desk, moves: str, state: tuple[str, str], tmp_path: Path
+) -> None:
+    events = tmp_path / "events.jsonl"
+    command = ("apply", moves, "--throttle", "100MB", "--yes", *state)
+    done = desk(*command, "--events", str(events), "--output", "json")
+    assert done.code == 0, done.err
+    predicted = json.loads(done.out)["summary"]["predicted_seconds"]
+    assert 200 < predicted < 300  # 20 GB at 92 % of the throttle
+    assert " of 3 min 39 s predicted" in done.err
+    rows = [json.loads(line) for line in events.read_text().splitlines()]
+    assert rows[0]["predicted_seconds"] == predicted
+    assert {each["predicted_seconds"] for each in rows if each["event"] == "progress"} == {
+        predicted
+    }
+    record = read_journal(journal(state).read_bytes())
+    assert record.prediction is not None
+    assert record.prediction.seconds == pytest.approx(predicted, abs=0.1)
+    assert desk.json("status", *state)["prediction"]["predicted_seconds"] == predicted
+    assert any("3 min 39 s predicted" in line for line in desk.lines("status", *state))
+
+
+@pytest.mark.parametrize("command", [("rollback", "--throttle", "100MB"), ("undo",)])
+def test_the_way_back_is_predicted_too(
+    desk: Desk, moves: str, state: tuple[str, str], command: tuple[str, ...]
+) -> None:
+    desk.json("apply", moves, "--throttle", "100MB", "--yes", *state)
+    row = dry_row(desk, *command, *state)
+    assert (row["dry_run"], row["action"], row["kind"]) == (True, "roll_back", "rollback")
+    assert row["prediction"]["bytes_copied"] == 20 * GB
+    summary = desk.json(*command, "--yes", *state)["summary"]
+    assert summary["predicted_seconds"] == pytest.approx(row["prediction"]["seconds"], abs=6)
+
+
+def test_a_run_that_continues_is_predicted_anew(
+    desk: Desk, moves: str, state: tuple[str, str]
+) -> None:
+    desk.json("apply", moves, "--throttle", "100MB", "--yes", *state)
+    path = journal(state)
+    lines = path.read_text().splitlines(keepends=True)
+    moving = next(i for i, line in enumerate(lines) if '"state":"moving"' in line)
+    path.write_text("".join(lines[: moving + 1]))
+    begun = read_journal(path.read_bytes()).prediction
+    desk.json("resume", *state)
+    again = read_journal(path.read_bytes()).prediction
+    assert begun is not None
+    assert again is not None
+    assert again.at > begun.at
+    assert again.seconds < begun.seconds  # everything was in place
+
+
+def test_a_journal_of_an_earlier_version_has_no_prediction(
+    desk: Desk, moves: str, state: tuple[str, str]
+) -> None:
+    desk.json("apply", moves, "--throttle", "100MB", "--yes", *state)
+    path = journal(state)
+    first, *rest = path.read_text().splitlines(keepends=True)
+    begun = json.loads(first)
+    del begun["predicted_s"]
+    path.write_text(json.dumps(begun) + "\n" + "".join(rest))
+    assert desk.json("status", *state)["prediction"] is None
+
+
+def test_apply_refuses_a_plan_that_fills_a_disk_as_predict_does(
+    desk: Desk, cluster: SizedCluster, moves: str, state: tuple[str, str]
+) -> None:
+    cluster.room = 5 * GB
+    speed = ("--throttle", "100MB", *state)
+    for last in ("--dry-run", "--yes"):
+        refused = desk("apply", moves, *speed, last)
+        assert (refused.code, refused.out) == (2, "")
+        assert "of broker 4 would be full after" in refused.err.splitlines()[-1]
+    refused = desk("apply", moves, *speed, "--dry-run", "--output", "json")
+    assert refused.code == 2
+    assert json.loads(refused.out)["prediction"]["problems"][0]["broker"] == 4
+    assert not list(Path(state[1]).rglob("journal.jsonl"))
+
+
+def test_a_topic_that_was_deleted_does_not_count(
+    desk: Desk, cluster: SizedCluster, state: tuple[str, str], tmp_path: Path
+) -> None:
+    made = tmp_path / "plan.json"
+    desk.json("plan", "--remove-brokers", "1", "--tolerance", "1", "--out", str(made))
+    cluster.delete_topics(["u"])
+    row = dry_row(desk, "apply", str(made), "--throttle", "100MB", *state)
+    assert {each["topic"] for each in row["prediction"]["moves"]} == {"t"}
+    assert desk.json("apply", str(made), "--throttle", "100MB", "--yes", *state)["complete"]
+
+
+def test_what_is_skipped_does_not_count(
+    desk: Desk, cluster: SizedCluster, state: tuple[str, str], tmp_path: Path
+) -> None:
+    made = tmp_path / "plan.json"
+    desk.json("plan", "--remove-brokers", "1", "--tolerance", "1", "--out", str(made))
+    cluster.delete_topics(["u"])
+    cluster.create_topics([TopicCreation("u", assignment={0: (B3,)})])
+    skipping = ("--throttle", "100MB", "--skip-drifted", *state)
+    row = dry_row(desk, "apply", str(made), *skipping)
+    assert [each["topic"] for each in row["skipped"]] == ["u"]
+    assert {each["topic"] for each in row["prediction"]["moves"]} == {"t"}
+
+
+def test_a_prediction_that_fails_stops_no_run(
+    desk: Desk, moves: str, state: tuple[str, str]
+) -> None:
+    rates = Path(state[1]) / "memory" / "rates.jsonl"
+    rates.parent.mkdir(parents=True)
+    rates.write_text("damaged\n")
+    done = desk("apply", moves, "--throttle", "100MB", "--yes", *state)
+    assert done.code == 0, done.err
+    assert "note: no prediction: " in done.err
+
+
+def test_the_outcome_of_a_job_has_its_summary(desk: Desk, state: tuple[str, str]) -> None:
+    done = desk.json("drain", "1", "--throttle", "100MB", "--yes", *state)
+    assert done["summary"].keys() >= {"bytes_copied", "seconds", "bytes_per_second"}
+    assert done["summary"]["predicted_seconds"] > 100
