@@ -76,13 +76,24 @@ def test_several_servers_need_postgresql(helm: str) -> None:
     assert "several replicas need PostgreSQL" in refused.stderr
     made = _rendered(helm, "--set", "replicas=2,database.secretName=db,persistence.enabled=false")
     container = made["Deployment"]["spec"]["template"]["spec"]["containers"][0]
-    assert container["args"][-2:] == ["--database", "$(KEDGE_DATABASE)"]
+    assert "KEDGE_DATABASE" not in str(container["args"]), "arguments are seen by every process"
+    assert container["env"][0]["name"] == "KEDGE_DATABASE"
     assert container["env"][0]["valueFrom"]["secretKeyRef"] == {"name": "db", "key": "url"}
     assert "PersistentVolumeClaim" not in made
 
 
 def test_an_ingress_leads_to_the_service(helm: str) -> None:
-    made = _rendered(helm, "--set", "ingress.enabled=true,ingress.tlsSecretName=tls")
+    options = ["--set", "ingress.enabled=true,ingress.tlsSecretName=tls"]
+    settings = '[server]\npublic_url = "https://kedge.example.com"\n'
+    made = _rendered(helm, *options, "--set", f"settings={settings}")
     path = made["Ingress"]["spec"]["rules"][0]["http"]["paths"][0]
     assert path["backend"]["service"]["name"] == made["Service"]["metadata"]["name"]
     assert made["Ingress"]["spec"]["tls"][0]["secretName"] == "tls"
+
+
+def test_an_ingress_with_tls_needs_the_address_of_browsers(helm: str) -> None:
+    options = ["--set", "ingress.enabled=true,ingress.tlsSecretName=tls"]
+    command = [helm, "template", "prod", str(CHART), *options]
+    refused = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert refused.returncode != 0
+    assert 'set public_url = "https://kedge.example.com" in [server]' in refused.stderr

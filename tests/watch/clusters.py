@@ -19,6 +19,7 @@ from kedge.model import (
 )
 from kedge.plan import Plan, Reassignment
 from kedge.watch.effects import (
+    LoadFindings,
     LoadProposals,
     MakePlan,
     ObserveRun,
@@ -168,6 +169,8 @@ class World:
                 return self.history
             case LoadProposals():
                 return list(self.proposals.values())
+            case LoadFindings():
+                return self.findings
             case MakePlan():
                 return plan_for(effect)
             case Predict():

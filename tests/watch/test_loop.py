@@ -173,6 +173,21 @@ def test_a_cluster_that_cannot_be_read_is_a_finding() -> None:
     assert world.history == []
 
 
+def test_findings_are_kept_while_the_cluster_cannot_be_read() -> None:
+    world = World(now=without_3())
+    known = world.looks(2).findings
+    assert known
+    for minute in (3, 4):
+        unread = Unreachable(NOON + 60 * minute, f"no answer in minute {minute}")
+        world.now = lambda unread=unread: unread  # type: ignore[assignment,return-value]
+        unreachable, *others = world.look().findings
+        assert tuple(others) == known
+        assert (unreachable.kind, unreachable.since) == (FindingKind.UNREACHABLE, NOON + 180)
+        assert unreachable.why == unread.why
+    world.now = lambda: observed(PLACES, at=NOON + 300, dead=(3,))
+    assert world.look().findings[0].key == known[0].key
+
+
 def test_a_stale_proposal_is_made_anew_and_its_approval_is_gone() -> None:
     places: Places = dict(PLACES)
     world = World(

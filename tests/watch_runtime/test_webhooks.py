@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from threading import Event, Thread
 
 import pytest
 
@@ -54,6 +54,20 @@ def store(new_database: Callable[[], str]) -> Generator[WatchStore]:
     assert found.replace(proposal())
     yield found
     database.close()
+
+
+def test_what_a_server_has_not_sent_when_it_stops_is_left_for_the_next(store: WatchStore) -> None:
+    with receiver(503) as (url, got):
+        store.set_policy(Policy(webhooks=(Webhook(WebhookForm.JSON, url),)))
+        stopping = Event()
+        sending = WebhookSender(store, sleep=lambda _: stopping.set(), stopping=stopping.is_set)
+        assert sending.deliver(NOON) == 0
+        assert len(got) == 1
+        assert sending.deliver(NOON) == 0
+        assert len(got) == 1
+        following, _, notes = sender(store, Webhook(WebhookForm.JSON, url))
+        assert following.deliver(NOON) == 1
+    assert (len(got), notes) == (2, [])
 
 
 def sender(store: WatchStore, *webhooks: Webhook) -> tuple[WebhookSender, list[float], list[str]]:

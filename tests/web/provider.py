@@ -28,6 +28,8 @@ class Provider:
         self.claims: dict[str, Any] = {}
         self.key = RSAKey.generate_key(2048, {"kid": "own", "use": "sig"})
         self.signed_by = self.key
+        self.token_status = 200
+        self.keys_read = 0
         self._codes: dict[str, dict[str, str]] = {}
         self.app = FastAPI()
         self.app.get("/.well-known/openid-configuration")(self.about)
@@ -43,7 +45,12 @@ class Provider:
             "jwks_uri": f"{self.issuer}/keys",
         }
 
+    def rotate(self) -> None:
+        """Sign with a new key, and publish that one alone."""
+        self.key = self.signed_by = RSAKey.generate_key(2048, {"kid": f"after-{self.key.kid}"})
+
     def keys(self) -> dict[str, Any]:
+        self.keys_read += 1
         return {"keys": [self.key.as_dict(private=False)]}
 
     def authorize(self, request: Request) -> RedirectResponse:
@@ -54,6 +61,8 @@ class Provider:
         return RedirectResponse(f"{query['redirect_uri']}?{back}", 302)
 
     async def token(self, request: Request) -> JSONResponse:
+        if self.token_status != 200:
+            return JSONResponse({"error": "server_error"}, self.token_status)
         sent = parse_qs((await request.body()).decode())
         form = {name: values[0] for name, values in sent.items()}
         asked = self._codes.pop(form["code"], None)
@@ -68,7 +77,7 @@ class Provider:
         now = int(time.time())
         usual = {"iss": self.issuer, "aud": CLIENT, "sub": "u1", "iat": now, "exp": now + 60}
         claims = usual | {"nonce": asked["nonce"], "preferred_username": "ana"} | self.claims
-        header = {"alg": "RS256", "kid": "own"}
+        header = {"alg": "RS256", "kid": self.signed_by.kid}
         return JSONResponse({"id_token": jwt.encode(header, claims, self.signed_by)})
 
 

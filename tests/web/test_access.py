@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
+from threading import Event, Semaphore
 
 import httpx
 import pytest
+from anyio import to_thread
+from starlette.concurrency import run_in_threadpool
 
 from kedge.errors import PermissionDenied
 from kedge.lab import Lab
 from kedge.web.access.roles import Role
+from kedge.web.app import create_app
 from kedge.web.settings import Limits
-from tests.web.served import Served, key, serving, settings_for
+from tests.web.served import DEADLINE_S, Served, key, serving, settings_for
 
 TOPICS = "/api/v1/clusters/lab/topics"
 PAGES = ("/", "/health/live", "/api/v1/clusters", "/nowhere")
@@ -223,3 +228,41 @@ def test_clients_that_send_too_much_are_refused(lab: Lab, tmp_path: Path) -> Non
             assert _problem(right, 429) == "too-many-requests"
             statuses = {client.get("/health/live").status_code for _ in range(30)}
         assert statuses == {200, 429}
+
+
+def test_the_options_to_sign_in_do_not_tell_whether_a_token_is_valid(served: Served) -> None:
+    with served.client() as client:
+        assert client.get("/api/v1/session/options").json()["signed_in"] is False
+    with served.anonymous() as browser:
+        signed_in = browser.post("/api/v1/session", json={"token": served.token})
+        assert signed_in.status_code == 201
+        assert browser.get("/api/v1/session/options").json()["signed_in"] is True
+        browser.cookies.clear()
+        wrong = {"Cookie": "kedge=wrong"}
+        assert not browser.get("/api/v1/session/options", headers=wrong).json()["signed_in"]
+
+
+def test_probes_answer_while_every_thread_of_requests_waits(lab: Lab, tmp_path: Path) -> None:
+    go, waiting = Event(), Semaphore(0)
+
+    def wait() -> None:
+        waiting.release()
+        go.wait(DEADLINE_S)
+
+    with serving(settings_for(lab.bootstrap_servers, tmp_path)) as served:
+        app = create_app(served.services)
+
+        async def scenario() -> list[int]:
+            threads = int(to_thread.current_default_thread_limiter().total_tokens)
+            waits = [asyncio.create_task(run_in_threadpool(wait)) for _ in range(threads)]
+            for _ in waits:
+                await asyncio.to_thread(waiting.acquire)
+            transport = httpx.ASGITransport(app)
+            async with httpx.AsyncClient(transport=transport, base_url=served.url) as client:
+                paths = ("/health/live", "/health/ready")
+                found = [(await client.get(path, timeout=10)).status_code for path in paths]
+            go.set()
+            await asyncio.gather(*waits)
+            return found
+
+        assert asyncio.run(asyncio.wait_for(scenario(), 30)) == [200, 200]

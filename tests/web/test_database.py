@@ -12,9 +12,10 @@ from sqlalchemy import MetaData, create_engine, insert
 
 from kedge.database import open_database, shown_url
 from kedge.errors import InvalidRequest, StoreUnavailable
-from kedge.watch.policy import Mode
-from kedge.watch_runtime import WatchRecords
+from kedge.watch.policy import Mode, Policy
+from kedge.watch_runtime import WatchRecords, WatchStore
 from kedge.watch_runtime.tables import METADATA, POLICIES
+from kedge.web.access.accounts import Accounts
 from kedge.web.tables import Table
 
 
@@ -70,6 +71,8 @@ def test_a_place_that_cannot_be_written_is_one_sentence() -> None:
 
 def test_a_password_is_not_shown() -> None:
     assert "hidden" not in shown_url("postgresql://kedge:hidden@host/kedge")
+    by_parameter = "postgresql://host/kedge?password=hidden&sslPassword=hidden&sslmode=require"
+    assert shown_url(by_parameter) == "postgresql://host/kedge?sslmode=require"
 
 
 def test_servers_that_start_at_once_take_turns(new_database: Callable[[], str]) -> None:
@@ -78,3 +81,24 @@ def test_servers_that_start_at_once_take_turns(new_database: Callable[[], str]) 
         for database in list(pool.map(lambda _: open_database(url), range(4))):
             assert WatchRecords(database, "orders").last_sample_at() is None
             database.close()
+
+
+def test_policies_that_servers_store_at_once_replace_each_other(
+    new_database: Callable[[], str],
+) -> None:
+    database = open_database(new_database())
+    policies = [Policy(mode=mode) for mode in (Mode.AUTO, Mode.APPROVE)] * 8
+    stores = [WatchStore(database, "orders", str(n)) for n in range(len(policies))]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(WatchStore.set_policy, stores, policies))
+    assert WatchRecords(database, "orders").policy() in policies
+    database.close()
+
+
+def test_servers_that_start_at_once_make_one_first_token(new_database: Callable[[], str]) -> None:
+    database = open_database(new_database())
+    with ThreadPoolExecutor(8) as pool:
+        made = list(pool.map(lambda _: Accounts(database).first_token(), range(8)))
+    assert sum(token is not None for token in made) == 1
+    assert len(Accounts(database).tokens()) == 1
+    database.close()

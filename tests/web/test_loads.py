@@ -14,7 +14,7 @@ import pytest
 from kedge import wiring
 from kedge.watch.policy import Policy
 from kedge.web.settings import ClusterSettings, LoadSettings
-from tests.pipeline.cluster_with_rates import server, small_cluster
+from tests.pipeline.cluster_with_rates import renamed, server, small_cluster
 from tests.pipeline.fake_prometheus import FakePrometheus, Fault
 from tests.pipeline.fake_prometheus import serving as prometheus
 from tests.web.served import Served, ended_job, key, serving, settings_for, until
@@ -57,6 +57,18 @@ def test_rates_are_on_brokers_in_plans_and_in_the_history(tmp_path: Path) -> Non
         assert {"in", "out"} <= set(plan["summary"]["imbalance_after"]), plan["summary"]
         history = until(client, f"{API}/history?resource=bytes_in", lambda each: each["has_rates"])
         assert history["brokers"][0]["values"][-1] == pytest.approx(10_000, rel=0.02)
+
+
+def test_series_of_other_exporter_rules_are_read_by_a_mapping_file(tmp_path: Path) -> None:
+    rules = tmp_path / "rules.toml"
+    with prometheus(renamed(server(), rules)) as fake, _served(tmp_path, fake) as served:
+        loads = served.services.registry.loads["loaded"]
+        loads.read()
+        assert not loads.row()["known"]
+    with prometheus(fake), _served(tmp_path, fake, mapping=rules) as served:
+        loads = served.services.registry.loads["loaded"]
+        loads.read()
+        assert loads.row()["rules"] == {"offsets": 8}
 
 
 def test_a_server_that_refuses_is_told_without_its_secret(tmp_path: Path) -> None:

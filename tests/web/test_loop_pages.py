@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,7 @@ from kedge.lab import Lab, LabSettings
 from kedge.model import BrokerId
 from kedge.watch.policy import Detection, Mode, Policy
 from tests.web.browser import WAIT_MS, Visitor, picture, visiting
-from tests.web.served import Served, serving, watched_by
+from tests.web.served import Served, key, serving, until, watched_by
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -29,8 +31,8 @@ POLICY = Policy(
 RACKS = "Spread replicas over racks again"
 
 
-@pytest.fixture
-def site(tmp_path: Path) -> Iterator[Served]:
+@contextmanager
+def _site(tmp_path: Path, policy: Policy) -> Generator[Served]:
     """A server over nine brokers, four of which hold all data, some of it twice in a rack."""
     with Lab.running(LabSettings(brokers=9, racks=3, speed=60), tmp_path / "lab") as lab:
         admin = KafkaAdmin(lab.bootstrap_servers)
@@ -38,8 +40,22 @@ def site(tmp_path: Path) -> Iterator[Served]:
         admin.create_topics([TopicCreation("payments", assignment=lists)])
         admin.close()
         lab.fill("payments", 100_000_000)
-        with serving(watched_by(lab, tmp_path, POLICY)) as served:
+        with serving(watched_by(lab, tmp_path, policy)) as served:
             yield served
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Served]:
+    """A server whose loop carries out what is approved, as fast as the brokers can."""
+    with _site(tmp_path, POLICY) as served:
+        yield served
+
+
+@pytest.fixture
+def slow_site(tmp_path: Path) -> Iterator[Served]:
+    """The same, with a throttle at which a run can be watched."""
+    with _site(tmp_path, replace(POLICY, throttle=500_000)) as served:
+        yield served
 
 
 def _open(visitor: Visitor) -> Locator:
@@ -51,11 +67,15 @@ def _open(visitor: Visitor) -> Locator:
 
 def _approve(visitor: Visitor) -> None:
     """Approve the proposal, and wait until its run has ended."""
+    _agree(visitor)
+    visitor.page.locator("tbody .badge.done").first.wait_for(timeout=2 * WAIT_MS)
+
+
+def _agree(visitor: Visitor) -> None:
     page = visitor.page
     _open(visitor).get_by_role("button", name="Approve …").click()
     page.get_by_role("dialog").get_by_role("button", name="Approve", exact=True).click()
     page.get_by_text(re.compile("Approved: the loop starts it")).wait_for()
-    page.locator("tbody .badge.done").first.wait_for(timeout=2 * WAIT_MS)
 
 
 def test_proposals_are_rejected_with_a_reason_and_approved(browser: Browser, site: Served) -> None:
@@ -110,4 +130,44 @@ def test_a_proposal_is_approved_on_a_phone(browser: Browser, site: Served) -> No
             visitor.go(where, heading)
             visitor.check()
             visitor.check_width()
+        assert visitor.complaints == []
+
+
+def _percent(visitor: Visitor) -> float:
+    """How much of the run that is shown is done."""
+    text = visitor.page.get_by_text(re.compile(r"^\d+\.\d %$")).first.inner_text()
+    return float(text.removesuffix(" %"))
+
+
+def test_the_run_of_a_proposal_is_watched_and_steered_on_its_page(
+    browser: Browser, slow_site: Served
+) -> None:
+    with visiting(browser, "desktop") as visitor, slow_site.client() as client:
+        page = visitor.page
+        visitor.open(slow_site.url, slow_site.token)
+        visitor.go("#/clusters/lab/proposals", "Proposals")
+        _agree(visitor)
+        path = "/api/v1/clusters/lab/runs"
+        run = until(client, path, lambda row: row["runs"])["runs"][0]["run"]
+        visitor.go(f"#/clusters/lab/runs/{run}", "Run")
+        page.locator(".badge.moving").first.wait_for()
+        page.get_by_text("In flight").wait_for()
+        page.get_by_text(re.compile("in all; predicted")).wait_for()
+        assert page.locator(".bars .b").count() > 2, "a line of heads, and the brokers"
+        began = _percent(visitor)
+        page.wait_for_function(
+            "began => parseFloat(document.querySelector('.figures .value').textContent) > began",
+            arg=began,
+        )
+        assert page.get_by_role("button", name="Resume").count() == 0, "the loop is at work on it"
+        visitor.check()
+        page.get_by_role("button", name="Pause").click()
+        page.locator(".badge.paused").first.wait_for()
+        assert page.get_by_role("button", name="Resume").count() == 0, "the loop has it still"
+        page.get_by_role("button", name="Continue").click()
+        page.locator(".badge.moving").first.wait_for()
+        client.post(f"{path}/{run}/throttle", json={"throttle": "1GB"}, headers=key())
+        page.locator(".badge.done").first.wait_for(timeout=2 * WAIT_MS)
+        page.get_by_text("100.0 %").wait_for()
+        assert page.get_by_role("button", name="Pause").count() == 0
         assert visitor.complaints == []

@@ -85,6 +85,33 @@ def test_a_forged_signature_is_refused(site: Site) -> None:
         assert _sign_in(browser).status_code == 401
 
 
+def test_a_key_that_the_provider_has_added_is_read_at_once_but_not_time_and_again(
+    site: Site,
+) -> None:
+    served, made = site
+    made.claims = {"groups": ["operators"]}
+    with served.anonymous() as browser:
+        assert _sign_in(browser).status_code == 303
+        made.rotate()
+        assert _sign_in(browser).status_code == 303
+        assert made.keys_read == 2
+        made.signed_by = RSAKey.generate_key(2048, {"kid": "of nobody"})
+        assert [_sign_in(browser).status_code for _ in range(3)] == [401, 401, 401]
+    assert made.keys_read == 2
+
+
+@pytest.mark.parametrize(("status", "ours"), [(400, 401), (401, 401), (429, 503), (502, 503)])
+def test_a_provider_in_trouble_is_told_apart_from_one_that_refuses(
+    site: Site, status: int, ours: int
+) -> None:
+    served, made = site
+    made.token_status = status
+    with served.anonymous() as browser:
+        refused = _sign_in(browser)
+    assert refused.status_code == ours
+    assert ("retry-after" in refused.headers) is (ours == 503)
+
+
 def test_a_sign_in_is_finished_once_by_the_browser_that_began_it(site: Site) -> None:
     served, made = site
     made.claims = {"groups": ["readers"]}

@@ -16,7 +16,8 @@ from kedge.cluster.port import TopicCreation
 from kedge.lab import Lab, LabSettings
 from kedge.model import BrokerId
 from tests.web.browser import Scheme, picture, visiting
-from tests.web.served import Served, serving, settings_for
+from tests.web.run_calls import API, planned, started
+from tests.web.served import Served, ended_job, key, serving, settings_for, until
 from tests.web.walk import (
     apply_the_plan,
     create_and_expand_a_topic,
@@ -125,3 +126,27 @@ def test_a_wrong_token_is_refused_on_the_page(browser: Browser, site: Served) ->
         visitor.page.fill("#token", "kedge_wrong")
         visitor.page.get_by_role("button", name="Sign in").click()
         visitor.page.get_by_role("alert").get_by_text("unknown, revoked or expired").wait_for()
+
+
+def test_a_rollback_on_a_cluster_that_is_not_healthy_is_asked_about(
+    browser: Browser, server: Served, skewed_lab: Lab
+) -> None:
+    with server.client() as client, visiting(browser, "desktop") as visitor:
+        run = ended_job(client, started(client, planned(client), None))["run"]
+        everywhere = {"name": "everywhere", "partitions": 1, "replication_factor": 4}
+        client.post(f"{API}/topics", json=everywhere, headers=key()).raise_for_status()
+        skewed_lab.inject("broker-crash", 3)
+        until(client, "/api/v1/clusters", lambda all: all["clusters"][0]["summary"]["brokers_down"])
+        page = visitor.page
+        visitor.open(server.url, server.token)
+        visitor.go(f"#/clusters/lab/runs/{run}", "Run")
+        page.get_by_role("button", name="Roll back").click()
+        page.get_by_role("dialog").get_by_role("button", name="Roll back").click()
+        asked = page.get_by_role("dialog", name="Roll back all the same?")
+        asked.get_by_text("The cluster is not healthy: broker 3 is down").wait_for()
+        asked.get_by_role("button", name="Ignore it and roll back").click()
+        page.get_by_role("heading", name="Rollback").wait_for()
+        newest = client.get(f"{API}/jobs").json()["jobs"][0]
+        assert (newest["kind"], newest["request"]["ignore_health"]) == ("rollback", True)
+    asked_and_made = [entry[1:] for entry in server.audited() if entry[0] == "run.rollback"]
+    assert asked_and_made == [("done", 202), ("refused", 409)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
 from secrets import randbelow
 
@@ -21,11 +21,12 @@ STREAMS = "/events$"  # they end with the server
 
 
 @pytest.fixture
-def own(tmp_path: Path) -> Generator[Served]:
+def own(tmp_path: Path, new_database: Callable[[], str]) -> Generator[Served]:
     """A server and a lab of its own: what is drawn creates and deletes topics."""
+    database = new_database()
     with (
         Lab.running(LabSettings(brokers=3, speed=60), tmp_path / "lab") as lab,
-        serving(settings_for(lab.bootstrap_servers, tmp_path)) as served,
+        serving(settings_for(lab.bootstrap_servers, tmp_path, database=database)) as served,
     ):
         yield served
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -95,12 +98,14 @@ def test_settings_are_shown_as_they_are_used_with_secrets_masked(
     database = 'database = "postgresql://kedge:hunter2@db/kedge"\n'
     hook = '[[clusters.orders.policy.webhooks]]\nform = "json"\nurl = "https://h.example/x/y"\n'
     text = WHOLE.replace("port = 9000\n", f"port = 9000\n{database}") + hook
+    text = text.replace("http://prometheus", "http://reader:pr0metheus@prometheus")
     (tmp_path / "kedge.toml").write_text(text)
     assert run(["config", "show", "--config", str(tmp_path / "kedge.toml"), "--port", "81"]) == 0
     shown = capsys.readouterr().out
-    for secret in ("s3cret", "hunter2", "/x/y"):
+    for secret in ("s3cret", "hunter2", "/x/y", "pr0metheus", "reader"):
         assert secret not in shown
     assert "port = 81\n" in shown
+    assert 'prometheus = "http://********@prometheus:9090"' in shown
     assert 'client_secret = "********"' in shown
     assert '[clusters.orders.policy]\nmode = "propose"' in shown
     (tmp_path / "again.toml").write_text(
@@ -110,3 +115,21 @@ def test_settings_are_shown_as_they_are_used_with_secrets_masked(
     assert again.clusters["orders"].policy.webhooks[0].url == "https://h.example/…"
     assert again.limits.body_bytes == 5000
     assert again.clusters["orders"].loads is not None
+
+
+@pytest.mark.parametrize(
+    ("options", "used"),
+    [((), "postgresql://env/kedge"), (("--database", "postgresql://typed/kedge"), "//typed/")],
+)
+def test_the_database_of_the_environment_replaces_that_of_the_file(
+    tmp_path: Path, options: tuple[str, ...], used: str
+) -> None:
+    file = tmp_path / "kedge.toml"
+    file.write_text(
+        '[server]\ndatabase = "postgresql://file/kedge"\n[clusters.a]\nbootstrap_servers = "x"\n'
+    )
+    command = [sys.executable, "-m", "kedge", "config", "show", "--config", str(file), *options]
+    environment = os.environ | {"KEDGE_DATABASE": "postgresql://env/kedge"}
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    assert used in done.stdout
+    assert "//file/" not in done.stdout

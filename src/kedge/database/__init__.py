@@ -10,6 +10,12 @@ Runs are not kept here: they are in the cluster's own topic or in a directory, a
 command line. A server that loses its database loses no run.
 """
 
-from kedge.database.engine import Database, open_database, shown_url
+from kedge.database.engine import (
+    FIRST_TOKEN_LOCK,
+    Database,
+    open_database,
+    reason_of,
+    shown_url,
+)
 
-__all__ = ["Database", "open_database", "shown_url"]
+__all__ = ["FIRST_TOKEN_LOCK", "Database", "open_database", "reason_of", "shown_url"]

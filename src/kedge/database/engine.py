@@ -11,7 +11,17 @@ from typing import Any
 
 from alembic import command
 from alembic.config import Config
-from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
+from sqlalchemy import (
+    Connection,
+    Engine,
+    create_engine,
+    event,
+    extract,
+    func,
+    make_url,
+    select,
+    text,
+)
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.orm import Session, sessionmaker
 
@@ -21,7 +31,8 @@ BUSY_MS = 10_000
 RETRY_S = 0.02
 READS = "kedge_reads"  # the option of connections that take no lock for writing
 MIGRATIONS = Path(__file__).parent / "migrations"
-MIGRATION_LOCK = 7_310_582_116  # any number that no other program of the database locks
+# any numbers that no other program of the database locks
+MIGRATION_LOCK, FIRST_TOKEN_LOCK = 7_310_582_116, 7_310_582_117
 
 
 class Database:
@@ -57,6 +68,24 @@ class Database:
         with self.engine.begin() as connection:
             yield connection
 
+    @contextmanager
+    def begin_alone(self, lock: int) -> Generator[Session]:
+        """As `begin`; no other server has a transaction with the same lock meanwhile."""
+        with self.begin() as session:
+            _lock(session.connection(), lock)
+            yield session
+
+    def now(self) -> float:
+        """The time of a clock that all servers of the database share.
+
+        PostgreSQL's own; servers that share an SQLite file share a machine, and so its clock.
+        """
+        if self.engine.dialect.name != "postgresql":
+            return self.clock()
+        with self.reads() as connection:
+            seconds = select(extract("epoch", func.clock_timestamp()))
+            return float(connection.execute(seconds).scalar_one())
+
     def is_available(self) -> bool:
         """Whether the database answers."""
         try:
@@ -84,16 +113,18 @@ def open_database(url: str) -> Database:
     except SQLAlchemyError as error:
         engine.dispose()
         raise StoreUnavailable(
-            f"The database {shown_url(url)} cannot be used: {_reason(error)}",
+            f"The database {shown_url(url)} cannot be used: {reason_of(error)}",
             hint="check --database, and that the server may write there",
         ) from error
     return Database(engine)
 
 
 def shown_url(url: str) -> str:
-    """A URL without its password."""
+    """A URL without its passwords, those among its parameters included."""
     try:
-        return make_url(url).render_as_string(hide_password=True)
+        parsed = make_url(url)
+        secret = [name for name in parsed.query if "password" in name.lower()]
+        return parsed.difference_update_query(secret).render_as_string(hide_password=True)
     except ArgumentError:
         return "(not a URL)"
 
@@ -163,13 +194,18 @@ def _migrate(engine: Engine) -> None:
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS))
     with engine.begin() as connection:
-        if engine.dialect.name == "postgresql":
-            connection.execute(text("SELECT pg_advisory_xact_lock(:n)"), {"n": MIGRATION_LOCK})
+        _lock(connection, MIGRATION_LOCK)
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
 
 
-def _reason(error: SQLAlchemyError) -> str:
+def _lock(connection: Connection, number: int) -> None:
+    """Wait for a lock until the end of the transaction; writes to SQLite take turns in any case."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(:n)"), {"n": number})
+
+
+def reason_of(error: SQLAlchemyError) -> str:
     """The driver's sentence, without the statement and its values."""
     original = getattr(error, "orig", None)
     lines = str(original or error).strip().splitlines()

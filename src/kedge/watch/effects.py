@@ -6,6 +6,7 @@
 | `TakeSample` | the cluster as it is now, or why it cannot be read |
 | `RecordSample` | the history up to this sample |
 | `LoadProposals` | all proposals that are not ended, and those that ended within the memory |
+| `LoadFindings` | the findings of the last sample |
 | `MakePlan` | a plan, or why there is none |
 | `Predict` | what carrying it out would cost |
 | `StoreProposal` | whether it was stored: False if another version was there |
@@ -68,6 +69,11 @@ class LoadProposals:
     """Read proposals: those that are not ended, and those that ended within `memory_s`."""
 
     memory_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class LoadFindings:
+    """Read the findings of the last sample."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -162,6 +168,7 @@ Effect = (
     | TakeSample
     | RecordSample
     | LoadProposals
+    | LoadFindings
     | MakePlan
     | Predict
     | StoreProposal

@@ -20,6 +20,7 @@ from typing import Any
 
 from kedge.watch.detectors import detect
 from kedge.watch.effects import (
+    LoadFindings,
     LoadProposals,
     ObserveRun,
     ReadPolicy,
@@ -91,9 +92,7 @@ def watch_once(memory: Memory, rules: Mapping[str, Rule] = RULES) -> Script[Look
     policy: Policy = yield ReadPolicy()
     observed: Observed | Unreachable = yield TakeSample()
     if isinstance(observed, Unreachable):
-        finding = Finding(FindingKind.UNREACHABLE, observed.at, observed.why)
-        yield StoreFindings(observed.at, (finding,))
-        return Looked(observed.at, (finding,))
+        return (yield from keep_findings(observed))
     detect_ = policy.detect
     history = yield RecordSample(sample_of(observed), detect_.memory_s, RECENT * detect_.recent_s)
     proposals: list[Proposal] = yield LoadProposals(memory_of(policy))
@@ -106,6 +105,17 @@ def watch_once(memory: Memory, rules: Mapping[str, Rule] = RULES) -> Script[Look
     started, waiting = yield from start_one(book, policy, observed, rules)
     yield StoreFindings(observed.at, answered, waiting)
     return Looked(observed.at, answered, waiting, started)
+
+
+def keep_findings(unread: Unreachable) -> Script[Looked]:
+    """Add that the cluster cannot be read; what was wrong at the last sample may still be so."""
+    before: tuple[Finding, ...] = yield LoadFindings()
+    known = {each.kind: each for each in before}.get(FindingKind.UNREACHABLE)
+    since = unread.at if known is None else known.since
+    others = tuple(each for each in before if each.kind is not FindingKind.UNREACHABLE)
+    findings = (Finding(FindingKind.UNREACHABLE, since, unread.why), *others)
+    yield StoreFindings(unread.at, findings)
+    return Looked(unread.at, findings)
 
 
 def memory_of(policy: Policy) -> float:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from threading import Event, Thread
 
 from kedge.cluster.port import Cluster
-from kedge.errors import KedgeError, Unavailable, WriterFenced
+from kedge.errors import Unavailable, WriterFenced
 from kedge.plan_maker import PlanMaker
 from kedge.watch.effects import (
     Effect,
+    LoadFindings,
     LoadProposals,
     MakePlan,
     ObserveRun,
@@ -25,11 +27,13 @@ from kedge.watch.effects import (
     Unreachable,
 )
 from kedge.watch.loop import Looked, Memory, watch_once
-from kedge.watch.planning import cost_of, plan_for
+from kedge.watch.planning import Planner, by_search, cost_of, plan_for
+from kedge.watch.samples import Observed
 from kedge.watch_runtime.run_carrier import OpenCluster, OpenRuns, RunCarrier
 from kedge.watch_runtime.sampler import WithLoads, observed_or_why
 from kedge.watch_runtime.watch_store import WatchStore
 
+TakeOne = Callable[[], Observed | Unreachable]
 LEASE_S = 30.0
 STOP_S = 10.0  # a search for a plan that takes longer is left: it changes nothing
 
@@ -80,54 +84,47 @@ class LoopRunner:
     def look(self) -> Looked | None:
         """Take one sample and do what follows; None if another server has taken the lead."""
         try:
-            with self.watched.open_cluster() as cluster, PlanMaker() as maker:
-                return self._run(cluster, maker)
+            return self._look()
         except WriterFenced as fenced:
             self._note(fenced.what)
             return None
-        except Unavailable as fault:
-            return self._unreachable(fault)
 
-    def _unreachable(self, fault: KedgeError) -> Looked | None:
-        """The cluster could not even be opened: the same script, which finds just that."""
-        script = watch_once(self._memory)
-        next(script)
-        script.send(self.store.policy())
-        why = Unreachable(self._now(), f"The cluster cannot be read: {fault.what}")
+    def _look(self) -> Looked:
         try:
-            stored = script.send(why)
-            assert isinstance(stored, StoreFindings)
-            self.store.store_findings(stored.at, stored.findings, stored.waiting)
-            script.send(None)
-        except StopIteration as end:
-            return end.value
-        except WriterFenced:
-            return None
-        return None
+            with self.watched.open_cluster() as cluster, PlanMaker() as maker:
+                return self._run(partial(self._sample, cluster), maker.plan_of)
+        except Unavailable as fault:  # not even opened: the same script, which finds just that
+            why = Unreachable(self._now(), f"The cluster cannot be read: {fault.what}")
+            return self._run(lambda: why, by_search)
 
-    def _run(self, cluster: Cluster, maker: PlanMaker) -> Looked:
+    def _sample(self, cluster: Cluster) -> Observed | Unreachable:
+        return observed_or_why(cluster, self._now(), self.watched.with_loads)
+
+    def _run(self, take: TakeOne, planner: Planner) -> Looked:
         script, answer = watch_once(self._memory), None
         try:
             while True:
-                answer = self._execute(script.send(answer), cluster, maker)
+                answer = self._execute(script.send(answer), take, planner)
         except StopIteration as end:
             return end.value
         finally:
             script.close()
 
-    def _execute(self, effect: Effect, cluster: Cluster, maker: PlanMaker) -> object:
+    def _execute(self, effect: Effect, take: TakeOne, planner: Planner) -> object:
         store = self.store
         match effect:
             case ReadPolicy():
                 return store.policy()
             case TakeSample():
-                return observed_or_why(cluster, self._now(), self.watched.with_loads)
+                return take()
             case RecordSample(sample, memory_s, recent_s):
                 return store.record_sample(sample, memory_s, recent_s)
             case LoadProposals(memory_s):
                 return store.proposals(self._now() - memory_s)
+            case LoadFindings():
+                return store.findings()
             case MakePlan():
-                return plan_for(effect, maker.plan_of)
+                return plan_for(effect, planner)
             case Predict():
                 return cost_of(effect)
             case StoreProposal(proposal):

@@ -29,6 +29,7 @@ from kedge.errors import (
     ElectionNotNeeded,
     KedgeError,
     ReassignmentInProgress,
+    RunLeft,
     Unavailable,
     WriterFenced,
 )
@@ -39,6 +40,7 @@ from kedge.watch.proposals import Proposal
 from kedge.watch_runtime.watch_store import WatchStore
 
 LEAVE_S = 30.0  # a run that is left ends its current request to the cluster first
+YIELD_S = 60.0  # for so long a command that asked for a run has the runs of the cluster for itself
 OpenCluster = Callable[[], AbstractContextManager[Cluster]]
 OpenRuns = Callable[[Cluster], AbstractContextManager[RunStore]]
 ENDS = {
@@ -76,14 +78,6 @@ class RunCarrier:
         if at_once:
             self._leaving.set()
         self._join(LEAVE_S if at_once else None)
-
-    def leave(self, for_s: float) -> None:
-        """Leave the run under way as it is and start none for a time: an operator takes it."""
-        self._resumes_at = time.monotonic() + for_s
-        self._leaving.set()
-        self._join(LEAVE_S)
-        if not self._stopping.is_set():
-            self._leaving.clear()
 
     def _join(self, timeout_s: float | None) -> None:
         if self._thread is not None:
@@ -140,6 +134,9 @@ class RunCarrier:
                 self._carry_out(guarded, runs, proposal, policy)
         except LeftAtOnce:
             self._note(f"proposal {proposal.id}: its run is left as it is, and can be continued")
+        except RunLeft as left:
+            self._resumes_at = time.monotonic() + YIELD_S
+            self._note(f"proposal {proposal.id}: {left.what}")
         except (ReassignmentInProgress, Unavailable, WriterFenced) as fault:
             self._note(f"proposal {proposal.id}: {fault.what}")  # looked at again at a sample
         except KedgeError as fault:

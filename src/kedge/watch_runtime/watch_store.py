@@ -11,6 +11,8 @@ from typing import Any
 
 import orjson
 from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy.dialects.postgresql import insert as postgresql_insert
+from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.exc import IntegrityError
 
 from kedge.database import Database
@@ -104,11 +106,12 @@ class WatchStore(WatchRecords):
     # ---- policy and history ---------------------------------------------------------------------
 
     def set_policy(self, policy: Policy) -> None:
-        """Replace the policy."""
+        """Replace the policy; of servers that do so at once the last one's holds."""
+        row = {"cluster": self.cluster, "text": policy_text(policy, secrets=True)}
         with self.database.writes() as connection:
-            connection.execute(delete(POLICIES).where(POLICIES.c.cluster == self.cluster))
-            text = policy_text(policy, secrets=True)
-            connection.execute(insert(POLICIES).values(cluster=self.cluster, text=text))
+            postgresql = connection.dialect.name == "postgresql"
+            added = (postgresql_insert if postgresql else sqlite_insert)(POLICIES).values(row)
+            connection.execute(added.on_conflict_do_update(index_elements=["cluster"], set_=row))
 
     def record_sample(self, sample: Sample, memory_s: float, recent_s: float) -> list[Sample]:
         """Append a sample; returns the history of the time that is needed.

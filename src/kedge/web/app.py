@@ -34,10 +34,12 @@ from kedge.web.pages import page_files
 from kedge.web.pages import router as pages
 from kedge.web.protection.body_limit import BodyLimit
 from kedge.web.protection.cross_site import CrossSite
+from kedge.web.protection.failures import Failures
 from kedge.web.protection.rate_limit import Buckets, RateLimit
 from kedge.web.protection.refusal_audit import RefusalAudit
 from kedge.web.protection.security_headers import SecurityHeaders
 from kedge.web.protection.trusted_hosts import TrustedHosts, own_hosts
+from kedge.web.protection.well_formed import WellFormed
 from kedge.web.services import Services
 
 MODULES = (
@@ -85,6 +87,7 @@ def _protect(app: FastAPI, services: Services) -> None:
     """The middlewares, from the inside out: the last one added sees a request first."""
     settings = services.settings
     limits = settings.limits
+    app.add_middleware(WellFormed)
     app.add_middleware(BodyLimit, bytes_max=limits.body_bytes)
     app.add_middleware(CrossSite, public_url=settings.public_url)
     app.add_middleware(
@@ -93,5 +96,6 @@ def _protect(app: FastAPI, services: Services) -> None:
         failures=Buckets(limits.sign_ins_per_minute),
     )
     app.add_middleware(TrustedHosts, hosts=own_hosts(settings))
+    app.add_middleware(Failures)
     app.add_middleware(RefusalAudit, audit=services.audit, entries=Buckets(REFUSALS_PER_MINUTE))
     app.add_middleware(SecurityHeaders, secure=settings.secure)

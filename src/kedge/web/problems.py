@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -10,11 +11,15 @@ import orjson
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
+from sqlalchemy.exc import InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
 
 from kedge import errors
+from kedge.database import reason_of
 from kedge.errors import KedgeError
 
+log = logging.getLogger("kedge.web")
 PROBLEM_JSON = "application/problem+json"
 
 # the first class that fits decides: leaves before their branches
@@ -36,9 +41,11 @@ STATUSES: tuple[tuple[type[KedgeError], int], ...] = (
     (errors.RunFailed, 409),
     (errors.TooManyRequests, 429),
     (errors.RequestTimedOut, 504),
+    (errors.ServerFailed, 500),
     (errors.Unavailable, 503),
 )
 RETRY_AFTER_S = 5
+OUTAGES = (OperationalError, InterfaceError, PoolTimeout)  # of the database
 
 
 class ProblemError(KedgeError):
@@ -79,6 +86,20 @@ def problem_response(error: KedgeError) -> Response:
     if error.retriable:
         headers["Retry-After"] = str(RETRY_AFTER_S)
     return Response(orjson.dumps(row), row["status"], headers, PROBLEM_JSON)
+
+
+def failure_of(error: Exception, request_id: str) -> KedgeError:
+    """The problem that stands for an exception that is no `KedgeError`; the log has its cause."""
+    extra = {"request_id": request_id}
+    if isinstance(error, OUTAGES):
+        log.error("The database cannot be used: %s", reason_of(error), extra=extra)
+        return errors.StoreUnavailable(
+            "The database of the server cannot be used", hint="send the request again later"
+        )
+    log.error("A request failed unexpectedly", exc_info=error, extra=extra)
+    return errors.ServerFailed(
+        "The server failed on this request", hint=f"its log has the cause, by the id {request_id}"
+    )
 
 
 # ---- handlers of the application -----------------------------------------------------------------

@@ -9,6 +9,8 @@ from typing import Any
 from kedge.apply.run_status import moved_partitions, run_status
 from kedge.report.runs import run_row, status_row
 from kedge.web.clusters.registry import ClusterRegistry
+from kedge.web.run_meters import RunMeters
+from kedge.web.shared_reads import SharedReads
 
 Row = dict[str, Any]
 FRESH_S = 1.5
@@ -21,6 +23,8 @@ class RunsReader:
         self._registry = registry
         self._locks = {name: threading.Lock() for name in registry.names}
         self._read: dict[str, tuple[float, list[Row]]] = {}
+        self._statuses = {name: SharedReads[Row]() for name in registry.names}
+        self._meters = {name: RunMeters() for name in registry.names}
 
     def forget(self, cluster: str) -> None:
         """Read again at the next request: something was changed."""
@@ -53,7 +57,12 @@ class RunsReader:
         return rows[::-1]
 
     def status(self, cluster: str, run_id: str | None) -> Row:
-        """How far one run is; the latest, if none is named."""
+        """How far one run is, with its flows; the latest, if none is named."""
+        self._registry.of(cluster)
+        return self._statuses[cluster].read(run_id, lambda: self._status(cluster, run_id))
+
+    def _status(self, cluster: str, run_id: str | None) -> Row:
         with self._registry.open_runs(cluster) as (opened, runs):
-            run = runs.chosen(run_id)
-            return status_row(run_status(opened, runs, run), time.time())
+            status = run_status(opened, runs, runs.chosen(run_id))
+        meter, now = self._meters[cluster].of(status.name), time.time()
+        return status_row(status, now) | {"progress": meter.row(status, now)}

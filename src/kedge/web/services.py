@@ -16,7 +16,9 @@ from kedge.web.clusters.timeline import Timeline
 from kedge.web.clusters.view import ClusterView
 from kedge.web.clusters.watcher import ClusterWatcher, Observed
 from kedge.web.events import Broadcaster
+from kedge.web.housekeeping import Housekeeping
 from kedge.web.idempotency import Answers
+from kedge.web.jobs.job_relay import JobRelay
 from kedge.web.jobs.job_runner import JobRunner
 from kedge.web.jobs.kinds import KINDS
 from kedge.web.loop.cluster_loops import ClusterLoops
@@ -45,6 +47,8 @@ class Services:
     loops: ClusterLoops
     timelines: dict[str, Timeline]
     relay: EventRelay
+    job_relay: JobRelay
+    housekeeping: Housekeeping
     oidc: OidcClient | None = None
     started_at: float = field(default_factory=time.time)
 
@@ -57,9 +61,13 @@ class Services:
         self.jobs.start()
         self.loops.start()
         self.relay.start()
+        self.job_relay.start()
+        self.housekeeping.start()
 
     def stop(self) -> None:
         """Leave all work as it is; what was begun continues at the next start."""
+        self.housekeeping.stop()
+        self.job_relay.stop()
         self.relay.stop()
         self.loops.stop()
         self.jobs.stop()
@@ -78,7 +86,8 @@ class Services:
 
 def services_of(settings: ServerSettings, database: Database) -> Services:
     """The parts of a server, not started yet."""
-    broadcaster = Broadcaster(settings.limits.streams)
+    limits = settings.limits
+    broadcaster = Broadcaster(limits.streams, limits.streams_per_account)
     registry = ClusterRegistry(settings.clusters, read_only=settings.read_only)
 
     timelines = {name: Timeline() for name in registry.names}
@@ -96,9 +105,7 @@ def services_of(settings: ServerSettings, database: Database) -> Services:
                 broadcaster.publish(f"cluster:{name}", "changes", {"changes": changes})
 
     watchers = {name: ClusterWatcher(name, registry, publish) for name in registry.names}
-    jobs = JobRunner(
-        database, broadcaster, registry, KINDS, waiting_max=settings.limits.waiting_jobs
-    )
+    jobs = JobRunner(database, broadcaster, registry, KINDS, waiting_max=limits.waiting_jobs)
     loops = ClusterLoops(database, registry)
     relay = EventRelay(
         database, broadcaster, registry.names, lambda name: _loop_state(loops, database, name)
@@ -117,6 +124,8 @@ def services_of(settings: ServerSettings, database: Database) -> Services:
         loops,
         timelines,
         relay,
+        JobRelay(jobs.store, broadcaster),
+        Housekeeping(database, settings),
         None if settings.oidc is None else OidcClient(settings.oidc, database),
     )
 

@@ -20,6 +20,9 @@
     [cost.per_gb]                 # prices, for the history of costs
     stored_month = 0.08
 
+    [retention]                   # in days; 0 keeps them for good
+    audit_days = 365
+
     [oidc]
     issuer = "https://login.example.com"
     client_id = "kedge"
@@ -62,6 +65,7 @@ class LoadSettings:
     match: str = ""  # only series with these labels
     auth: Path | None = None  # a file with username and password, or token
     ca: Path | None = None
+    mapping: Path | None = None  # a TOML file with the series of other exporter rules
     range: str = "1h"
     statistic: str = "mean"
     every_s: float = 300.0
@@ -95,7 +99,16 @@ class Limits:
     requests_per_minute: int = 1_200
     sign_ins_per_minute: int = 20
     streams: int = 200
+    streams_per_account: int = 100
     waiting_jobs: int = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """For how many days rows are kept in the database; 0 keeps them for good."""
+
+    audit_days: float = 365.0
+    documents_days: float = 90.0  # plans, snapshots, predictions, ended jobs and proposals
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +138,7 @@ class ServerSettings:
     tls_key: Path | None = None
     trusted_proxies: str = ""
     limits: Limits = field(default_factory=Limits)
+    retention: Retention = field(default_factory=Retention)
     oidc: OidcSettings | None = None
     cost: Rates | None = None
 
@@ -154,13 +168,15 @@ def read_settings(path: Path) -> ServerSettings:
 
 def settings_of(document: Mapping[str, Any], base: Path) -> ServerSettings:
     """The settings of a parsed file; paths are relative to it."""
-    _known(document, ("server", "limits", "oidc", "clusters", "cost"), "the file")
+    _known(document, ("server", "limits", "retention", "oidc", "clusters", "cost"), "the file")
     clusters = {
         name: _cluster(name, table, base) for name, table in document.get("clusters", {}).items()
     }
     server = _values(ServerSettings, document.get("server", {}), "server", base)
     given_limits = _values(Limits, document.get("limits", {}), "limits", base)
-    settings = replace(ServerSettings(clusters, limits=Limits(**given_limits)), **server)
+    retention = Retention(**_values(Retention, document.get("retention", {}), "retention", base))
+    settings = ServerSettings(clusters, limits=Limits(**given_limits), retention=retention)
+    settings = replace(settings, **server)
     if "oidc" in document:
         settings = replace(settings, oidc=_oidc(document["oidc"], base))
     if "cost" in document:
@@ -235,7 +251,7 @@ def _oidc(table: Mapping[str, Any], base: Path) -> OidcSettings:
 
 # ---- one table of the file -----------------------------------------------------------------------
 
-COMPOSED = ("clusters", "limits", "oidc", "cost", "name", "roles", "policy", "loads")
+COMPOSED = ("clusters", "limits", "retention", "oidc", "cost", "name", "roles", "policy", "loads")
 
 
 def _values(kind: type, table: Mapping[str, Any], place: str, base: Path) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from kedge.web.audit import MASK
 from kedge.web.settings import ClusterSettings, OidcSettings, ServerSettings
 
 Table = dict[str, Any]
-COMPOSED = ("clusters", "limits", "oidc", "cost")
+COMPOSED = ("clusters", "limits", "retention", "oidc", "cost")
 
 
 def settings_row(settings: ServerSettings, database: str) -> Table:
@@ -24,6 +24,7 @@ def settings_row(settings: ServerSettings, database: str) -> Table:
     }
     server["database"] = shown_url(settings.database or database)
     row: Table = {"server": server, "limits": _table(settings.limits)}
+    row["retention"] = _table(settings.retention)
     row["clusters"] = {name: _cluster(each) for name, each in settings.clusters.items()}
     if settings.oidc is not None:
         row["oidc"] = _oidc(settings.oidc)
@@ -40,7 +41,16 @@ def _cluster(settings: ClusterSettings) -> Table:
     table["policy"] = policy_text(settings.policy)
     if settings.loads is not None:
         table["loads"] = _table(settings.loads)
+        table["loads"]["prometheus"] = without_userinfo(settings.loads.prometheus)
     return table
+
+
+def without_userinfo(url: str) -> str:
+    """An address with its user and password masked."""
+    scheme, separator, rest = url.partition("://")
+    authority, slash, path = rest.partition("/")
+    user, at, host = authority.rpartition("@")
+    return f"{scheme}{separator}{MASK if user else ''}{at}{host}{slash}{path}"
 
 
 def _oidc(settings: OidcSettings) -> Table:

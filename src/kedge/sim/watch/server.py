@@ -12,6 +12,7 @@ from kedge.sim.watch.mutations import Mutation
 from kedge.sim.watch.store import SimStore
 from kedge.watch.effects import (
     Effect,
+    LoadFindings,
     LoadProposals,
     MakePlan,
     ObserveRun,
@@ -145,6 +146,8 @@ class SimServer:
                 return [each for each in store.history if each.at >= sample.at - memory_s]
             case LoadProposals(memory_s):
                 return store.recent(cluster.now - memory_s)
+            case LoadFindings():
+                return store.findings
             case MakePlan():
                 return plan_for(effect, self._planner)
             case Predict(plan, snapshot, policy):

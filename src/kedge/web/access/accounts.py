@@ -6,13 +6,15 @@ from dataclasses import dataclass, field
 
 from sqlalchemy import delete, func, select, update
 
-from kedge.database import Database
+from kedge.database import FIRST_TOKEN_LOCK, Database
 from kedge.errors import NotAuthenticated, UnknownResource
 from kedge.web.access.roles import EVERY_CLUSTER, Grants, Principal, Role, parse_grants
 from kedge.web.access.secrets import TOKEN_PREFIX, digest_of, new_id, new_secret
 from kedge.web.tables import SessionRow, TokenRow
 
 SESSION_S = 12 * 3600.0
+ADMINISTRATOR: Grants = {EVERY_CLUSTER: Role.ADMIN}
+OPERATOR = "the command line"
 USED_EVERY_S = 60.0  # how exactly the last use of a token is known
 
 
@@ -42,20 +44,33 @@ class Accounts:
     # ---- tokens ---------------------------------------------------------------------------------
 
     def first_token(self) -> NewToken | None:
-        """The token of the first administrator; None where the database has tokens already."""
-        with self._database.read() as session:
+        """The token of the first administrator; None where the database has tokens already.
+
+        Of servers that start at once on a new database one makes it.
+        """
+        with self._database.begin_alone(FIRST_TOKEN_LOCK) as session:
             if session.scalar(select(func.count()).select_from(TokenRow)):
                 return None
-        return self.new_admin_token()
+            row, token = self._new_token("admin", ADMINISTRATOR, by=OPERATOR)
+            session.add(row)
+        return token
 
     def new_admin_token(self) -> NewToken:
         """A token of an administrator of all clusters, for the operator of this machine."""
-        return self.create_token("admin", {EVERY_CLUSTER: Role.ADMIN}, by="the command line")
+        return self.create_token("admin", ADMINISTRATOR, by=OPERATOR)
 
     def create_token(
         self, name: str, grants: Grants, *, by: str, expires_at: float | None = None
     ) -> NewToken:
         """A new token, whose secret is returned here and never again."""
+        row, token = self._new_token(name, grants, by=by, expires_at=expires_at)
+        with self._database.begin() as session:
+            session.add(row)
+        return token
+
+    def _new_token(
+        self, name: str, grants: Grants, *, by: str, expires_at: float | None = None
+    ) -> tuple[TokenRow, NewToken]:
         token_id = new_id()
         secret = f"{TOKEN_PREFIX}_{token_id}_{new_secret()}"
         row = TokenRow(
@@ -67,9 +82,7 @@ class Accounts:
             created_by=by,
             expires_at=expires_at,
         )
-        with self._database.begin() as session:
-            session.add(row)
-        return NewToken(token_id, secret)
+        return row, NewToken(token_id, secret)
 
     def tokens(self) -> list[TokenRow]:
         """Every token that was not revoked, oldest first."""

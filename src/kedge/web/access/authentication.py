@@ -43,6 +43,15 @@ def authenticate(request: Request, accounts: Accounts, *, secure: bool) -> Princ
     return principal
 
 
+def has_session(request: Request, accounts: Accounts, *, secure: bool) -> bool:
+    """Whether the cookie of a browser signs it in; tokens are not tried, so none is guessed."""
+    cookie = request.cookies.get(cookie_name(secure=secure))
+    try:
+        return cookie is not None and bool(accounts.by_cookie(cookie))
+    except NotAuthenticated:
+        return False
+
+
 def _noted(request: Request, principal: Principal) -> Principal:
     request.state.who = principal.name  # for the audit of refusals
     return principal

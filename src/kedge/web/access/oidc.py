@@ -21,7 +21,7 @@ from urllib.parse import urlencode
 
 import httpx
 from joserfc import jwt
-from joserfc.errors import JoseError
+from joserfc.errors import InvalidKeyIdError, JoseError
 from joserfc.jwk import KeySet
 
 from kedge.database import Database
@@ -36,6 +36,8 @@ TIMEOUT_S = 10.0
 LEEWAY_S = 30
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA")
 KEYS_S = 3600.0
+REREAD_S = 60.0  # keys that are not known cost the provider one request in this time
+REFUSALS = (400, 401, 403)  # what RFC 6749 has for codes and clients that are not accepted
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,7 @@ class OidcClient:
         self._lock = threading.Lock()
         self._known: dict[str, Any] | None = None
         self._keys: tuple[float, KeySet] | None = None
+        self._reread_at = -REREAD_S
 
     def close(self) -> None:
         """Close the connections to the provider."""
@@ -129,13 +132,22 @@ class OidcClient:
             nonce={"essential": True, "value": nonce},
         )
         try:
-            decoded = jwt.decode(token, self._key_set(), algorithms=ALGORITHMS)
+            decoded = self._decoded(token)
             registry.validate(decoded.claims)
         except (JoseError, ValueError) as error:
             raise NotAuthenticated(
                 f"The ID token does not hold ({type(error).__name__})", hint="sign in again"
             ) from error
         return decoded.claims
+
+    def _decoded(self, token: str) -> jwt.Token:
+        """A token whose signature holds; an unknown key may be one that the provider has added."""
+        try:
+            return jwt.decode(token, self._key_set(), algorithms=ALGORITHMS)
+        except InvalidKeyIdError:
+            if not self._forget_keys():
+                raise
+            return jwt.decode(token, self._key_set(), algorithms=ALGORITHMS)
 
     def principal_of(self, claims: Mapping[str, Any]) -> Principal:
         """The account that claims describe: the roles of all its groups together."""
@@ -173,19 +185,41 @@ class OidcClient:
                 self._keys = time.monotonic(), KeySet.import_key_set(found)  # pyright: ignore[reportArgumentType]
             return self._keys[1]
 
+    def _forget_keys(self) -> bool:
+        """Have the keys read again, if that was not done just before."""
+        with self._lock:
+            now = time.monotonic()
+            if now - self._reread_at < REREAD_S:
+                return False
+            self._reread_at, self._keys = now, None
+            return True
+
     def _send(self, method: str, url: str, **details: Any) -> dict[str, Any]:
+        """The document that the provider answers with.
+
+        Raises:
+            NotAuthenticated: the provider refuses what was sent to it.
+            Unavailable: it cannot be reached, or is in trouble.
+        """
         try:
             response = self._http.request(method, url, **details)
-            document = response.json()
+            if response.status_code == 200:
+                return _document(response)
         except (httpx.HTTPError, ValueError) as error:
             raise Unavailable(
                 f"The identity provider cannot be reached ({type(error).__name__})"
             ) from error
-        if response.status_code != 200 or not isinstance(document, dict):
-            raise NotAuthenticated(
-                f"The identity provider refuses the sign-in (status {response.status_code})"
-            )
-        return document  # pyright: ignore[reportUnknownVariableType]
+        status = response.status_code
+        if method == "POST" and status in REFUSALS:
+            raise NotAuthenticated(f"The identity provider refuses the sign-in (status {status})")
+        raise Unavailable(f"The identity provider has failed (status {status})", hint="try again")
+
+
+def _document(response: httpx.Response) -> dict[str, Any]:
+    document = response.json()
+    if not isinstance(document, dict):
+        raise ValueError("not an object")
+    return cast("dict[str, Any]", document)
 
 
 def _texts(claim: object) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Request, Response
@@ -13,13 +13,14 @@ from kedge.errors import ClusterUnavailable, UnknownBroker
 from kedge.web.api.requests import (
     Account,
     ClusterName,
+    ListenerOf,
     Reader,
     ServicesOf,
     answer,
     answer_encoded,
 )
 from kedge.web.clusters.view import ClusterView
-from kedge.web.events import encode_event
+from kedge.web.events import Listener, encode_event
 from kedge.web.services import Services, observed_row
 
 router = APIRouter(prefix="/api/v1/clusters", tags=["clusters"])
@@ -97,22 +98,28 @@ def show_loads(cluster: ClusterName, _: Reader, services: ServicesOf) -> Respons
     response_class=StreamingResponse,
     responses={200: {"content": {"text/event-stream": {}}}},
 )
-def watch_cluster(cluster: ClusterName, _: Reader, services: ServicesOf) -> StreamingResponse:
+def watch_cluster(
+    cluster: ClusterName, listener: ListenerOf, services: ServicesOf
+) -> StreamingResponse:
     """Server-sent events of a cluster.
 
     `observed` after each read, `changes` where it found any, `job` when one ends; of the loop:
     `loop` after each sample, `proposal` and `finding` when one appears or changes.
     """
-    services.broadcaster.check_room()
     watcher = services.watchers[cluster]
-    stream = services.broadcaster.stream(
-        f"cluster:{cluster}", lambda: encode_event("observed", observed_row(watcher.observed))
-    )
-    return stream_response(stream)
+
+    def first() -> bytes:
+        return encode_event("observed", observed_row(watcher.observed))
+
+    return stream_response(services, f"cluster:{cluster}", first, listener)
 
 
-def stream_response(stream: AsyncGenerator[bytes]) -> StreamingResponse:
-    """Events for a browser's EventSource."""
+def stream_response(
+    services: Services, channel: str, first: Callable[[], bytes], listener: Listener
+) -> StreamingResponse:
+    """Events of a channel for a browser's EventSource."""
+    services.broadcaster.check_room(listener.account)
+    stream = services.broadcaster.stream(channel, first, listener)
     return StreamingResponse(stream, 200, STREAM_HEADERS, "text/event-stream")
 
 

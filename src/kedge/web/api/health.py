@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from math import nan
 from typing import Any
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from kedge.web.access.roles import Role
-from kedge.web.api.requests import Account, ServicesOf, answer
+from kedge.web.api.requests import Account, ServicesOf, answer, services_in
 from kedge.web.loop.loop_rows import OPEN
 from kedge.web.services import Services, state_of
 
@@ -29,16 +30,19 @@ FIGURES = {
 }
 
 
+# The probes take no thread of the pool that requests share: those may all wait for a dead cluster.
+
+
 @router.get("/health/live")
-def live() -> Response:
+async def live() -> Response:
     """Whether the process answers."""
     return answer({"status": "live"})
 
 
 @router.get("/health/ready")
-def ready(services: ServicesOf) -> Response:
+async def ready(request: Request) -> Response:
     """Whether requests can be served: the database answers. Clusters may be down."""
-    available = services.database.is_available()
+    available = await asyncio.to_thread(services_in(request).database.is_available)
     return answer({"status": "ready" if available else "no database"}, 200 if available else 503)
 
 

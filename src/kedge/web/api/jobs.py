@@ -14,6 +14,7 @@ from kedge.web.api.requests import (
     Change,
     ClusterName,
     Done,
+    ListenerOf,
     Reader,
     ServicesOf,
     answer,
@@ -52,16 +53,15 @@ def show_job(cluster: ClusterName, job: JobId, _: Reader, services: ServicesOf) 
     responses={200: {"content": {"text/event-stream": {}}}},
 )
 def watch_job(
-    cluster: ClusterName, job: JobId, _: Reader, services: ServicesOf
+    cluster: ClusterName, job: JobId, listener: ListenerOf, services: ServicesOf
 ) -> StreamingResponse:
     """Server-sent events: `job` first and at the end; `progress`, `note`, `started`, `finished`."""
     job_document(services, cluster, job)
-    services.broadcaster.check_room()
 
     def first() -> bytes:
         return encode_event("job", job_document(services, cluster, job))
 
-    return stream_response(services.broadcaster.stream(job_channel(job), first))
+    return stream_response(services, job_channel(job), first, listener)
 
 
 @router.post("/{job}/stop")

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import orjson
 from fastapi import APIRouter, Query, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from kedge.balance import verify_against
 from kedge.balance.goals.goals import goals_from_json
@@ -33,11 +33,22 @@ router = APIRouter(prefix="/api/v1/clusters/{cluster}", tags=["plans"])
 ID = "^[0-9a-f]{1,32}$"
 
 
+def _writable(goals: dict[str, Any]) -> dict[str, Any]:
+    """Goals that answers can repeat: no number beyond 64 bits, no deeper nesting than goals."""
+    try:
+        orjson.dumps(goals)
+    except orjson.JSONEncodeError as error:
+        raise ValueError(f"goals cannot be kept ({error})") from error
+    return goals
+
+
 class MakePlan(BaseModel):
     """Goals as a plan file has them; a snapshot that was kept, or the cluster as it is now."""
 
     model_config = ConfigDict(extra="forbid")
-    goals: dict[str, Any] = Field(default_factory=dict, max_length=30)
+    goals: Annotated[dict[str, Any], AfterValidator(_writable)] = Field(
+        default_factory=dict, max_length=30
+    )
     snapshot_id: str | None = Field(default=None, pattern=ID)
     seed: int = Field(default=0, ge=0, le=2**31 - 1)
     time_limit_s: float | None = Field(default=None, ge=0, le=3600)

@@ -12,14 +12,15 @@ from fastapi import Depends, Header, Path, Request
 from fastapi.responses import Response
 from fastapi.security import HTTPBearer
 
-from kedge.errors import KedgeError, RequestTimedOut, RunFailed
+from kedge.errors import KedgeError, RequestTimedOut, RunFailed, ServerFailed
 from kedge.web.access.authentication import authenticate
 from kedge.web.access.roles import Principal, Role
 from kedge.web.audit import AuditEntry, AuditOutcome
 from kedge.web.clusters.read_only import read_only_error
 from kedge.web.clusters.view import Encoded
+from kedge.web.events import Listener
 from kedge.web.idempotency import Answer, fingerprint_of
-from kedge.web.problems import PROBLEM_JSON, problem_response, status_of
+from kedge.web.problems import PROBLEM_JSON, failure_of, problem_response, status_of
 from kedge.web.protection.asgi import client_of
 from kedge.web.services import Services
 
@@ -57,6 +58,22 @@ def reads(request: Request, principal: Account) -> Principal:
 
 
 Reader = Annotated[Principal, Depends(reads)]
+
+
+def listens(request: Request, principal: Reader) -> Listener:
+    """An account that may read the cluster of the path, for as long as its stream is open."""
+
+    def may_listen() -> bool:
+        try:
+            reads(request, signed_in(request))
+        except KedgeError:
+            return False
+        return True
+
+    return Listener(principal.name, may_listen)
+
+
+ListenerOf = Annotated[Listener, Depends(listens)]
 
 
 # ---- answers -------------------------------------------------------------------------------------
@@ -120,35 +137,41 @@ class Change:
         self.request.state.audited = True
         try:
             done = act()
+            body = orjson.dumps(done.document)
+            kept = body if done.kept is None else orjson.dumps(done.kept)
         except KedgeError as error:
             return self._refused(error, target)
-        except BaseException as error:
-            self._write(AuditOutcome.FAILED, 500, target, detail=type(error).__name__)
-            raise
-        body = orjson.dumps(done.document)
-        self._write(
-            AuditOutcome.DONE,
-            done.status,
-            done.target or target,
-            before=done.before,
-            after=done.after,
-        )
-        kept = body if done.kept is None else orjson.dumps(done.kept)
-        answers.finish(who, self.key, Answer(done.status, kept))
+        except Exception as error:
+            return self._refused(failure_of(error, self.request.state.request_id), target)
+        try:
+            self._write(
+                AuditOutcome.DONE,
+                done.status,
+                done.target or target,
+                before=done.before,
+                after=done.after,
+            )
+        finally:  # it was made, so that a repetition must not make it again
+            answers.finish(who, self.key, Answer(done.status, kept))
         return Response(body, done.status, media_type=JSON)
 
     def _refused(self, error: KedgeError, target: str) -> Response:
         """Refused means unchanged: the key may be used again, unless the outcome is unknown."""
         status = status_of(error)
         outcome = AuditOutcome.REFUSED if status < 500 else AuditOutcome.FAILED
-        self._write(outcome, status, target, detail=str(error))
         response = problem_response(error)
-        if isinstance(error, RequestTimedOut | RunFailed):
-            kept = Answer(status, bytes(response.body))
-            self.services.answers.finish(self.principal.name, self.key, kept)
-        else:
-            self.services.answers.forget(self.principal.name, self.key)
+        try:
+            self._write(outcome, status, target, detail=str(error))
+        finally:
+            self._settle(error, Answer(status, bytes(response.body)))
         return response
+
+    def _settle(self, error: KedgeError, answer: Answer) -> None:
+        answers, who = self.services.answers, self.principal.name
+        if isinstance(error, RequestTimedOut | RunFailed | ServerFailed):
+            answers.finish(who, self.key, answer)
+        else:
+            answers.forget(who, self.key)
 
     def _write(
         self,

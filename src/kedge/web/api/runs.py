@@ -7,8 +7,18 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from kedge.apply import Waiting, new_request, preview, send
+from kedge.apply import (
+    Proposal,
+    RunStore,
+    Waiting,
+    new_request,
+    preview,
+    propose_cancel,
+    propose_rollback,
+    send,
+)
 from kedge.apply.plan_file import growth_of
+from kedge.cluster.port import Cluster
 from kedge.errors import InvalidRequest, ReassignmentInProgress
 from kedge.execution import Request, RequestKind
 from kedge.execution.adaptive_throttle import parse_throttle
@@ -29,6 +39,7 @@ from kedge.web.jobs.job_context import JobContext
 from kedge.web.jobs.kinds import APPLY, CANCEL, RESUME, ROLLBACK, RUN_KINDS
 from kedge.web.jobs.run_options import options_of
 from kedge.web.problems import ProblemError
+from kedge.web.run_handover import handed_over, run_name
 from kedge.web.services import Services
 
 router = APIRouter(prefix="/api/v1/clusters/{cluster}/runs", tags=["runs"])
@@ -44,7 +55,6 @@ RunId = Annotated[
 ]
 LATEST = "latest"
 BEGIN_S = 60.0
-LEAVE_S = 60.0
 
 
 class StartRun(BaseModel):
@@ -160,8 +170,12 @@ def resume_run(
     change: Annotated[Change, changes(Role.APPLY, "run.resume")],
 ) -> Response:
     """Continue a run that was stopped or killed: a job."""
-    request = body.model_dump() | {"run": _chosen(run)}
-    return change.make(lambda: _submitted(services, change, cluster, RESUME, request), f"run {run}")
+
+    def act() -> Done:
+        request = body.model_dump() | {"run": run_name(services, cluster, _chosen(run))}
+        return _submitted(services, change, cluster, RESUME, request)
+
+    return change.make(act, f"run {run}")
 
 
 @router.post("/{run}/cancel", status_code=202)
@@ -174,8 +188,8 @@ def cancel_run(
     """Cancel the moves of a run that are under way: a job; what has arrived stays."""
 
     def act() -> Done:
-        _leave_runs(services, cluster)
-        return _submitted(services, change, cluster, CANCEL, {"run": _chosen(run)})
+        name = handed_over(services, cluster, _chosen(run), propose_cancel)
+        return _submitted(services, change, cluster, CANCEL, {"run": name})
 
     return change.make(act, f"run {run}")
 
@@ -189,11 +203,13 @@ def roll_back_run(
     change: Annotated[Change, changes(Role.APPLY, "run.rollback")],
 ) -> Response:
     """Bring back what a run has moved, whether it ended or not: a job."""
-    request = body.model_dump() | {"run": _chosen(run)}
+
+    def check(opened: Cluster, runs: RunStore, name: str) -> Proposal:
+        return propose_rollback(opened, runs, name, options_of(body.model_dump(), {}))
 
     def act() -> Done:
-        options_of(request, {})
-        _leave_runs(services, cluster)
+        name = handed_over(services, cluster, _chosen(run), check)
+        request = body.model_dump() | {"run": name}
         return _submitted(services, change, cluster, ROLLBACK, request)
 
     return change.make(act, f"run {run}")
@@ -226,18 +242,6 @@ def _await_begin(services: Services, job: JobContext) -> None:
     row = services.jobs.store.get(job.row.id)
     if row.problem is not None and row.run is None:
         raise ProblemError(row.problem)
-
-
-def _leave_runs(services: Services, cluster: str) -> None:
-    """Let this server leave its run as it is: the command that follows goes on from there."""
-    services.loops.leave_run(cluster)
-    for job in services.jobs.working_on(cluster, *RUN_KINDS):
-        job.leaving.set()
-        if not job.ended.wait(LEAVE_S):
-            raise ReassignmentInProgress(
-                f"The run at work on {cluster} did not stop within {LEAVE_S:g} s",
-                hint="send the request again",
-            )
 
 
 # ---- requests to a run at work -------------------------------------------------------------------

@@ -8,9 +8,8 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from kedge import __version__
-from kedge.errors import NotAuthenticated
 from kedge.web.access.accounts import SESSION_S, NewSession
-from kedge.web.access.authentication import authenticate, cookie_name
+from kedge.web.access.authentication import cookie_name, has_session
 from kedge.web.access.roles import Principal
 from kedge.web.api.requests import Account, ServicesOf, answer
 from kedge.web.audit import AuditEntry, AuditOutcome
@@ -36,11 +35,7 @@ def show_session(principal: Account, services: ServicesOf) -> Response:
 @router.get("/options")
 def sign_in_options(request: Request, services: ServicesOf) -> Response:
     """How one can sign in, and whether this browser is; needs no account."""
-    try:
-        authenticate(request, services.accounts, secure=services.settings.secure)
-        signed_in = True
-    except NotAuthenticated:
-        signed_in = False
+    signed_in = has_session(request, services.accounts, secure=services.settings.secure)
     oidc = services.settings.oidc is not None
     return answer({"signed_in": signed_in, "oidc": oidc, "version": __version__})
 

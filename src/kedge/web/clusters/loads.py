@@ -84,20 +84,23 @@ class ClusterLoads:
 
     def _read(self, settings: LoadSettings) -> KnownLoads:
         from kedge.cluster.snapshot_taker import take_snapshot
-        from kedge.metrics.parsing.series_names import ExporterNames
         from kedge.pipeline.live_loads import metadata_of, snapshot_with_loads
+        from kedge.pipeline.sources.mapping_files import read_series_names
         from kedge.pipeline.sources.prometheus_files import PrometheusSource, access_to
 
         now = self._now()
         with self._open() as cluster:
             described = cluster.describe()
             bare = take_snapshot(cluster, taken_at=datetime.fromtimestamp(now, UTC))
-        metadata, names = metadata_of(described.cluster_id, described.brokers), ExporterNames()
+        metadata = metadata_of(described.cluster_id, described.brokers)
+        names = read_series_names(settings.mapping)
         source = PrometheusSource(
             access_to(settings.prometheus, settings.auth, settings.ca), settings.match
         )
         with source.downloaded(names, now - settings.range_s, now) as files:
             found = snapshot_with_loads(bare, metadata, files, names, settings.statistic)
+        for text in found.warnings:
+            log.warning("Prometheus warns of the loads of %s: %s", self._name, text)
         return KnownLoads(
             now, found.snapshot, found.partitions, found.minutes, found.rules, found.cpu_fit
         )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from sqlalchemy.exc import SQLAlchemyError
 
 from kedge.apply.outcome import LeftAtOnce
 from kedge.web.events import Broadcaster
@@ -19,23 +22,29 @@ if TYPE_CHECKING:
 
 KEPT_EVERY_S = 1.0
 NOTES_MAX = 50
+log = logging.getLogger("kedge.web")
 
 
 @dataclass
 class JobContext:
-    """One job at work. `stopping` ends it after its current step, `leaving` at once."""
+    """One job at work. `stopping` ends it after its current step, `leaving` at once.
+
+    `adopted` jobs were begun before: by a server that died, or before the database failed.
+    """
 
     row: JobRow
     store: JobStore
     broadcaster: Broadcaster
     registry: ClusterRegistry
     documents: Documents
+    adopted: bool = False
     stopping: threading.Event = field(default_factory=threading.Event)
     leaving: threading.Event = field(default_factory=threading.Event)
     begun: threading.Event = field(default_factory=threading.Event)
     ended: threading.Event = field(default_factory=threading.Event)
     latest: dict[str, Any] = field(default_factory=dict[str, Any])
     _kept_at: float = 0.0
+    _unkept: bool = False
 
     @property
     def channel(self) -> str:
@@ -54,14 +63,29 @@ class JobContext:
         now = time.monotonic()
         if keep or now - self._kept_at >= KEPT_EVERY_S:
             self._kept_at = now
-            self.store.set_values(self.row.id, progress=self.latest)
+            self._keep()
 
     def began(self, run: str | None = None) -> None:
         """The checks are over and the work goes on by itself; `run` is the run that it is about."""
         if run is not None:
             self.row.run = run
-            self.store.set_values(self.row.id, run=run)
+            self._keep()
         self.begun.set()
+
+    def _keep(self) -> None:
+        """Keep how far the job is; the work itself goes on without its database."""
+        try:
+            self.store.set_values(self.row.id, run=self.row.run, progress=self.progress)
+            self._unkept = False
+        except SQLAlchemyError:
+            if not self._unkept:
+                log.exception("the progress of job %s is not kept for now", self.row.id)
+            self._unkept = True
+
+    @property
+    def progress(self) -> dict[str, Any]:
+        """The newest progress; that of before, while a job which goes on has none."""
+        return self.latest or self.row.progress
 
     def sleep(self, seconds: float) -> None:
         """Wait, unless the work is to be left at once."""
@@ -69,6 +93,14 @@ class JobContext:
             raise LeftAtOnce
 
 
+CHANNEL = "job:"
+
+
 def job_channel(job_id: str) -> str:
     """The channel of one job's events."""
-    return f"job:{job_id}"
+    return f"{CHANNEL}{job_id}"
+
+
+def jobs_of_channels(channels: Iterable[str]) -> list[str]:
+    """The jobs whose channels are among these."""
+    return [each.removeprefix(CHANNEL) for each in channels if each.startswith(CHANNEL)]

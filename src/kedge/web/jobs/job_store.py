@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from enum import StrEnum
 from typing import Any
 
@@ -34,10 +34,9 @@ class JobStore:
     def __init__(self, database: Database, owner: str) -> None:
         self._database, self.owner = database, owner
 
-    def create(self, kind: str, cluster: str, who: str, request: Document) -> JobRow:
-        """A new job of this server."""
-        now = self._database.clock()
-        row = JobRow(
+    def new_row(self, kind: str, cluster: str, who: str, request: Document) -> JobRow:
+        """A new job of this server, which is not stored yet."""
+        return JobRow(
             id=new_id(),
             kind=kind,
             cluster=cluster,
@@ -46,12 +45,18 @@ class JobStore:
             request=request,
             progress={},
             owner=self.owner,
-            beat_at=now,
-            created_at=now,
+            beat_at=self.now(),
+            created_at=self._database.clock(),
         )
+
+    def add(self, row: JobRow) -> None:
+        """Store a new job."""
         with self._database.begin() as session:
             session.add(row)
-        return row
+
+    def now(self) -> float:
+        """The time that heartbeats have: of one clock for all servers."""
+        return self._database.now()
 
     def get(self, job_id: str) -> JobRow:
         """One job."""
@@ -74,6 +79,12 @@ class JobStore:
         with self._database.read() as session:
             return session.scalar(wanted.order_by(JobRow.created_at.desc()).limit(1))
 
+    def of_others(self, job_ids: Collection[str]) -> list[JobRow]:
+        """Those of these jobs that other servers own."""
+        wanted = select(JobRow).where(JobRow.id.in_(job_ids), JobRow.owner != self.owner)
+        with self._database.read() as session:
+            return list(session.scalars(wanted))
+
     def unfinished(self) -> list[JobRow]:
         """Every job that has not ended, oldest first."""
         wanted = select(JobRow).where(JobRow.state.in_(OPEN)).order_by(JobRow.created_at)
@@ -89,11 +100,16 @@ class JobStore:
             changed = session.execute(mine.values(**values))
         return bool(getattr(changed, "rowcount", 0))
 
-    def beat(self) -> None:
-        """Show that this server lives, on all its open jobs."""
-        mine = update(JobRow).where(JobRow.owner == self.owner, JobRow.state.in_(OPEN))
+    def beat(self, at_work: Collection[str]) -> None:
+        """Show that this server lives, on the jobs that it is at work on."""
+        mine = update(JobRow).where(JobRow.owner == self.owner, JobRow.id.in_(at_work))
+        now = self.now()
         with self._database.begin() as session:
-            session.execute(mine.values(beat_at=self._database.clock()))
+            session.execute(mine.values(beat_at=now))
+
+    def give_back(self, job_id: str) -> None:
+        """Let any server go on with a job, this one too."""
+        self.set_values(job_id, state=str(JobState.WAITING), beat_at=0.0)
 
     def release(self) -> None:
         """Give all open jobs up: the next server that looks goes on with them."""
@@ -108,6 +124,7 @@ class JobStore:
         *,
         result: Mapping[str, Any] | None = None,
         problem: Mapping[str, Any] | None = None,
+        **values: Any,
     ) -> bool:
         """Write how a job ended."""
         return self.set_values(
@@ -116,17 +133,16 @@ class JobStore:
             result=None if result is None else dict(result),
             problem=None if problem is None else dict(problem),
             ended_at=self._database.clock(),
+            **values,
         )
 
     def adopt(self, row: JobRow) -> bool:
-        """Take a job from a server that died; False where another server was first."""
-        taken = update(JobRow).where(
-            JobRow.id == row.id, JobRow.owner == row.owner, JobRow.state.in_(OPEN)
-        )
+        """Take a job that no server is at work on; False where another server was first."""
+        as_read = (JobRow.owner == row.owner) & (JobRow.beat_at == row.beat_at)
+        taken = update(JobRow).where(JobRow.id == row.id, as_read, JobRow.state.in_(OPEN))
+        now = self.now()
         with self._database.begin() as session:
-            changed = session.execute(
-                taken.values(owner=self.owner, beat_at=self._database.clock())
-            )
+            changed = session.execute(taken.values(owner=self.owner, beat_at=now))
         return bool(getattr(changed, "rowcount", 0))
 
 

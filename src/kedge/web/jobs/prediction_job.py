@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from kedge.apply import default_state
-from kedge.apply.predict_run import predicted
+from kedge.apply.predict_run import Circumstances, predicted
 from kedge.report.prediction import prediction_row
 from kedge.web.jobs.job_context import JobContext
 from kedge.web.jobs.run_options import limits_of
@@ -24,7 +24,7 @@ def predict_plan(context: JobContext) -> Mapping[str, Any]:
     limits, _ = limits_of(request)
     context.began()
     context.report({"event": "progress", "phase": "replay"})
-    found = predicted(plan, snapshot, limits, state=rates_directory(context))
+    found = predicted(plan, snapshot, limits, Circumstances(rates_directory(context)))
     kept = documents.keep_prediction(
         cluster, row.id, context.row.who, _options(request), prediction_row(found)
     )

@@ -8,11 +8,10 @@ commands do.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from kedge.apply import (
-    Cancelled,
     Pacing,
     Proposal,
     Run,
@@ -28,6 +27,7 @@ from kedge.apply import (
 )
 from kedge.apply.plan_file import growth_of
 from kedge.cluster.port import Cluster
+from kedge.errors import ReassignmentInProgress
 from kedge.execution import Action, RunState
 from kedge.report.run_events import note_event
 from kedge.report.run_summary import summary_lines
@@ -98,10 +98,22 @@ def _acting(context: JobContext) -> Generator[tuple[Cluster, RunStore]]:
     note = _noting(context)
     with (
         context.registry.open_runs(context.row.cluster, note) as (cluster, runs),
-        runs.held(),
+        _held(runs),
     ):
         settle(cluster, runs, _waiting(context), note, finish_cancels=False)
         yield cluster, runs
+
+
+@contextmanager
+def _held(runs: RunStore) -> Generator[None]:
+    """The lock of the runs; of its refusal, a hint that fits a server's client."""
+    with ExitStack() as held:
+        try:
+            held.enter_context(runs.held())
+        except ReassignmentInProgress as busy:
+            hint = "pause, cancel or roll back the run that is at work first"
+            raise ReassignmentInProgress(busy.what, hint=hint) from busy
+        yield
 
 
 def _noting(context: JobContext) -> Callable[[str], None]:
@@ -142,7 +154,7 @@ def _carried_out(
 def _closed(context: JobContext, cluster: Cluster, run: Run) -> Result:
     """End a run that has moved nothing: its throttles are removed."""
     context.began(run.name)
-    done = Cancelled(unreleased=close(cluster, run, _waiting(context)))
+    done = close(cluster, run, _waiting(context))
     row = {**cancelled_row(done, run.name), "complete": True}
     return _with_lines(row, cancelled_lines(done, run.name))
 

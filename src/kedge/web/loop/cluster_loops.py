@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kedge.cluster.port import Cluster
 
 DELIVER_EVERY_S = 2.0
-YIELD_S = 60.0  # for so long an operator's command has the runs of a cluster for itself
+SENDERS_S = 10.0  # a request to a webhook that takes longer is left; its event is sent again
 log = logging.getLogger("kedge.web")
 
 
@@ -72,8 +72,11 @@ class ClusterLoops:
         ]
         for thread in stopping:
             thread.start()
-        for thread in (*stopping, *self._senders):
+        for thread in stopping:
             thread.join()
+        until = time.monotonic() + SENDERS_S
+        for thread in self._senders:
+            thread.join(max(0.0, until - time.monotonic()))
 
     def _store_policy(self, name: str, store: WatchStore) -> None:
         """The settings of the server that started last hold for all servers of the database."""
@@ -84,7 +87,9 @@ class ClusterLoops:
 
     def _deliver(self, name: str, store: WatchStore) -> None:
         """Send events to webhooks while this server leads."""
-        sender = WebhookSender(store, sleep=self._pause, on_note=_noting(name))
+        sender = WebhookSender(
+            store, sleep=self._pause, stopping=self._stopping.is_set, on_note=_noting(name)
+        )
         while not self._stopping.wait(DELIVER_EVERY_S):
             if store.epoch is None:
                 continue
@@ -102,12 +107,6 @@ class ClusterLoops:
         """Whether this server leads the loop of a cluster."""
         lead = self.records[cluster].lead()
         return lead is not None and lead.owner == self.owner and lead.until > time.time()
-
-    def leave_run(self, cluster: str) -> None:
-        """Leave the run that the loop carries out: a cancel or a rollback goes on with it."""
-        runner = self._runners.get(cluster)
-        if runner is not None and runner.carrier.at_work_on:
-            runner.carrier.leave(YIELD_S)
 
     def store_of(self, cluster: str) -> WatchStore:
         """The store for a decision of a person, which needs no lead."""

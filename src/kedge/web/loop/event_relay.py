@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Collection, Mapping
-from threading import Event as Signal
-from threading import Thread
 from typing import Any
 
 from kedge.database import Database
 from kedge.watch.messages import Event, EventKind
 from kedge.watch_runtime.watch_records import events_after, last_event, observed_at
 from kedge.web.events import Broadcaster
+from kedge.web.periodic import PeriodicTask
 
 EVERY_S = 1.0
 OVERLAP = 100  # events of other servers may become visible later than newer ones
-log = logging.getLogger("kedge.web")
 LoopState = Callable[[str], Mapping[str, Any]]
 
 
-class EventRelay:
-    """A thread that reads new events and publishes them to the channels of their clusters."""
+class EventRelay(PeriodicTask):
+    """Reads new events and publishes them to the channels of their clusters."""
 
     def __init__(
         self,
@@ -34,28 +31,14 @@ class EventRelay:
         self._last = 0
         self._seen: set[int] = set()
         self._observed: dict[str, float] = {}
-        self._stopping = Signal()
-        self._thread = Thread(target=self._run, name="event-relay", daemon=True)
+        super().__init__("event-relay", EVERY_S, self.pass_on)
 
     def start(self) -> None:
         """Begin with the events that are stored from now on."""
         self._last = last_event(self._database)
         self._seen = {number for number, _ in self._recent()}
         self._observed = observed_at(self._database)
-        self._thread.start()
-
-    def stop(self) -> None:
-        """End the thread."""
-        self._stopping.set()
-        if self._thread.is_alive():
-            self._thread.join()
-
-    def _run(self) -> None:
-        while not self._stopping.wait(EVERY_S):
-            try:
-                self.pass_on()
-            except Exception:
-                log.exception("events of the loops were not read; it is tried again")
+        super().start()
 
     def pass_on(self) -> None:
         """Publish what is new."""

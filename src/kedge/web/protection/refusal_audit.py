@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import logging
+
+from sqlalchemy.exc import SQLAlchemyError
 from starlette.concurrency import run_in_threadpool
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from kedge.database import reason_of
 from kedge.web.audit import Audit, AuditEntry, AuditOutcome
 from kedge.web.protection.asgi import client_of, header, is_change
 from kedge.web.protection.rate_limit import Buckets
 
+log = logging.getLogger("kedge.web")
 SIGN_IN = "/oidc/callback"  # credentials that come as the address of a page
 
 
@@ -36,8 +41,14 @@ class RefusalAudit:
 
     async def _write(self, scope: Scope, status: int) -> None:
         """Write before the answer is sent: a client that reads a refusal finds it in the audit."""
-        if _is_worth_it(scope, status) and self._entries.take(client_of(scope)):
-            await run_in_threadpool(self._audit.write, _entry(scope, status))
+        if not _is_worth_it(scope, status) or not self._entries.take(client_of(scope)):
+            return
+        entry = _entry(scope, status)
+        try:
+            await run_in_threadpool(self._audit.write, entry)
+        except SQLAlchemyError as error:  # the refusal is answered in any case
+            told = (entry.who, entry.source, entry.action, status, reason_of(error))
+            log.error("Not in the audit: %s from %s, %s, status %d: %s", *told)
 
 
 def _is_worth_it(scope: Scope, status: int) -> bool:

@@ -11,6 +11,7 @@ export class Problem extends Error {
   /** @param {any} row */
   constructor(row) {
     super(row.detail);
+    this.type = row.type;
     this.status = row.status;
     this.detail = row.detail;
     this.hint = row.hint;

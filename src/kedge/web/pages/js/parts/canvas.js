@@ -24,7 +24,7 @@ export function canvas(how) {
     context.setTransform(scale, 0, 0, scale, 0, 0);
     how.draw(context, width, height);
   }
-  /** Draw before the next frame, once however often it is asked for. */
+  /** Draw before the next frame: once, however many calls there are until then. */
   function repaint() {
     due ||= requestAnimationFrame(() => {
       due = 0;

@@ -7,9 +7,13 @@ import { rateSlider } from "../parts/rate_slider.js";
 const BROKERS = 30;
 const MOVES = 40;
 const NOTES = 12;
-const POLL_MS = 4000;
+const POLL_MS = 2000;
+const POLL_BESIDE_EVENTS_MS = 4000;
 const LATE = 1.25;
+const NOT_HEALTHY = "urn:kedge:error:cluster-not-healthy";
 const ENDED = ["done", "cancelled", "rolled back"];
+/** @param {any} job */
+const isActive = (job) => ["waiting", "running"].includes(job?.state);
 
 /** @param {number} done @param {number} total */
 function bar(done, total) {
@@ -70,7 +74,7 @@ function brokerBars(p) {
     .filter(size)
     .sort((a, b) => size(b) - size(a))
     .slice(0, BROKERS);
-  if (!busy.length) return h("p", { class: "empty" }, "Bars appear while a server carries the run out.");
+  if (!busy.length) return h("p", { class: "empty" }, "The run copies nothing between brokers.");
   return [
     h("div", { class: "b sub" }, h("span", {}, "broker"), h("span", {}, "in"), h("span", {}, "out")),
     busy.map((b) =>
@@ -97,8 +101,8 @@ const moveTable = (p) =>
 
 /** The page of one run: what is drawn, and what follows its events. */
 class RunPage {
-  /** @param {any} context @param {any} run */
-  constructor(context, run) {
+  /** @param {any} context @param {any} run @param {number|null} predicted */
+  constructor(context, run, predicted) {
     const {
       params: [name, id],
       signal,
@@ -113,7 +117,10 @@ class RunPage {
     this.go = go;
     /** @type {EventSource|null} */
     this.source = null;
-    this.predicted = run.job?.request?.predicted_s ?? null;
+    /** @type {string|undefined} the job whose events are read */
+    this.followed = undefined;
+    this.fits = "";
+    this.predicted = predicted;
     this.notes = [...(run.job?.progress?.notes ?? [])];
     this.parts = {
       state: h("span", {}),
@@ -139,29 +146,26 @@ class RunPage {
       .map((n) => h("li", {}, n.text ?? n));
     fill(this.parts.notes, lines.length ? lines : h("li", { class: "sub" }, "None so far."));
   }
-  /** The figures of the run's own journal, before any progress was published. */
-  drawStored() {
-    const counts = this.run.partitions,
-      done = counts.done ?? counts["in place"] ?? 0;
-    const partitions = Object.values(counts).reduce((a, b) => a + b, 0);
-    this.drawProgress({
-      partitions,
-      done,
-      moving: this.run.moving.length,
-      bytes_total: this.run.bytes_total,
-      bytes_done: this.run.bytes_done,
-      seconds_left: this.run.seconds_left,
-      ...(this.run.job?.progress?.brokers ? this.run.job.progress : {}),
-    });
+  /** The run as it was read last. Its figures too, unless a job's events bring newer ones. */
+  drawRun() {
+    fill(this.parts.state, badge(this.run.state));
+    if (!isActive(this.run.job)) this.drawProgress(this.run.progress);
+    this.drawVerbs();
   }
   async refresh() {
     this.run = await get(this.path, this.signal);
-    fill(this.parts.state, badge(this.run.state));
-    this.drawVerbs();
+    this.drawRun();
+    if (this.run.job?.id !== this.followed) this.follow();
   }
-  /** @param {string} verb @param {any} body @param {string} text */
-  async attempt(verb, body, text) {
+  /** Read the run again and again, until the page is left. */
+  poll() {
+    const again = () => this.refresh().catch(() => {}).then(() => this.poll());
+    this.timer = setTimeout(again, isActive(this.run.job) ? POLL_BESIDE_EVENTS_MS : POLL_MS);
+  }
+  /** Send a verb; `amend` may turn its refusal into another body to send. @param {string} verb @param {any} body @param {string} text @param {(problem: any) => Promise<any>} [amend] @returns {Promise<any>} */
+  async attempt(verb, body, text, amend = async () => null) {
     fill(this.parts.fault);
+    this.fits = "";
     for (const each of this.parts.verbs.querySelectorAll("button")) each.disabled = true;
     try {
       const row = await post(`${this.path}/${verb}`, body);
@@ -169,6 +173,8 @@ class RunPage {
       await this.refresh();
       return row;
     } catch (error) {
+      const amended = await amend(error);
+      if (amended) return this.attempt(verb, amended, text);
       fill(this.parts.fault, problemBox(error));
       this.drawVerbs();
       return null;
@@ -193,20 +199,33 @@ class RunPage {
       }))
     )
       return;
-    const row = await this.attempt(
-      "rollback",
-      { throttle: String(this.rate.value()), ignore_health: true },
-      "Rolling back",
+    const body = { throttle: String(this.rate.value()) };
+    const row = await this.attempt("rollback", body, "Rolling back", async (problem) =>
+      (await this.ignoresHealth(problem)) ? { ...body, ignore_health: true } : null,
     );
     if (row) this.go(`#/clusters/${this.name}/runs/${row.run}`);
+  }
+  /** Whether a rollback is wanted on a cluster that is not healthy. @param {any} problem */
+  async ignoresHealth(problem) {
+    if (problem.type !== NOT_HEALTHY) return false;
+    return ask("Roll back all the same?", `${problem.detail}. Moves may wait until it is repaired.`, {
+      agree: "Ignore it and roll back",
+      danger: true,
+    });
   }
   async resume() {
     if (await this.attempt("resume", {}, "The run continues")) this.follow();
   }
+  /** The verbs that fit the run. Those that are there stay, with the focus that one may have. */
   drawVerbs() {
     const { run } = this,
-      ended = ENDED.includes(run.state),
-      atWork = run.job && ["waiting", "running"].includes(run.job.state);
+      fits = JSON.stringify([run.state, run.at_work, run.job?.state]);
+    if (fits === this.fits) return;
+    this.fits = fits;
+    const ended = ENDED.includes(run.state),
+      hasJob = isActive(run.job),
+      atWork = hasJob || run.at_work !== false, // null: not known, so both verbs are offered
+      atRest = !hasJob && run.at_work !== true;
     /** @param {boolean} possible @param {string} text @param {string} kind @param {() => void} act */
     const verb = (possible, text, kind, act) => possible && h("button", { class: kind, onclick: act }, text);
     fill(
@@ -218,7 +237,7 @@ class RunPage {
         verb(!ended && run.state === "paused", "Continue", "primary", () =>
           this.attempt("continue", undefined, "The run goes on"),
         ),
-        verb(!ended && !atWork, "Resume", "primary", () => this.resume()),
+        verb(!ended && atRest, "Resume", "primary", () => this.resume()),
         verb(!ended, "Cancel", "danger", () => this.cancel()),
         verb(run.state !== "rolled back" && run.kind !== "rollback", "Roll back", "danger", () => this.rollBack()),
       ],
@@ -226,6 +245,7 @@ class RunPage {
   }
   follow() {
     this.source?.close();
+    this.followed = this.run.job?.id;
     if (!this.run.job) return;
     this.source = listen(`/clusters/${this.name}/jobs/${this.run.job.id}/events`, this.signal, {
       progress: (p) => this.drawProgress(p),
@@ -241,7 +261,7 @@ class RunPage {
   onJob(row) {
     this.run.job = row;
     this.notes = [...(row.progress.notes ?? [])];
-    if (row.progress.partitions !== undefined) this.drawProgress(row.progress);
+    if (isActive(row) && row.progress.partitions !== undefined) this.drawProgress(row.progress);
     this.drawNotes();
     if (row.problem) fill(this.parts.fault, problemBox(row.problem));
     this.refresh();
@@ -286,19 +306,28 @@ class RunPage {
   }
 }
 
+/** What was predicted for the run: with the request of its job, or by its proposal. @param {string} name @param {any} run @param {AbortSignal} signal @returns {Promise<number|null>} */
+async function predictedSeconds(name, run, signal) {
+  const asked = run.job?.request?.predicted_s;
+  const proposal = /^proposal (\S+)$/.exec(run.plan ?? "")?.[1];
+  if (asked || !proposal || run.kind === "rollback") return asked ?? null;
+  const found = await get(`/clusters/${name}/proposals/${proposal}`, signal).catch(() => null);
+  return found?.cost?.seconds ?? null;
+}
+
 /** @param {any} context */
 export async function page(context) {
   const {
     params: [name, id],
     signal,
   } = context;
-  const shown = new RunPage(context, await get(`/clusters/${name}/runs/${id}`, signal));
-  fill(shown.parts.state, badge(shown.run.state));
-  shown.drawStored();
+  const run = await get(`/clusters/${name}/runs/${id}`, signal);
+  const shown = new RunPage(context, run, await predictedSeconds(name, run, signal));
+  shown.drawProgress(run.progress);
+  shown.drawRun();
   shown.drawNotes();
-  shown.drawVerbs();
   shown.follow();
-  const poll = setInterval(() => shown.refresh().catch(() => {}), POLL_MS);
-  signal.addEventListener("abort", () => clearInterval(poll));
+  shown.poll();
+  signal.addEventListener("abort", () => clearTimeout(shown.timer));
   return shown.node();
 }
