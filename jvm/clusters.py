@@ -184,7 +184,8 @@ def _zookeeper(directory: Path, broker: int, port: int, zookeeper: int) -> dict[
         "broker.rack": f"r{broker}",
         "listeners": f"PLAINTEXT://127.0.0.1:{port}",
         "zookeeper.connect": f"127.0.0.1:{zookeeper}",
-        "zookeeper.session.timeout.ms": "6000",
+        # three brokers in one busy JVM: a session that expires moves leaders and the controller
+        "zookeeper.session.timeout.ms": "18000",
         "log.dirs": ",".join(log_dirs_of(directory, broker)),
         "log.cleaner.enable": "false",
     }
