@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -18,9 +18,10 @@ import pytest
 from jvm import KAFKA_3_9, KAFKA_4_1
 from jvm.clusters import RealCluster, kraft_cluster, zookeeper_cluster
 from jvm.tools import KafkaTools, kafka_tools
+from kedge.cluster.kafka_admin import KafkaAdmin
 from tests.real.brokers_apart import BrokersApart, brokers_apart
 from tests.real.four_brokers import BROKER_IDS, FourBrokers, four_brokers
-from tests.real.kedge_cluster import Run, kedge_cluster
+from tests.real.kedge_cluster import Run, kedge_cluster, until
 from tests.real.secured import Secured, secured
 
 T = TypeVar("T")
@@ -48,7 +49,17 @@ def kraft(config: pytest.Config) -> RealCluster:
 
 def zookeeper(config: pytest.Config) -> RealCluster:
     """Three brokers of 3.9 and their ZooKeeper."""
-    return _once(config, "zookeeper", zookeeper_cluster)
+    return _once(config, "zookeeper", _known_everywhere)
+
+
+@contextmanager
+def _known_everywhere(directory: Path) -> Generator[RealCluster]:
+    """Three brokers of 3.9, each of which has heard of all: a broker is up before that."""
+    with zookeeper_cluster(directory) as cluster:
+        for port in cluster.ports.values():
+            with closing(KafkaAdmin(f"127.0.0.1:{port}")) as broker:
+                until(lambda known=broker: set(known.describe().alive) == set(cluster.ports), 60.0)
+        yield cluster
 
 
 def under_kedge(config: pytest.Config, protocol: str) -> Run:
