@@ -31,7 +31,7 @@ test: install ## all checks and all tests but those that take minutes each
 	@$(PY) -m tests
 
 test-all: install check ## the same and the tests that take minutes each
-	@scripts/install-postgres
+	@scripts/install-servers
 	@$(PY) -m pytest -q -m "slow or not slow"
 
 test-fast: python ## tests that start no JVM

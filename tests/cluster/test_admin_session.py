@@ -177,6 +177,25 @@ def test_silence_ends_at_the_deadline(broker: ScriptedBroker) -> None:
     cluster.close()
 
 
+@pytest.mark.parametrize(
+    ("access", "listening_ms"),
+    [
+        (Access(request_timeout_ms=2_000, call_timeout_ms=60_000), 2_000),
+        (Access(request_timeout_ms=60_000, call_timeout_ms=3_000), 3_000),
+    ],
+)
+def test_the_controller_answers_before_this_client_stops_listening(
+    broker: ScriptedBroker, access: Access, listening_ms: int
+) -> None:
+    broker.answers[CreateTopicsRequest] = lambda _: created(7)
+    cluster = KafkaAdmin(broker.address, access)
+    answer = cluster.create_topics([TopicCreation("t", partitions=1, replication_factor=1)])["t"]
+    cluster.close()
+    assert isinstance(answer, RequestTimedOut)  # of this topic, by the controller's own word
+    [request] = broker.asked(CreateTopicsRequest)
+    assert listening_ms / 2 < request.timeout_ms < listening_ms
+
+
 def test_a_request_that_the_brokers_do_not_know_is_told(
     broker: ScriptedBroker, cluster: KafkaAdmin
 ) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -67,6 +69,15 @@ def test_other_databases_are_refused(url: str) -> None:
 def test_a_place_that_cannot_be_written_is_one_sentence() -> None:
     with pytest.raises(StoreUnavailable, match="cannot be used"):
         open_database("sqlite:////proc/nowhere/a.db")
+
+
+def test_a_server_that_does_not_answer_is_reported_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kedge.database.engine.CONNECT_S", 2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        began = time.monotonic()
+        with pytest.raises(StoreUnavailable, match="cannot be used"):
+            open_database(f"postgresql://127.0.0.1:{silent.getsockname()[1]}/kedge")
+    assert time.monotonic() - began < 20
 
 
 def test_a_password_is_not_shown() -> None:

@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import text, update
 
 from kedge.database import Database, open_database
-from kedge.errors import ReassignmentInProgress, TooManyRequests
+from kedge.errors import Conflict, ReassignmentInProgress, TooManyRequests
 from kedge.web.clusters.registry import ClusterRegistry
 from kedge.web.events import Broadcaster
 from kedge.web.jobs.job_context import JobContext
@@ -205,6 +205,43 @@ def test_an_adopted_run_goes_on_once_its_former_server_is_gone(database: Databas
         assert adopted is None or adopted.ended.wait(WAIT_S)
     row = standby.store.get(job.row.id)
     assert (row.state, row.result) == ("done", {"run": "went on"})
+    work.let_one()
+    assert job.ended.wait(WAIT_S)
+
+
+def _until_stopped(context: JobContext) -> Mapping[str, Any]:
+    assert context.stopping.wait(WAIT_S)
+    return {"ended": "early"}
+
+
+def test_a_job_is_stopped_through_another_server(database: Database) -> None:
+    first = _runner(database, plan=JobKind(_until_stopped))
+    second = _runner(database, plan=JobKind(_owned))
+    job = first.submit("plan", "orders", "me", {})
+    second.stop_job(job.row.id)
+    first.beat()
+    assert job.ended.wait(WAIT_S)
+    row = second.store.get(job.row.id)
+    assert (row.state, row.result) == ("done", {"ended": "early"})
+    with pytest.raises(Conflict, match=f"Job {job.row.id} has ended"):
+        second.stop_job(job.row.id)
+
+
+def test_a_job_that_was_stopped_is_not_taken_up_by_the_server_that_adopts_it(
+    database: Database,
+) -> None:
+    work = Steps([lambda context: None])
+    dead = _runner(database, apply=JobKind(work, computes=False))
+    job = dead.submit("apply", "orders", "me", {})
+    work.await_begin()
+    standby = _runner(database, apply=JobKind(_owned, computes=False))
+    standby.stop_job(job.row.id)
+    _lose_heartbeat(database, job)
+    standby.beat()
+    adopted = standby.context(job.row.id)
+    assert adopted is None or adopted.ended.wait(WAIT_S)
+    row = standby.store.get(job.row.id)
+    assert (row.state, row.result) == ("done", {"left": True})
     work.let_one()
     assert job.ended.wait(WAIT_S)
 

@@ -34,6 +34,8 @@ PAUSE_S = 0.1
 PAUSE_MAX_S = 2.0
 CONNECT_MS = 10_000
 FIRST_CONTACT_MS = 5_000
+# The share of the time to an answer that a broker may spend on waiting.
+PATIENCE = 0.9
 
 _MOVING = NotController("the controller is moving", hint="try again")
 _TOO_FAST = QuotaExceeded("too many changes in too short a time", hint="try again later")
@@ -83,6 +85,15 @@ class Session:
     def deadline(self) -> Deadline:
         """The end of a call that begins now."""
         return Deadline(self._access.call_timeout_ms)
+
+    def patience_ms(self, deadline: Deadline) -> int:
+        """How long a broker may wait for the end of a change before it answers all the same.
+
+        Sooner than this client stops listening: the answer then tells topic by topic what is done,
+        where a time-out would leave all of them unknown.
+        """
+        listening_ms = min(self._access.request_timeout_ms, deadline.left_ms())
+        return max(1, int(PATIENCE * listening_ms))
 
     # ---- metadata -------------------------------------------------------------------------------
 

@@ -41,7 +41,9 @@ Targets = Mapping[TopicPartition, Sequence[BrokerId] | None]
 def reassignments(session: Session) -> dict[TopicPartition, ReplicaAssignment]:
     """Every partition that is being moved."""
     deadline = session.deadline()
-    request = ListPartitionReassignmentsRequest(topics=None, timeout_ms=deadline.left_ms())
+    request = ListPartitionReassignmentsRequest(
+        topics=None, timeout_ms=session.patience_ms(deadline)
+    )
     answer = session.send_to_controller(
         request, ListPartitionReassignmentsResponse, deadline, _top_code, change=False
     )
@@ -63,7 +65,7 @@ def alter_reassignments(session: Session, targets: Targets) -> Answers[TopicPart
     answers: Answers[TopicPartition] = {}
     for batch in batches(sorted(targets), PARTITIONS_MAX):
         request = AlterPartitionReassignmentsRequest(
-            topics=_reassignable(batch, targets), timeout_ms=deadline.left_ms()
+            topics=_reassignable(batch, targets), timeout_ms=session.patience_ms(deadline)
         )
         answer = session.send_to_controller(
             request, AlterPartitionReassignmentsResponse, deadline, _top_code
@@ -79,7 +81,9 @@ def alter_reassignments(session: Session, targets: Targets) -> Answers[TopicPart
 def authorize_reassignments(session: Session) -> KedgeError | None:
     """The refusal of a request that names no partition: rights are checked all the same."""
     deadline = session.deadline()
-    request = AlterPartitionReassignmentsRequest(topics=[], timeout_ms=deadline.left_ms())
+    request = AlterPartitionReassignmentsRequest(
+        topics=[], timeout_ms=session.patience_ms(deadline)
+    )
     answer = session.send_to_controller(
         request, AlterPartitionReassignmentsResponse, deadline, _top_code, change=False
     )
@@ -229,7 +233,7 @@ def elect_leaders(
         request = ElectLeadersRequest(
             election_type=election.value,
             topic_partitions=None if batch is None else _electable(batch),
-            timeout_ms=min(deadline.left_ms(), ELECTION_MS),
+            timeout_ms=min(session.patience_ms(deadline), ELECTION_MS),
         )
         answer = session.send_to_controller(
             request, ElectLeadersResponse, deadline, _election_codes

@@ -151,7 +151,7 @@ def create_topics(
     for batch in batches(topics, PARTITIONS_MAX, _size):
         request = CreateTopicsRequest(
             topics=[_creatable(wanted) for wanted in batch],
-            timeout_ms=deadline.left_ms(),
+            timeout_ms=session.patience_ms(deadline),
             validate_only=validate_only,
         )
         answer = session.send_to_controller(request, CreateTopicsResponse, deadline, _topic_codes)
@@ -197,7 +197,7 @@ def expand_topics(
     for batch in batches(topics, PARTITIONS_MAX, lambda wanted: max(1, wanted.total)):
         request = CreatePartitionsRequest(
             topics=[_expandable(wanted) for wanted in batch],
-            timeout_ms=deadline.left_ms(),
+            timeout_ms=session.patience_ms(deadline),
             validate_only=validate_only,
         )
         answer = session.send_to_controller(
@@ -232,7 +232,7 @@ def delete_topics(session: Session, names: Sequence[str]) -> Answers[str]:
         request = kind(
             topics=[kind.DeleteTopicState(name=name) for name in batch],
             topic_names=batch,
-            timeout_ms=deadline.left_ms(),
+            timeout_ms=session.patience_ms(deadline),
         )
         answer = session.send_to_controller(request, DeleteTopicsResponse, deadline, _deleted_codes)
         for each in answer.responses:

@@ -12,6 +12,7 @@ from typing import Any
 from alembic import command
 from alembic.config import Config
 from sqlalchemy import (
+    URL,
     Connection,
     Engine,
     create_engine,
@@ -29,6 +30,7 @@ from kedge.errors import InvalidRequest, StoreUnavailable
 
 BUSY_MS = 10_000
 RETRY_S = 0.02
+CONNECT_S = 10  # psycopg alone would wait for two minutes
 READS = "kedge_reads"  # the option of connections that take no lock for writing
 MIGRATIONS = Path(__file__).parent / "migrations"
 # any numbers that no other program of the database locks
@@ -141,12 +143,18 @@ def _engine(url: str) -> Engine:
             )
         if parsed.get_backend_name() == "sqlite":
             return _sqlite(parsed.render_as_string(hide_password=False))
-        return create_engine(parsed, pool_pre_ping=True)
+        return _postgresql(parsed)
     except (ArgumentError, NoSuchModuleError, ModuleNotFoundError) as error:
         raise InvalidRequest(
             "The URL of the database cannot be read or its driver is not installed",
             hint="use sqlite:///file.db or postgresql://host/name (pip install 'kedge[postgres]')",
         ) from error
+
+
+def _postgresql(url: URL) -> Engine:
+    """PostgreSQL; one that does not answer is reported soon, unless the URL is more patient."""
+    patience = {} if "connect_timeout" in url.query else {"connect_timeout": CONNECT_S}
+    return create_engine(url, pool_pre_ping=True, connect_args=patience)
 
 
 def _sqlite(url: str) -> Engine:

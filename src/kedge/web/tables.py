@@ -18,6 +18,7 @@ from sqlalchemy import (
     LargeBinary,
     String,
     Text,
+    false,
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
@@ -150,7 +151,10 @@ class PredictionRow(Table):
 
 
 class JobRow(Table):
-    """Work that takes longer than a request; `owner` is the server that does it."""
+    """Work that takes longer than a request; `owner` is the server that does it.
+
+    `stopping` tells that server to end it early, whichever server was asked to.
+    """
 
     __tablename__ = "jobs"
     __table_args__ = (Index("jobs_by_cluster", "cluster", "created_at"),)
@@ -168,12 +172,4 @@ class JobRow(Table):
     beat_at: Mapped[float]
     created_at: Mapped[float]
     ended_at: Mapped[float | None]
-
-
-class LeaseRow(Table):
-    """A task that one server at a time may do, and which server that is."""
-
-    __tablename__ = "leases"
-    name: Mapped[str] = mapped_column(String(100), primary_key=True)
-    owner: Mapped[str] = mapped_column(String(200))
-    until: Mapped[float]
+    stopping: Mapped[bool] = mapped_column(server_default=false())

@@ -16,6 +16,7 @@ from kedge.apply.outcome import LeftAtOnce
 from kedge.apply.this_process import has_ended, owner_text, this_process
 from kedge.database import Database
 from kedge.errors import (
+    Conflict,
     KedgeError,
     ReassignmentInProgress,
     RunLeft,
@@ -100,6 +101,8 @@ class JobRunner:
         with self._lock:
             at_work = list(self._at_work)
         self.store.beat(at_work)
+        for job_id in self.store.to_stop(at_work):
+            self._stop_here(job_id)
         self.adopt_orphans()
 
     def adopt_orphans(self) -> None:
@@ -161,11 +164,18 @@ class JobRunner:
         return [c for c in contexts if c.row.cluster == cluster and c.row.kind in kinds]
 
     def stop_job(self, job_id: str) -> None:
-        """End a search after its current step, with the best that it has found."""
+        """End a search after its current step, with the best that it has found.
+
+        The server that does the job, or goes on with it, reads the wish at its next heartbeat.
+        """
+        if not self.store.ask_to_stop(job_id):
+            raise Conflict(f"Job {job_id} has ended")
+        self._stop_here(job_id)
+
+    def _stop_here(self, job_id: str) -> None:
         context = self.context(job_id)
-        if context is None:
-            raise UnknownResource(f"This server is not at work on a job {job_id!r}")
-        context.stopping.set()
+        if context is not None:
+            context.stopping.set()
 
     # ---- the work of one job --------------------------------------------------------------------
 
@@ -174,6 +184,8 @@ class JobRunner:
         context = JobContext(
             row, self.store, self._broadcaster, self._registry, self.documents, adopted
         )
+        if row.stopping:
+            context.stopping.set()
         with self._lock:
             self._at_work[row.id] = context
         return context

@@ -44,6 +44,7 @@ class JobStore:
             state=JobState.WAITING,
             request=request,
             progress={},
+            stopping=False,
             owner=self.owner,
             beat_at=self.now(),
             created_at=self._database.clock(),
@@ -106,6 +107,19 @@ class JobStore:
         now = self.now()
         with self._database.begin() as session:
             session.execute(mine.values(beat_at=now))
+
+    def ask_to_stop(self, job_id: str) -> bool:
+        """Tell the server that does a job, whichever it is, to end it; False where it has ended."""
+        still_open = update(JobRow).where(JobRow.id == job_id, JobRow.state.in_(OPEN))
+        with self._database.begin() as session:
+            changed = session.execute(still_open.values(stopping=True))
+        return bool(getattr(changed, "rowcount", 0))
+
+    def to_stop(self, at_work: Collection[str]) -> list[str]:
+        """Those of these jobs that a server was asked to end."""
+        wanted = select(JobRow.id).where(JobRow.id.in_(at_work), JobRow.stopping)
+        with self._database.read() as session:
+            return list(session.scalars(wanted))
 
     def give_back(self, job_id: str) -> None:
         """Let any server go on with a job, this one too."""
