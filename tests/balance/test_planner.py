@@ -11,10 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kedge.balance import Goals, NewBroker, check_plan, figures_of, plan_of
+from kedge.balance import Goals, NewBroker, Progress, check_plan, figures_of, plan_of, solve
 from kedge.errors import InfeasibleGoals
 from kedge.model import BrokerId, Snapshot, TopicPartition
 from kedge.plan import Plan, parse_execute, parse_plan, plan_to_json
+from kedge.report.curve import rows_of_points
 from tests.balance.snapshots import GB, lopsided, snapshots, with_dirs
 from tests.balance.sound_plans import faults, made
 
@@ -38,6 +39,18 @@ def test_a_lopsided_cluster_is_evened_near_the_bound() -> None:
     assert least is not None
     assert least <= moved <= 1.2 * least
     assert set(plan.reasons) == set(plan.after)
+
+
+def test_the_stops_of_the_curve_are_told_while_the_search_is_at_work() -> None:
+    told: list[Progress] = []
+    solved = solve(lopsided(), Goals(tolerance=0.05), progress=told.append)
+    stops = [len(each.curve) for each in told]
+    assert stops[0] == 0
+    assert max(stops) == len(solved.curve) > 2
+    assert {each.columns for each in told} == {solved.task.columns}
+    rows = rows_of_points(told[-1].curve, told[-1].columns)
+    assert [*rows[0]["above_best"]] == [name for name in solved.task.columns if name]
+    assert [row["bytes_moved"] for row in rows] == sorted(row["bytes_moved"] for row in rows)
 
 
 def test_the_same_seed_gives_the_same_plan() -> None:

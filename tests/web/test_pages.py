@@ -5,6 +5,7 @@ With KEDGE_SCREENSHOTS=docs/images the pictures of the guide are written anew.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 
@@ -100,6 +101,29 @@ def test_every_page_fits_and_can_be_read(
             if (path, scheme) in (("", "dark"), ("/balance", "dark")):
                 picture(visitor, f"serve-dark-{path[1:] or 'cluster'}")
         visitor.go("#/audit", "Audit")
+        visitor.check()
+        visitor.check_width()
+
+
+def test_the_curve_grows_while_the_search_is_at_work(browser: Browser, site: Served) -> None:
+    with site.client() as client, visiting(browser, "phone") as visitor:
+        goals = {"tolerance": 0.1, "topics": "payments"}
+        job = client.post(f"{API}/plans", json={"goals": goals}, headers=key()).json()
+        told = ended_job(client, job)["progress"]  # the last that the server told of this search
+        assert len(told["curve"]) > 1
+        stops = len(told["curve"])
+        page, events = visitor.page, f"retry: 60000\nevent: progress\ndata: {json.dumps(told)}\n\n"
+        page.route(
+            "**/jobs/*/events",
+            lambda route: route.fulfill(content_type="text/event-stream", body=events),
+        )
+        visitor.open(site.url, site.token)
+        visitor.go("#/clusters/lab/balance", "Balance")
+        page.get_by_role("button", name="Make a plan").click()
+        note = page.locator(".note", has=page.get_by_role("heading", name="Searching"))
+        curve = note.get_by_role("group", name=f"balance, {stops} stops")
+        expect(curve.locator(".dot")).to_have_count(stops)
+        expect(curve.get_by_role("button")).to_have_count(0)  # there is no plan to take yet
         visitor.check()
         visitor.check_width()
 

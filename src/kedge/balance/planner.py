@@ -153,7 +153,7 @@ def solve(
         max_moves=goals.max_moves,
         max_moves_per_broker=goals.max_moves_per_broker,
         leaders_only=goals.leaders_only,
-        progress=progress,
+        progress=None if progress is None else _naming_columns(progress, task),
         out_of_time=out_of_time,
         use_all_time=use_all_time,
     )
@@ -161,6 +161,11 @@ def solve(
     _refuse_spent(task, found)
     after = final_assignment(task.problem.initial, found.replicas)
     return Solved(task, bounds, found, after)
+
+
+def _naming_columns(progress: ProgressListener, task: Task) -> ProgressListener:
+    """The search knows four columns of load; the listener is told which loads they are."""
+    return lambda reached: progress(replace(reached, columns=task.columns))
 
 
 def _only_above(task: Task, bounds: Bounds, share: float) -> tuple[Task, Bounds]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kedge.balance import Solved
+from kedge.balance import CurvePoint, Solved
 from kedge.report.text_table import table_lines
 
 NAMES = ("disk", "in", "out", "cpu")
@@ -18,7 +18,11 @@ Row = dict[str, Any]
 
 def curve_rows(solved: Solved) -> list[Row]:
     """One row per stop: bytes and moves so far, and how far each resource is above the best."""
-    columns = solved.task.columns
+    return rows_of_points(solved.curve, solved.task.columns)
+
+
+def rows_of_points(points: Sequence[CurvePoint], columns: Sequence[str]) -> list[Row]:
+    """The same of points that a search has reached; `columns` names the four loads of its task."""
     rows: list[Row] = [
         {
             "tolerance": point.epsilon,
@@ -31,7 +35,7 @@ def curve_rows(solved: Solved) -> list[Row]:
                 if name and point.reached[place] > 0
             },
         }
-        for point in solved.curve
+        for point in points
     ]
     return _worth_it(rows)
 

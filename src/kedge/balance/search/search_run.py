@@ -282,8 +282,9 @@ class SearchRun:
     def report(self, phase: str, tolerance: float, over: int) -> None:
         """Tell the listener how far the search is."""
         if self.listener is not None:
-            least = self.bounds.bytes_lower_bound
-            self.listener(Progress(phase, tolerance, self.bytes_moved, least, self.moves, over))
+            least, curve = self.bounds.bytes_lower_bound, tuple(self.curve)
+            moved, moves = self.bytes_moved, self.moves
+            self.listener(Progress(phase, tolerance, moved, least, moves, over, curve))
 
 
 def first_random_state(seed: int) -> UInt64s:

@@ -20,7 +20,10 @@ class CurvePoint:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far the search is: `over` brokers are still outside the tolerance of this step."""
+    """How far the search is: `over` brokers are still outside the tolerance of this step.
+
+    `curve` has the steps of the tolerance so far; `columns` names the loads of its points.
+    """
 
     phase: str  # "mandatory", "drain", "undo" or "anneal"
     epsilon: float
@@ -28,6 +31,8 @@ class Progress:
     bytes_lower_bound: float
     replica_moves: int
     over: int
+    curve: tuple[CurvePoint, ...] = ()
+    columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

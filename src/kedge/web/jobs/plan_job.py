@@ -11,7 +11,7 @@ from kedge.balance.goals.goals import goals_from_json
 from kedge.model import Snapshot
 from kedge.plan import Plan
 from kedge.plan_maker import PlanMaker
-from kedge.report.curve import curve_rows, knee
+from kedge.report.curve import curve_rows, knee, rows_of_points
 from kedge.report.heat import heat_rows
 from kedge.report.plan_summary import progress_text
 from kedge.report.plans import grounds, summary_row
@@ -54,16 +54,16 @@ def _searched(
 ) -> tuple[Plan, Solved]:
     """The best plan until the search ended or was stopped; its progress is published."""
     solved: list[Solved] = []
-    reported_at = 0.0
+    reported_at, stops = 0.0, 0
     limit = context.row.request.get("time_limit_s")
     deadline = None if limit is None else time.monotonic() + float(limit)
 
     def report(progress: Progress) -> None:
-        nonlocal reported_at
+        nonlocal reported_at, stops
         now = time.monotonic()
-        if now - reported_at < REPORT_EVERY_S:
-            return
-        reported_at = now
+        if now - reported_at < REPORT_EVERY_S and len(progress.curve) <= stops:
+            return  # a new stop of the curve is always told
+        reported_at, stops = now, len(progress.curve)
         context.report(
             {
                 "event": "progress",
@@ -74,6 +74,7 @@ def _searched(
                 "replicas_moved": progress.replica_moves,
                 "brokers_over": progress.over,
                 "tolerance": progress.epsilon,
+                "curve": rows_of_points(progress.curve, progress.columns),
             }
         )
 

@@ -24,8 +24,8 @@ export function aboveBestNow(f) {
   return bounds.length ? Math.max(0, ...bounds.map(([name, bound]) => f.imbalance_before[name] / bound - 1)) : null;
 }
 
-/** The curve of bytes moved against balance; a stop of it can be chosen, a budget and a tolerance are drawn on it.
- * @param {any[]} points @param {number|null} knee @param {(point: any) => void} choose @param {{budget?: number|null, tolerance?: number, now?: number|null}} [limits] `now`: how far the fullest broker is above the best before any move */
+/** The curve of bytes moved against balance; a stop of it can be chosen (unless the search is still at work), a budget and a tolerance are drawn on it.
+ * @param {any[]} points @param {number|null} knee @param {((point: any) => void)|null} choose @param {{budget?: number|null, tolerance?: number, now?: number|null}} [limits] `now`: how far the fullest broker is above the best before any move */
 export function curveChart(points, knee, choose, limits = {}) {
   const W = 640,
     H = 280,
@@ -86,8 +86,15 @@ export function curveChart(points, knee, choose, limits = {}) {
     const onkeydown = (/** @type {KeyboardEvent} */ e) => {
       if (e.key === "Enter" || e.key === " ") {
         e.preventDefault();
-        choose(p);
+        choose?.(p);
       }
+    };
+    const button = choose && {
+      tabindex: "0",
+      role: "button",
+      "aria-label": `Plan with at most ${text}`,
+      onclick: () => choose(p),
+      onkeydown,
     };
     add(
       svg,
@@ -98,11 +105,7 @@ export function curveChart(points, knee, choose, limits = {}) {
           cx: x(p.bytes_moved),
           cy: y(aboveBest(p)),
           r: 6,
-          tabindex: "0",
-          role: "button",
-          "aria-label": `Plan with at most ${text}`,
-          onclick: () => choose(p),
-          onkeydown,
+          ...button,
         },
         s("title", {}, text),
       ),

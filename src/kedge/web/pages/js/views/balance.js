@@ -189,7 +189,8 @@ function planTable(name, plans) {
 export async function search(name, body, signal, live, go) {
   const job = await post(`/clusters/${name}/plans`, body);
   const text = h("p", {}, "Taking a snapshot …"),
-    sums = h("div", { class: "figures" });
+    sums = h("div", { class: "figures" }),
+    curve = h("div", {});
   fill(
     live,
     h(
@@ -198,6 +199,7 @@ export async function search(name, body, signal, live, go) {
       h("h3", {}, "Searching"),
       text,
       sums,
+      curve,
       h(
         "button",
         { type: "button", onclick: () => post(`/clusters/${name}/jobs/${job.id}/stop`) },
@@ -215,6 +217,7 @@ export async function search(name, body, signal, live, go) {
       figure("no plan moves less than", bytes(p.bytes_lower_bound)),
       figure("brokers outside", count(p.brokers_over)),
     );
+    if (p.curve?.length > 1) fill(curve, curveChart(p.curve, null, null));
   });
   go(`#/clusters/${name}/plans/${row.result.plan_id}`);
 }
