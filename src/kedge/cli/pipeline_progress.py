@@ -1,4 +1,4 @@
-"""Shows the progress of a Spark job on stderr: stage, rows, rate and tasks."""
+"""Shows the progress of a Spark job on stderr: stage, amount, rate and tasks."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from kedge.cli.options import console
+from kedge.model.amounts import bytes_text
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -21,10 +22,10 @@ class Shown:
 
     def __init__(self, bar: Bar, first: str) -> None:
         self.bar = bar
-        self.task = bar.add_task(first, total=None, rows=0, rate="")
+        self.task = bar.add_task(first, total=None, amount="", rate="")
         self.ended = threading.Event()
         self.tracker: Any = None
-        self.rows = 0
+        self.amount, self.unit = 0, "rows"
         self.watcher = threading.Thread(target=self._watch, daemon=True)
         self.watcher.start()
 
@@ -35,24 +36,30 @@ class Shown:
         except Exception:  # a session of Spark Connect has no tracker
             self.tracker = None
 
-    def stage(self, name: str, rows: int) -> None:
+    def stage(self, name: str, amount: int, unit: str = "rows") -> None:
         """Begin a line for the next stage."""
-        self.bar.update(self.task, total=1, completed=1)
-        self.rows = rows
-        self.task = self.bar.add_task(name, total=None, rows=rows, rate="")
+        self._complete()
+        self.amount, self.unit = amount, unit
+        self.task = self.bar.add_task(name, total=None, amount=amount_text(amount, unit), rate="")
 
     def close(self) -> None:
         """Draw no more."""
         self.ended.set()
         self.watcher.join()
-        self.bar.update(self.task, total=1, completed=1)
+        self._complete()
+
+    def _complete(self) -> None:
+        self.bar.update(self.task, total=1, completed=1, rate=self._rate(1.0))
+
+    def _rate(self, share: float) -> str:
+        elapsed = self.bar.tasks[self.task].elapsed or 0.0
+        return rate_text(self.amount * share, self.unit, elapsed)
 
     def _watch(self) -> None:
         while not self.ended.wait(LOOK_EVERY_S):
             done, total = self._tasks()
-            elapsed = self.bar.tasks[self.task].elapsed or 0.0
             if total:
-                rate = f"{self.rows * done / total / max(elapsed, 0.1):,.0f} rows/s"
+                rate = self._rate(done / total)
                 self.bar.update(self.task, total=total, completed=done, rate=rate)
 
     def _tasks(self) -> tuple[int, int]:
@@ -66,6 +73,19 @@ class Shown:
         return sum(s.numCompletedTasks for s in known), sum(s.numTasks for s in known)
 
 
+def amount_text(amount: int, unit: str) -> str:
+    """`12,096,000 rows` or `2.78 GB`; nothing where the stage has no amount."""
+    if not amount:
+        return ""
+    return bytes_text(amount) if unit == "bytes" else f"{amount:,} {unit}"
+
+
+def rate_text(amount: float, unit: str, seconds: float) -> str:
+    """The amount per second, from the first second on."""
+    per_second = amount / seconds if seconds >= 1 else 0.0
+    return f"{amount_text(round(per_second), unit)}/s" if per_second >= 1 else ""
+
+
 @contextmanager
 def shown(first: str = "starting Spark") -> Generator[Shown]:
     """A progress bar for the time of a block; `first` names what comes before the first stage."""
@@ -75,7 +95,7 @@ def shown(first: str = "starting Spark") -> Generator[Shown]:
         SpinnerColumn(),
         TextColumn("{task.description:<16}"),
         BarColumn(),
-        TextColumn("{task.fields[rows]:>12,} rows"),
+        TextColumn("{task.fields[amount]:>17}"),
         TextColumn("{task.fields[rate]:>18}"),
         TimeElapsedColumn(),
     )

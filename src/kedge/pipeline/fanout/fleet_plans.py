@@ -85,7 +85,7 @@ def fleet(
         work = partial(_plan_cluster, directory=str(staged), goals=request.goals, seed=request.seed)
         with session() as spark:
             reporter.attach(spark)
-            reporter.stage("clusters", len(rows))
+            reporter.stage("clusters", len(rows), "clusters")
             table = map_rows(
                 spark, rows, work, input_columns=INPUT_COLUMNS, output_columns=OUTPUT_COLUMNS
             )

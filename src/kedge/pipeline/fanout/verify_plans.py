@@ -55,7 +55,7 @@ def verify_plans(
     reporter = progress or NoProgress()
     with session() as spark:
         reporter.attach(spark)
-        reporter.stage("plans", len(rows))
+        reporter.stage("plans", len(rows), "plans")
         return map_rows(
             spark, rows, work, input_columns=INPUT_COLUMNS, output_columns=OUTPUT_COLUMNS
         )

@@ -81,7 +81,7 @@ def what_if(
     reporter = progress or NoProgress()
     with session() as spark:
         reporter.attach(spark)
-        reporter.stage("scenarios", len(rows))
+        reporter.stage("scenarios", len(rows), "scenarios")
         return map_rows(
             spark, rows, work, input_columns=INPUT_COLUMNS, output_columns=OUTPUT_COLUMNS
         )

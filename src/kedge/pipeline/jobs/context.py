@@ -41,8 +41,8 @@ class Progress(Protocol):
         """Use this session to observe the tasks of the stages."""
         ...
 
-    def stage(self, name: str, rows: int) -> None:
-        """Begin a stage that processes about this many rows."""
+    def stage(self, name: str, amount: int, unit: str = "rows") -> None:
+        """Begin a stage that processes about this many rows, bytes or clusters."""
         ...
 
 
@@ -52,5 +52,5 @@ class NoProgress:
     def attach(self, session: SparkSession) -> None:
         """Do nothing."""
 
-    def stage(self, name: str, rows: int) -> None:
+    def stage(self, name: str, amount: int, unit: str = "rows") -> None:
         """Do nothing."""

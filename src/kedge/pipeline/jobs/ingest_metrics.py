@@ -176,7 +176,7 @@ class _MetricsRun:
         from kedge.pipeline import schemas
         from kedge.pipeline.sources.measurement_writer import write_measurements
 
-        self.progress.stage("measurements", sum(f.bytes for f in self.files))
+        self.progress.stage("measurements", sum(f.bytes for f in self.files), "bytes")
         target, settings = staged.scratch(PARSED), self._parse_settings(states)
         paths = write_measurements(self.spark, self.files, settings, target)
         parsed = ParsedDays.of(target, paths)
