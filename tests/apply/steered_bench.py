@@ -44,6 +44,7 @@ class SteeredBench(Bench):
         super().__init__(state)
         self.clock = Clock()
         self.seen: list[tuple[float, str, int, bool]] = []
+        self.speed = 1.0  # of the cluster's time
         self.rise_s = 0.0  # higher rates are set at once, as in a lab
         self.throttled_until = -math.inf
         self.more_signals: Callable[[Signals], Signals] = lambda signals: signals
@@ -63,7 +64,9 @@ class SteeredBench(Bench):
             throttled_until=self.throttled_until,
             sleep=self.clock.sleep,
             clock=lambda: self.clock.seconds,
+            speed=self.speed,
             now=lambda: NOON + self.clock.seconds,
+            on_progress=self.progress.append,
             on_note=self.notes.append,
             more_signals=self.more_signals,
         )

@@ -433,6 +433,18 @@ def filling(bench: SteeredBench, bytes_per_second: int, growth: int = 0) -> None
     bench.faulty.change_response("log_dirs", sized)
 
 
+@pytest.mark.parametrize("speed", [1.0, 60.0])
+def test_rates_are_per_second_of_the_clusters_own_time(bench: SteeredBench, speed: float) -> None:
+    bench.speed = speed
+    filling(bench, 6000)
+    files = bench.steered(Steering())
+    for moment in (10, 20):
+        bench.clock.at(moment, bench.cluster.finish_moves)
+    bench.carry_out(files)
+    copying = [each for each in bench.progress if each.moving and each.bytes_done == 12_000]
+    assert [each.bytes_per_second for each in copying] == [6000 / speed]
+
+
 ADAPTIVE = Steering(adaptive=RateRange(1000, 4000))
 
 

@@ -268,7 +268,8 @@ class Executor:
         work = work_in(found, self._changes, statuses, self._target, self._log_dirs_before)
         limits = Limits(self._throttles.rate, self._each_way)
         self._pacing.on_work(work)
-        self._pacing.on_progress(work.progress(limits, self._pace, self._pacing.clock()))
+        now = self._pacing.speed * self._pacing.clock()
+        self._pacing.on_progress(work.progress(limits, self._pace, now))
         for broker in brokers_waited_for(self._changes, statuses, found.seen):
             self._notes.once(f"moves wait for broker {broker}, which is down")
         for tp, status in statuses.items():

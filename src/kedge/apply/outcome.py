@@ -38,6 +38,7 @@ class Pacing:
     throttled_until: float = -math.inf  # by `clock`: when the run before had its last throttle
     sleep: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.monotonic
+    speed: float = 1.0  # of the cluster's time beside `clock`: rates are per second of the cluster
     now: Callable[[], float] = time.time
     stopping: Callable[[], bool] = lambda: False
     on_run: Callable[[Run], None] = _nothing  # once it has begun or is found, before it acts

@@ -54,8 +54,9 @@ def watch_run(
                 sys.stdout.flush()
             if status.at_rest or owners.silent(status, now):
                 break
-            progress = status.work.progress(status.limits, pace, now)
-            show(progress, meter.at(now, status.work), elapsed_of(status, time.time()))
+            of_cluster = status.speed * now
+            progress = status.work.progress(status.limits, pace, of_cluster)
+            show(progress, meter.at(of_cluster, status.work), elapsed_of(status, time.time()))
             clock.sleep(interval_s)
     if not status.at_rest:
         note(_left_text(status))

@@ -69,7 +69,7 @@ def carry_out_watched(
     proposal = replace(proposal, predicted_s=expected_s)
     speed = speed_of(lab_began)
     observer = _Observer(proposal, listener, lambda: speed * (pacing.clock() - began))
-    pacing = observer.listening(pacing)
+    pacing = observer.listening(replace(pacing, speed=speed))
     try:
         with learning_rates(runs, pacing) as measured:
             run, outcome = carry_out(cluster, runs, proposal, measured)
@@ -120,7 +120,7 @@ class _Observer:
         self.listener.send(started_event(run, self.proposal.judged, expected_s))
 
     def _observed(self, work: Work) -> None:
-        self.flows = self.meter.at(time.monotonic(), work)
+        self.flows = self.meter.at(self.elapsed_s(), work)
 
     def _progress(self, progress: Progress) -> None:
         self.first, self.last = self.first or progress, progress

@@ -39,8 +39,10 @@ class RunMeter:
         if now - self._read_at > STALE_S:
             self._pace, self._flows = Pace(), FlowMeter()
         self._read_at = now
-        progress = status.work.progress(status.limits, self._pace, now)
-        return progress_event(progress, self._flows.at(now, status.work), _elapsed(status, at))
+        of_cluster = status.speed * now
+        progress = status.work.progress(status.limits, self._pace, of_cluster)
+        flows = self._flows.at(of_cluster, status.work)
+        return progress_event(progress, flows, _elapsed(status, at))
 
 
 def _elapsed(status: RunStatus, at: float) -> Elapsed:
