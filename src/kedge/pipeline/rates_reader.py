@@ -18,6 +18,7 @@ import numpy as np
 from kedge.errors import InvalidRequest
 from kedge.metrics.attribution import Rule
 from kedge.model.arrow import Table, arrow, compute
+from kedge.model.parse_amounts import check_moment
 from kedge.pipeline.table_reader import Condition, Tables
 from kedge.pipeline.warehouse import Place
 
@@ -48,8 +49,10 @@ def read_rates(
     tables: Place, cluster: str, *, start: float | None = None, end: float | None = None
 ) -> list[PartitionRate]:
     """The mean rates of a cluster's partitions between two moments, in seconds since 1970."""
+    check_moment(start, "--from")
+    check_moment(end, "--to")
     if start is not None and end is not None and not start < end:
-        raise InvalidRequest(f"--from {start:g} is not before --to {end:g}")
+        raise InvalidRequest(f"--from {start:.15g} is not before --to {end:.15g}")
     opened = Tables(tables)
     found = RateSums(opened.settings.interval_s, start, end)
     is_known = False
