@@ -97,6 +97,26 @@ def test_an_address_as_input_is_refused_with_what_reads_it(
     assert hint in refused.err
 
 
+@pytest.mark.parametrize("option", ["--from", "--to"])
+@pytest.mark.parametrize(
+    ("at", "hint"),
+    [
+        ("1799971200000", "if it is in milliseconds, use {option} 1799971200"),
+        *((at, "use seconds since 1970") for at in ("-1e15", "1e20", "nan", "inf", "-1")),
+    ],
+)
+def test_a_time_that_is_not_in_seconds_is_refused(
+    at: str, hint: str, option: str, tmp_path: Path, kedge: Kedge
+) -> None:
+    tables = ("--tables", str(tmp_path / "tables"), f"{option}={at}")
+    ingest = ("pipeline", "ingest", "--prometheus", "http://127.0.0.1:9", "--metadata", "m.json")
+    for command in (ingest, ("pipeline", "rates", "--cluster", "lab")):
+        refused = kedge(*command, *tables)
+        assert refused.code == 2
+        assert f"{option} {float(at):.15g} is not a time in seconds" in refused.err
+        assert hint.format(option=option) in refused.err
+
+
 @pytest.mark.parametrize("series", [server().series[:1], []])
 def test_a_time_without_series_of_kafka_is_refused(
     series: list[tuple[dict[str, str], dict[float, float]]], tmp_path: Path, kedge: Kedge

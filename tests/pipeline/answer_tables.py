@@ -41,6 +41,7 @@ def write_run(
     *,
     findings: Sequence[dict[str, Any]] = (),
     disk: int | None = 10**12,
+    disks: tuple[int | None, int | None] | None = None,
     topics: Sequence[str] = ("clicks", "orders"),
     health: pa.Table | None = None,
     without: Sequence[str] = (),
@@ -63,7 +64,7 @@ def write_run(
                 staged.write_arrow(f"gold/{name}", table, "2026-01-05" if by_day else None)
         if "findings" not in without and "window_load" not in without:
             record_findings(staged)
-        write_reference(reference(disk, topics), staged)
+        write_reference(reference(disks or (disk, disk), topics), staged)
         warehouse.publish(staged, Manifest())
     return root
 
@@ -147,13 +148,13 @@ def partition_course(topics: Sequence[str]) -> pa.Table:
     return pa.Table.from_pylist(rows)
 
 
-def reference(disk: int | None, topics: Sequence[str]) -> Reference:
+def reference(disks: tuple[int | None, int | None], topics: Sequence[str]) -> Reference:
     brokers = pa.table(
         {
             "cluster": ["c", "c"],
             "broker": pa.array([1, 2], pa.int32()),
             "rack": ["r1", "r2"],
-            "disk_capacity_bytes": pa.array([disk, disk], pa.int64()),
+            "disk_capacity_bytes": pa.array(disks, pa.int64()),
         }
     )
     keys = [(topic, number) for topic in topics for number in range(4)]

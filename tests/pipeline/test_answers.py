@@ -86,8 +86,23 @@ def test_a_disk_that_the_tables_do_not_know_is_an_option(tmp_path: Path, capsys:
     tables = str(write_run(tmp_path / "history", disk=None))
     (unknown,) = answered(capsys, "capacity", "--tables", tables)
     assert unknown["brokers"][0]["full"] is None
+    assert unknown["why"].startswith("disk sizes are not known: give --disk; ")
     (known,) = answered(capsys, "capacity", "--tables", tables, "--disk", "1TB")
     assert known["brokers"][0]["full"]["expected"] == pytest.approx(10, rel=1e-6)
+
+
+def test_brokers_without_a_disk_size_are_in_no_statement_about_full_disks(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    """The only disk of known size is one that fills up, or one that does not within five years."""
+    tables = str(write_run(tmp_path / "filling", disks=(10**12, None)))
+    (found,) = answered(capsys, "capacity", "--tables", tables)
+    assert found["why"].startswith("broker 1 is full first of those with a known disk size, in 10")
+    tables = str(write_run(tmp_path / "large", disks=(None, 10**16)))
+    (found,) = answered(capsys, "capacity", "--tables", tables)
+    assert found["why"].startswith("no disk of known size fills up within five years")
+    assert run(["capacity", "--tables", tables]) == 0
+    assert "no disk of known size fills up" in " ".join(capsys.readouterr().out.split())
 
 
 # ---- cost ---------------------------------------------------------------------------------------

@@ -280,6 +280,17 @@ def test_topic_names_are_restored_by_the_leaders(opened: Opened, tmp_path: Path)
     assert {key: found[key] for key in RATES} == pytest.approx(RATES, rel=1e-3)
 
 
+def test_topic_names_are_restored_by_snapshots_beside_the_metrics_and_by_the_tables(
+    opened: Opened, tmp_path: Path
+) -> None:
+    early = write_scrapes(tmp_path / "scrape", until=START + 120, underscores=True)
+    tables = tmp_path / "tables"
+    ingested(opened, early, tables, groups=write_snapshots(tmp_path / "admin"))
+    assert by_partition(read_rates(tables, "lab")) == pytest.approx(RATES, rel=0.02)
+    ingested(opened, write_scrapes(tmp_path / "more", underscores=True), tables)
+    assert by_partition(read_rates(tables, "lab")) == pytest.approx(RATES, rel=1e-3)
+
+
 def test_files_without_needed_series_and_missing_files_are_refused(
     opened: Opened, tmp_path: Path
 ) -> None:
@@ -315,6 +326,7 @@ def test_committed_offsets_beside_the_metrics_are_ingested_in_the_same_run(
     done = ingested(opened, source, tmp_path / "tables", groups=groups)
     assert done.accounts.superseded == 0
     assert done.files == 2 * 7 + 11
+    assert done.unmeasured == ()
     rates = {
         (r.topic, r.partition): r
         for r in read_rates(tmp_path / "tables", "lab", start=START, end=START + 180)
@@ -382,6 +394,7 @@ def test_values_that_are_none_counters_that_fall_and_unknown_series(
     assert done.ignored["kafka_server_unknown_total"] == 1
     assert done.ignored["(no number)"] == 4
     assert done.warnings == {"store b": 1}
+    assert done.unmeasured == (2,)
     assert done.ignored[f"{meter['__name__']} of other instances"] == 1
     assert done.accounts.quarantined_by_reason == {"unparsable": 1}
     quarantined = query(f"select raw from {scan(tmp_path / 'tables', 'quarantine')}")

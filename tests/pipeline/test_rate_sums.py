@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from kedge.pipeline.rates_reader import RateSums, mean_rates
+from kedge.errors import InvalidRequest
+from kedge.pipeline.manifest import Manifest
+from kedge.pipeline.rates_reader import RateSums, mean_rates, read_rates
+from kedge.pipeline.reference import reference_of, write_reference
+from kedge.pipeline.warehouse import open_warehouse
 
 DAY_S = 86_400
 INTERVAL_S = 60
@@ -59,3 +66,34 @@ def test_days_that_are_added_one_by_one_give_the_rates_of_all_rows(
 def test_no_sample_between_the_moments_gives_no_rates() -> None:
     rows = samples(0, np.random.default_rng(7))
     assert mean_rates(rows, "c", INTERVAL_S, start=FIRST + 2 * DAY_S, end=None) == []
+
+
+def write_tables(root: Path, days: int) -> Path:
+    """Tables with samples of cluster `c`, and with a cluster `d` that has none."""
+    rng = np.random.default_rng(7)
+    with open_warehouse(root, "run") as warehouse, warehouse.stage() as staged:
+        for day in range(days):
+            rows = samples(day, rng)
+            rows = rows.append_column("cluster", pa.repeat(pa.scalar("c"), len(rows)))
+            rows = rows.append_column("is_leader", pa.repeat(pa.scalar(value=True), len(rows)))
+            name = f"{datetime.fromtimestamp(FIRST + day * DAY_S, UTC):%Y-%m-%d}"
+            staged.write_arrow("silver", rows, name)
+        brokers = [{"cluster": cluster, "broker": 1} for cluster in ("c", "d")]
+        write_reference(reference_of(brokers, []), staged)
+        warehouse.publish(staged, Manifest())
+    return root
+
+
+def test_a_refusal_tells_a_cluster_that_is_not_known_from_a_time_without_samples(
+    tmp_path: Path,
+) -> None:
+    tables = write_tables(tmp_path / "tables", 2)
+    assert len(read_rates(tables, "c")) == 3
+    with pytest.raises(InvalidRequest, match=r"unknown cluster other; clusters: c, d"):
+        read_rates(tables, "other")
+    with pytest.raises(InvalidRequest, match="no samples of cluster d; see what"):
+        read_rates(tables, "d")
+    span = rf"from {FIRST} to {FIRST + DAY_S + 3600}$"
+    for start in (FIRST + 7200, FIRST + 30 * DAY_S, FIRST - 30 * DAY_S):
+        with pytest.raises(InvalidRequest, match=f"between these times; there are samples {span}"):
+            read_rates(tables, "c", start=start, end=start + 600)

@@ -28,8 +28,9 @@ from kedge.cli.pipeline_options import (
     TablesOption,
     spark_settings,
 )
-from kedge.cli.prometheus_options import PrometheusOptions, note_warnings, seconds
+from kedge.cli.prometheus_options import PrometheusOptions, note_unmeasured, note_warnings, seconds
 from kedge.errors import InvalidRequest
+from kedge.model.parse_amounts import check_moment
 from kedge.model.printable import printable
 
 if TYPE_CHECKING:
@@ -177,6 +178,8 @@ def ingest_command(options: IngestOptions, server: PrometheusOptions) -> None:
     Example: kedge pipeline ingest --input metrics/ --format parquet --brokers brokers.parquet
     --assignment assignment.parquet --tables history/
     """
+    check_moment(options.start, "--from")
+    check_moment(options.end, "--to")
     if server.prometheus:
         options = replace(options, kind=SourceName.PROMETHEUS)
     if options.kind in TOPICS and options.source is None and options.bootstrap_server:
@@ -310,6 +313,7 @@ def _groups_beside(options: IngestOptions) -> Path | None:
 def show_run(done: IngestResult, tables: str, output: Output) -> None:
     """Show the row counts of a run."""
     note_warnings(done.warnings)
+    note_unmeasured(done.unmeasured)
     if output is Output.JSON:
         echo_json(asdict(done))
         return

@@ -1,4 +1,4 @@
-"""Parses amounts of bytes, rates and durations: 50MB, 1.5GiB, 200kB/s, 1e9, 15m."""
+"""Parses amounts of bytes, rates and durations (50MB, 1.5GiB, 200kB/s, 1e9, 15m), checks times."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ FORM = re.compile(r"(\d+(?:\.\d+)?(?:e\d+)?)\s*([kmgtp]?)(i?)b?(?:/s)?", re.IGNO
 DURATION = re.compile(r"(\d+(?:\.\d+)?)([a-z]*)")
 POWERS = ["", "k", "m", "g", "t", "p"]
 MOST = 2**62
+MOMENT_MAX_S = 1e11  # the year 5138; times in milliseconds are above
 RATE_LEAST = 1000  # bytes per second; below it a unit was most likely forgotten
 
 
@@ -48,3 +49,13 @@ def duration_s(text: str, units: Mapping[str, float]) -> float | None:
     if found is None or found[2] not in units:
         return None
     return float(found[1]) * units[found[2]]
+
+
+def check_moment(at_s: float | None, option: str) -> None:
+    """Refuse a time that is no number of seconds since 1970: most of these are milliseconds."""
+    if at_s is None or 0 <= at_s < MOMENT_MAX_S:
+        return
+    hint = "use seconds since 1970"
+    if 0 < at_s < 1000 * MOMENT_MAX_S:
+        hint = f"if it is in milliseconds, use {option} {at_s / 1000:.15g}"
+    raise InvalidRequest(f"{option} {at_s:.15g} is not a time in seconds", hint=hint)

@@ -9,6 +9,7 @@ interval: there each one counts with its rate.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -18,7 +19,9 @@ import numpy as np
 from kedge.errors import InvalidRequest
 from kedge.metrics.attribution import Rule
 from kedge.model.arrow import Table, arrow, compute
-from kedge.pipeline.table_reader import Condition, Tables
+from kedge.model.columns import Floats
+from kedge.model.parse_amounts import check_moment
+from kedge.pipeline.table_reader import Condition, Tables, seconds_of
 from kedge.pipeline.warehouse import Place
 
 COLUMNS = ("cluster", "topic", "partition", "ts", "is_leader", "bytes_in", "bytes_out")
@@ -48,22 +51,44 @@ def read_rates(
     tables: Place, cluster: str, *, start: float | None = None, end: float | None = None
 ) -> list[PartitionRate]:
     """The mean rates of a cluster's partitions between two moments, in seconds since 1970."""
+    check_moment(start, "--from")
+    check_moment(end, "--to")
     if start is not None and end is not None and not start < end:
-        raise InvalidRequest(f"--from {start:g} is not before --to {end:g}")
+        raise InvalidRequest(f"--from {start:.15g} is not before --to {end:.15g}")
     opened = Tables(tables)
     found = RateSums(opened.settings.interval_s, start, end)
-    is_known = False
     for day in _days(opened, start, end):
-        rows = _leader_rows(opened, cluster, day)
-        is_known = is_known or len(rows) > 0
-        found.add(rows)
-    if not is_known:
-        hint = f"clusters: {', '.join(opened.reference.clusters[:10])}"
-        raise InvalidRequest(f"{tables}: no samples of cluster {cluster}", hint=hint)
+        found.add(_leader_rows(opened, cluster, day, [*COLUMNS, *ATTRIBUTION]))
     rates = found.rates(cluster)
     if not rates:
-        raise InvalidRequest(f"{tables}: no samples of cluster {cluster} between these times")
+        opened.chosen_clusters(cluster)
+        raise _no_rates(opened, cluster)
     return rates
+
+
+def _no_rates(tables: Tables, cluster: str) -> InvalidRequest:
+    """Why a cluster that is known has no rates: no samples at all, or none at that time."""
+    span = _span(tables, cluster)
+    if span is None:
+        hint = "see what `kedge pipeline ingest` noted"
+        return InvalidRequest(f"{tables.root}: no samples of cluster {cluster}", hint=hint)
+    what = f"{tables.root}: no samples of cluster {cluster} between these times"
+    return InvalidRequest(what, hint=f"there are samples from {span[0]:.15g} to {span[1]:.15g}")
+
+
+def _span(tables: Tables, cluster: str) -> tuple[float, float] | None:
+    """The start of the first and the end of the last interval with samples, in seconds."""
+    days = tables.days("silver")
+    first = next(filter(len, (_ends(tables, cluster, day) for day in days)), None)
+    last = next(filter(len, (_ends(tables, cluster, day) for day in reversed(days))), None)
+    if first is None or last is None:
+        return None
+    return float(first.min()) - tables.settings.interval_s, float(last.max())
+
+
+def _ends(tables: Tables, cluster: str, day: str) -> Floats:
+    """The ends of the intervals of a day, one of each sample."""
+    return seconds_of(_leader_rows(tables, cluster, day, ["ts"]).column("ts"))
 
 
 def mean_rates(
@@ -83,9 +108,9 @@ def _days(tables: Tables, start: float | None, end: float | None) -> list[str]:
     return [day for day in tables.days("silver") if first <= day <= last]
 
 
-def _leader_rows(tables: Tables, cluster: str, day: str) -> Table:
+def _leader_rows(tables: Tables, cluster: str, day: str, columns: Sequence[str]) -> Table:
     where: list[Condition] = [("cluster", "=", cluster), ("is_leader", "=", True)]
-    return tables.read("silver", [*COLUMNS, *ATTRIBUTION], where=where, day=day)
+    return tables.read("silver", columns, where=where, day=day)
 
 
 @dataclass(frozen=True, slots=True)

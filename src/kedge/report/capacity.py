@@ -159,7 +159,8 @@ def capacity_reason(cluster: str, answer: CapacityAnswer, question: CapacityQues
         )
         if most == question.replicas_max:
             parts.append(f"fewer than {most} cannot hold {most} replicas of a partition")
-    unknown = [NAMES[each.name] for each in answer.resources if each.capacity is None]
+    rates = (each for each in answer.resources if each.name != "disk")
+    unknown = [NAMES[each.name] for each in rates if each.capacity is None]
     if unknown:
         parts.append(f"no capacity given for {', '.join(unknown)}")
     if answer.disk_usable is not None and question.largest_replica > answer.disk_usable:
@@ -174,10 +175,15 @@ def capacity_reason(cluster: str, answer: CapacityAnswer, question: CapacityQues
 
 def _first_full(answer: CapacityAnswer) -> str:
     first = answer.first_full
+    sized = [each.disk_capacity is not None for each in answer.brokers]
+    if not any(sized):
+        return "disk sizes are not known: give --disk"
     if first is None or first.full is None or first.disk_capacity is None:
-        return "no disk fills up within five years as it grows now"
+        disk = "disk" if all(sized) else "disk of known size"
+        return f"no {disk} fills up within five years as it grows now"
+    others = "" if all(sized) else " of those with a known disk size"
     return (
-        f"broker {first.broker} is full first, in {days_text(first.full)}: "
+        f"broker {first.broker} is full first{others}, in {days_text(first.full)}: "
         f"{_percent(first.used / first.disk_capacity)} of its disk are used and "
         f"{bytes_text(first.growth_per_day)} more a day"
     )

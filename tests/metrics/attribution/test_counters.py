@@ -59,6 +59,15 @@ def test_what_a_stop_has_lost_came_at_the_rate_before_however_far_apart_samples_
     assert lost.amount.sum() == pytest.approx(50)
 
 
+@pytest.mark.parametrize("away", [1, 4, 20])
+def test_what_a_stop_has_lost_does_not_grow_with_the_time_until_the_restart(away: int) -> None:
+    """Without `up` nothing tells when the broker stopped, except the scrape that it missed."""
+    rows = series(Series.BYTES_IN, [1000, 1100, 1200, *[None] * away, 40, 140, 240])
+    lost = lost_steps(read_samples(table(rows)), Series.BYTES_IN, [1], None)
+    assert lost.amount.sum() == pytest.approx(50)
+    assert lost.end.tolist() == [START + 2 * 15_000 + 7_500]
+
+
 def test_a_series_born_while_its_broker_was_up_counts_from_zero() -> None:
     assert counted(up([1] * 5), series(Series.BYTES_IN, [None, None, 50, 150, 250])) == 250
 

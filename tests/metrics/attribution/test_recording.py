@@ -187,6 +187,14 @@ def test_other_circumstances(variant: str) -> None:
     assert judged(found, "all", "out").median <= 0.015
 
 
+@pytest.mark.parametrize("name", ["prometheus", "scrape"])
+def test_a_stop_costs_nothing_where_neither_up_nor_leaders_tell_of_it(name: str) -> None:
+    table = without(source(name), Series.UP, Series.REPLICAS)
+    found = judged(recordings.attribute(RECORDING, with_groups(table)), "all", "in")
+    assert found.median <= 0.008, found
+    assert found.worst <= 0.02, found
+
+
 def test_two_servers_that_scrape_the_same_brokers() -> None:
     """One of them is chosen: mixed, their counters would fall and rise."""
 

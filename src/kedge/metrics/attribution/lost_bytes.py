@@ -27,13 +27,16 @@ def lost_steps(
 ) -> Steps:
     """Estimates of what came after the last samples of a topic's counters; rows are brokers."""
     parts: list[Steps] = []
+    usual = samples[series].spacing()
     for own in samples[series].single():
         broker = int(own.broker[0])
         ts, value = without_dips(own.ts, own.value)
         known = _known(samples, broker)
         leading = LeadingTimes.of(leaders, broker)
-        for at, gone in _ends(ts, value, known):
+        for at, absent in _ends(ts, value, known):
             low = int(ts[at])
+            # a series that its next scrape did not have ended before it, however long it is away
+            gone = min(absent, low + usual) if usual else absent
             died = leading.ended(low, gone) or (low + gone) // 2
             amount = _rate(ts[: at + 1], value[: at + 1]) * (died - low)
             row = brokers.index(broker)
