@@ -201,6 +201,7 @@ def test_copies_between_log_directories_have_their_own_throttle_and_disks() -> N
     peaks = {each.log_dir: each.peak for each in found.disks if each.broker == 1}
     assert peaks == pytest.approx({"/a": 10.0 * GB, "/b": 10.0 * GB, None: 20.0 * GB})
     assert "copying between log directories" in found.bound_by
+    assert found.moves[0].under_replicated_seconds == 0.0  # the ISR stays whole
 
 
 def test_a_log_directory_throttle_that_is_too_low_is_named_with_the_rate_that_works() -> None:
