@@ -116,7 +116,9 @@ def predict(
         bound_seconds=bound,
         bound_by=bound_by,
         bytes_copied=int(model.size.sum()),
-        moves=_move_times(changes, sent, found, _before_moves(environment, limits)),
+        moves=_move_times(
+            changes, sent, _into(model, names), found, _before_moves(environment, limits)
+        ),
         disks=_disk_peaks(model, names, found, _before_moves(environment, limits)),
         brokers=_broker_peaks(model, names, found),
         problems=problems_of(
@@ -260,16 +262,26 @@ def _bound(seconds: Floats, names: Names) -> tuple[float, str]:
     return float(seconds[slowest]), KIND_NAMES[kind].format(broker, path)
 
 
+def _into(model: FlowModel, names: Names) -> list[tuple[BrokerId, ...]]:
+    """The broker that each copy of a move goes into."""
+    rows: list[list[int]] = model.moves.target.tolist()
+    return [tuple(names.brokers[place] for place in row if place >= 0) for row in rows]
+
+
 def _move_times(
-    changes: Sequence[Change], sent: Floats, found: Replayed, before: float
+    changes: Sequence[Change],
+    sent: Floats,
+    into: Sequence[tuple[BrokerId, ...]],
+    found: Replayed,
+    before: float,
 ) -> tuple[MoveTimes, ...]:
     def moment(at: float) -> float | None:
         return at + before if isfinite(at) else None
 
     return tuple(
-        MoveTimes(change, int(size), moment(start), moment(end))
-        for change, size, start, end in zip(
-            changes, sent.tolist(), found.start.tolist(), found.end.tolist(), strict=True
+        MoveTimes(change, int(size), moment(start), moment(end), brokers)
+        for change, size, start, end, brokers in zip(
+            changes, sent.tolist(), found.start.tolist(), found.end.tolist(), into, strict=True
         )
     )
 

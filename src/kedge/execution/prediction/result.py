@@ -34,6 +34,8 @@ class Problem:
 class MoveTimes:
     """When a move starts and ends, in seconds from the start of the run; None: never.
 
+    `into` has a broker for each copy: those added, then those that copy between log directories.
+
     A move that adds replicas makes its partition have more of them than are in sync from its start
     to its end: `under_replicated_seconds`. (Kafka's metric UnderReplicatedPartitions leaves
     replicas that are being added out; descriptions of topics show them.) A copy between the log
@@ -44,6 +46,7 @@ class MoveTimes:
     bytes_copied: int
     start: float | None
     end: float | None
+    into: tuple[BrokerId, ...] = ()
 
     @property
     def under_replicated_seconds(self) -> float | None:
