@@ -109,7 +109,8 @@ def _summary(kind: str, jobs: list[Compared]) -> str:
 def _predicted(moves: Moves) -> tuple[Prediction, float]:
     rng, before = Random(SEED), time.process_time()
     draws = [Draw(*(rng.random() for _ in Draw._fields)) for _ in range(SAMPLES)]
-    around = Environment(rates=RATES, timing=RunTiming(poll_s=POLL_S))
+    # the simulator lets through all that a throttle allows
+    around = Environment(rates=RATES, timing=RunTiming(poll_s=POLL_S, throttle_share=1.0))
     found = predict(*moves, LIMITS, around, samples=drawn_factors(draws))
     return found, time.process_time() - before
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,8 @@ THROTTLED = Limits(50_000_000, 2)
 def both(
     moves: Moves, limits: Limits, timing: Timing, rates: Rates, state: Path
 ) -> tuple[Prediction, SimulatedRun]:
+    # the simulator lets through all that a throttle allows
+    timing = replace(timing, throttle_share=1.0)
     predicted = predict(*moves, limits, Environment(rates=rates, timing=timing))
     return predicted, simulated_run(moves.changes, moves.sizes, limits, rates, timing, state)
 

@@ -86,10 +86,12 @@ class Slow:
                     found["throttle in", broker] += growth
         return found
 
-    def capacity(self, resource: tuple[str, BrokerId], load: float) -> float:
+    def capacity(self, resource: tuple[str, BrokerId], load: float, growing: float) -> float:
         kind, _ = resource
         if kind.startswith("throttle"):
-            return inf if self.limits.rate is None else max(self.limits.rate - load, 0.0)
+            left = inf if self.limits.rate is None else max(self.limits.rate - load, 0.0)
+            share = self.environment.timing.throttle_share
+            return left if left <= growing else growing + share * (left - growing)
         rates = self.environment.rates
         limit = rates.disk if kind == "disk" else rates.network
         return max(limit - load, FLOOR * limit)
@@ -116,7 +118,11 @@ class Slow:
         """Progressive filling over everything."""
         loads, active = self.loads(now), self.active(now)
         uses = {id(c): path(c) for c in active}
-        left = {r: self.capacity(r, loads[r]) for each in uses.values() for r in each}
+        growing: Amounts[Hashable] = defaultdict(float)
+        for copy in active:
+            for resource in uses[id(copy)]:
+                growing[resource] += copy.growth
+        left = {r: self.capacity(r, loads[r], growing[r]) for each in uses.values() for r in each}
         full = dict(left)
         open_copies = list(active)
         while open_copies:

@@ -42,6 +42,7 @@ from tests.execution.slow_replay import Slow
 
 GB = 10**9
 QUICK = Timing(start_s=0.31, in_sync_s=0.27, delete_s=7.3, throttle_s=0.0)
+SHARES = (0.75, 0.92, 1.0)  # of a throttle
 
 
 def ids(*numbers: int) -> tuple[BrokerId, ...]:
@@ -70,13 +71,13 @@ def test_the_worked_example_of_the_package() -> None:
     changes = moves(((1, 2), (4, 2)), ((1, 3), (5, 3)))
     found = predicted(changes, 100 * GB, Limits(100_000_000, 1))
     starts, ends = ([getattr(each, at) for each in found.moves] for at in ("start", "end"))
-    assert starts == pytest.approx([0.5, 1001.5])
-    assert ends == pytest.approx([1000.8, 2001.8])
+    assert starts == pytest.approx([0.5, 1088.5])
+    assert ends == pytest.approx([1087.757, 2175.757], abs=1e-3)
     assert found.bound_seconds == pytest.approx(2000.0)
     assert found.bound_by == "broker 1 sending at the throttle"
-    seen = 2176.0  # the first poll after 2001.3 s at 92 percent of the throttle
+    seen = 2176.0  # the first poll after 2175.257 s
     assert found.seconds == pytest.approx(0.5 + seen + 0.2 + 0.5)
-    assert found.moves[0].under_replicated_seconds == pytest.approx(1000.3)
+    assert found.moves[0].under_replicated_seconds == pytest.approx(1087.257, abs=1e-3)
     assert not found.problems
 
 
@@ -87,8 +88,47 @@ def test_a_partition_that_grows_must_catch_up() -> None:
     busy = predicted(
         changes, 10 * GB, Limits(100_000_000), Environment(appended={tp: 50_000_000.0})
     )
-    assert quiet.moving_seconds == pytest.approx(100.3)
-    assert busy.moving_seconds == pytest.approx(200.3)  # half of the rate is for what is appended
+    assert quiet.moving_seconds == pytest.approx(100 / 0.92 + 0.3)
+    # half of the rate is for what is appended
+    assert busy.moving_seconds == pytest.approx(200 / 0.92 + 0.3)
+
+
+def test_moves_and_disks_have_the_times_of_the_whole_run() -> None:
+    changes = moves(*[((1, 2), (3, 2))] * 6)
+    disk = (Disk("", 0.0, 1000.0 * GB),)
+    around = Environment({BrokerId(3): BrokerEnvironment(disk)})
+    found = predicted(changes, 10 * GB, Limits(50_000_000), around)
+    last = max(each.end or 0.0 for each in found.moves)
+    assert last > 60 * GB / 46_000_000
+    assert last <= found.seconds - 0.7 <= last + 1.0  # the last observation, elections, release
+    (peak,) = (each for each in found.disks if each.broker == 3)
+    assert (peak.peak, peak.at) == pytest.approx((60.0 * GB, last - 0.2))
+    assert found.moving_seconds == pytest.approx(last - 0.5)
+
+
+def test_a_throttle_that_never_binds_costs_only_the_time_to_set_and_remove_it() -> None:
+    changes = moves(*[((1, 2), (3, 2))] * 6)
+    samples = [RateFactors(throttle=share) for share in (0.75, 1.0, 1.2)]
+    sizes, leaders = {c.tp: 10 * GB for c in changes}, {c.tp: BrokerId(1) for c in changes}
+
+    def found(rate: int | None) -> Prediction:
+        return predict(changes, sizes, leaders, Limits(rate), Environment(), samples=samples)
+
+    free, throttled = found(None), found(10 * GB)
+    assert throttled.moving_seconds == free.moving_seconds
+    assert throttled.seconds == pytest.approx(free.seconds + 1.0)
+    assert throttled.seconds_p10 == throttled.seconds_p90 == throttled.seconds
+
+
+def test_copies_get_their_share_of_a_throttle_or_what_a_slower_disk_brings() -> None:
+    changes = moves(((1,), (2,)), ((1,), (3,)))
+    sizes = {changes[0].tp: 46 * GB, changes[1].tp: 92 * GB}
+    leaders = {c.tp: BrokerId(1) for c in changes}
+    around = Environment(rates=Rates(1e9, 70e6))
+    found = predict(changes, sizes, leaders, Limits(60_000_000), around)
+    slow = predict(changes, sizes, leaders, Limits(100_000_000), around)
+    assert found.moves[0].end == pytest.approx(0.5 + 0.3 + 92 * GB / 55.2e6)
+    assert slow.moves[0].end == pytest.approx(0.5 + 0.3 + 92 * GB / 70e6)
 
 
 def test_slow_hardware_widens_the_range_only_where_no_throttle_hides_it() -> None:
@@ -118,7 +158,7 @@ def test_a_throttle_that_delivers_less_makes_moves_longer_by_as_much() -> None:
     found = predict(
         *(changes, sizes, leaders, limits, Environment()), samples=samples, in_parallel=called
     )
-    assert found.moving_seconds == pytest.approx(920.3)
+    assert found.moving_seconds == pytest.approx(1000.3)
     assert found.seconds == 1001.0 + 0.5 + 0.2 + 0.5
     assert (found.seconds_p10, found.seconds_p90) == pytest.approx((1001 + 2.4, 2001 + 2.4), abs=1)
     free = predict(changes, sizes, leaders, Limits(None), Environment(), samples=samples)
@@ -157,10 +197,11 @@ def test_copies_between_log_directories_have_their_own_throttle_and_disks() -> N
         around,
         target=Target({replica: "/b"}),
     )
-    assert found.moving_seconds == pytest.approx(100.3)
+    assert found.moving_seconds == pytest.approx(100 / 0.92 + 0.3)
     peaks = {each.log_dir: each.peak for each in found.disks if each.broker == 1}
     assert peaks == pytest.approx({"/a": 10.0 * GB, "/b": 10.0 * GB, None: 20.0 * GB})
     assert "copying between log directories" in found.bound_by
+    assert found.moves[0].under_replicated_seconds == 0.0  # the ISR stays whole
 
 
 def test_a_log_directory_throttle_that_is_too_low_is_named_with_the_rate_that_works() -> None:
@@ -201,8 +242,8 @@ def test_a_plan_that_fills_a_disk_is_refused_with_broker_and_moment() -> None:
     found = predicted(changes, 10 * GB, Limits(100_000_000, 1), around)
     (problem,) = found.problems
     assert (problem.kind, problem.broker) == (ProblemKind.DISK_FULL, 2)
-    assert problem.at == pytest.approx(0.5 + 0.1 + 50.0)
-    with pytest.raises(Unsatisfiable, match=r"broker 2 would be full after 5[01] s: it would need"):
+    assert problem.at == pytest.approx(0.5 + 0.1 + 50.0 / 0.92)
+    with pytest.raises(Unsatisfiable, match=r"broker 2 would be full after 55 s: it would need"):
         refuse_problems(found)
 
 
@@ -281,7 +322,8 @@ def plans(draw: st.DrawFn) -> tuple[list[Change], dict[TopicPartition, int], Lim
     }
     rates = Rates(draw(st.sampled_from([90.0, 300.0])), draw(st.sampled_from([80.0, 1e6])))
     limits = Limits(draw(st.sampled_from([None, 70, 100])), draw(st.integers(1, 2)))
-    return changes, sizes, limits, Environment(around, appended, consumed, {}, rates, QUICK)
+    timing = replace(QUICK, throttle_share=draw(st.sampled_from(SHARES)))
+    return changes, sizes, limits, Environment(around, appended, consumed, {}, rates, timing)
 
 
 @settings(max_examples=60, deadline=None)

@@ -253,7 +253,7 @@ def moves_over_time(prediction: Prediction) -> Picture | None:
         Span(f"broker {broker}", move.start, move.end, f"{move.change.tp} to broker {broker}")
         for move in prediction.moves
         if move.start is not None and move.end is not None
-        for broker in move.change.added
+        for broker in move.into
     ]
     if not spans:
         return None

@@ -131,6 +131,7 @@ def prediction_row(prediction: Prediction) -> Row:
                 **each.change.tp._asdict(),
                 "before": list(each.change.before),
                 "after": list(each.change.after),
+                "into": list(each.into),
                 "bytes": each.bytes_copied,
                 "start": each.start,
                 "end": each.end,

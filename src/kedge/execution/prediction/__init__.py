@@ -10,13 +10,14 @@ the live traffic of the snapshot too, and a partition that grows must catch up.
 No clock and no random numbers: uncertain rates arrive drawn (`samples`), and the prediction of the
 same plan is the same again.
 
-Worked example: two moves of 100 GB out of broker 1, throttle 100 MB/s, one slot each way
+Worked example: two moves of 100 GB out of broker 1, throttle 100 MB/s, one slot each way; copies
+get 92 MB/s of the throttle
 
     0 s       throttles are set
     0.5 s     orders-0 starts; orders-1 waits for broker 1
-    1000.6 s  orders-0 has all bytes, and is in sync 0.2 s later
-    1001.5 s  the run sees it, and orders-1 starts
-    2002.5 s  the run sees the end of orders-1, elects, removes the throttles
+    1087.6 s  orders-0 has all bytes, and is in sync 0.2 s later
+    1088.5 s  the run sees it, and orders-1 starts
+    2176.5 s  the run sees the end of orders-1, elects, removes the throttles
     bound     2000 s: broker 1 sending at the throttle
 """
 

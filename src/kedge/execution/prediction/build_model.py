@@ -51,6 +51,17 @@ class Names:
             return ResourceKind(kind), self.brokers[place], None
         return ResourceKind.DISK, *self.disks[index - ResourceKind.DISK * len(self.brokers)]
 
+    @property
+    def links(self) -> slice:
+        """The resources that are links."""
+        return slice(0, ResourceKind.OUT_THROTTLE * len(self.brokers))
+
+    @property
+    def throttles(self) -> slice:
+        """The resources that are throttles."""
+        count = len(self.brokers)
+        return slice(ResourceKind.OUT_THROTTLE * count, ResourceKind.DISK * count)
+
 
 @dataclass(slots=True)
 class Places:
@@ -163,6 +174,8 @@ def build_model(
             copies, change, sizes.get(change.tp, 0), leaders, places, limits, target, traffic
         )
     limit, load, floor = _capacities(environment, places, limits, traffic)
+    share = np.ones(len(limit))
+    share[places.names.throttles] = environment.timing.throttle_share
     moves = SlotMoves(np.array(copies.source, np.int32), _padded(copies.target))
     start, rows = _rows_of_ends(moves, len(places.broker))
     used, room = _disk_space(environment, places)
@@ -178,6 +191,7 @@ def build_model(
         np.array(copies.space, np.int32).reshape(-1, 2),
         limit,
         floor,
+        share,
         load,
         _deltas(traffic.when_in_sync),
         _deltas(traffic.when_ended),
@@ -293,7 +307,7 @@ def _capacities(
     for resource, amount in traffic.before.items():
         load[resource] += amount
     floor = limit * COPY_FRACTION_MIN
-    floor[2 * count : 5 * count] = 0.0
+    floor[places.names.throttles] = 0.0
     return limit, load, floor
 
 

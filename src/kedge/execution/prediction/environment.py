@@ -37,8 +37,10 @@ class Timing:
     `poll_s` from one observation to the next, `start_s` until copies flow, `in_sync_s` until a
     replica with all bytes is in the ISR, `delete_s` until the files of a removed replica are gone
     (Kafka's `file.delete.delay.ms`), and what it takes to set and release throttles and to elect.
-    `throttle_share` is what copies get of a throttle's rate, and `rise_s` how long rates rise from
-    nothing at the beginning.
+    `rise_s` is how long rates rise from nothing at the beginning.
+    `throttle_share` is what copies get of what other traffic leaves of a throttle: Kafka divides
+    what eleven seconds let through by ten to eleven, and a follower that is held back at one end
+    fetches again up to a second later.
     The values are those of brokers of 3.9 and 4.1 beside each other (`bench/prediction`).
     """
 

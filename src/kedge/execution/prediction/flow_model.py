@@ -59,6 +59,7 @@ class FlowModel(NamedTuple):
     space: Int32s  # [F, 2]: the log directory that a copy fills, and its broker
     limit: Floats  # [R]: bytes per second
     floor: Floats  # [R]: what copies get however much traffic there is
+    share: Floats  # [R]: of what traffic leaves of the limit, the part that copies get
     load: Floats  # [R]: traffic that is not a copy, before the first move
     when_in_sync: Deltas  # by copy: what its replica takes from then on
     when_ended: Deltas  # by move: what the removed replicas no longer take

@@ -89,13 +89,17 @@ def predict(
     replay = replayer(model, times=1 + len(samples))
     found = replay(model)
     least = _least_seconds(model)
-    at_throttle = float(_of_throttles(least, names).max(initial=0.0))
+    at_throttle = float(least[names.throttles].max(initial=0.0))
     between = _between_moves(changes, leaders, limits, environment)
-    seconds = whole_seconds(found, environment, limits, at_least=at_throttle)
-    same = _without_effect(model, names, found)
+    moving = _moving_seconds(found)
+    seconds = whole_seconds(moving, environment, limits, at_least=at_throttle)
+    held_up = _held_up_by_throttles(model, names, found)
 
     def seconds_of(factors: RateFactors) -> float:
-        drawn = found if same(factors) else replay(with_factors(model, names, factors))
+        if held_up(factors):
+            drawn = moving / factors.throttle if limits.throttled else moving
+        else:
+            drawn = _moving_seconds(replay(with_factors(model, names, factors)))
         longer = between * (factors.moves - 1)
         return longer + whole_seconds(drawn, environment, limits, factors, at_least=at_throttle)
 
@@ -108,11 +112,13 @@ def predict(
         seconds=seconds,
         seconds_p10=low,
         seconds_p90=high,
-        moving_seconds=float(found.end.max(initial=0.0)),
+        moving_seconds=moving,
         bound_seconds=bound,
         bound_by=bound_by,
         bytes_copied=int(model.size.sum()),
-        moves=_move_times(changes, sent, found, _before_moves(environment, limits)),
+        moves=_move_times(
+            changes, sent, _into(model, names), found, _before_moves(environment, limits)
+        ),
         disks=_disk_peaks(model, names, found, _before_moves(environment, limits)),
         brokers=_broker_peaks(model, names, found),
         problems=problems_of(
@@ -161,8 +167,12 @@ def _between_moves(
     return rounds * (environment.timing.start_s + environment.timing.in_sync_s)
 
 
+def _moving_seconds(found: Replayed) -> float:
+    return float(found.end.max(initial=0.0))
+
+
 def whole_seconds(
-    found: Replayed,
+    moving: float,
     environment: Environment,
     limits: Limits,
     factors: RateFactors = AS_ASSUMED,
@@ -171,18 +181,14 @@ def whole_seconds(
 ) -> float:
     """From the start of a run to its end, with throttles, the last observation and elections.
 
-    Copies do not get all of a throttle: Kafka divides what eleven seconds let through by ten to
-    eleven, and who is held back at one end asks again up to a second later. The moves take longer
-    by as much; whatever is drawn, they take the seconds that the busiest broker needs `at_least`.
-    Rates that rise evenly from nothing bring half of what they bring from the end of the rise on.
+    Whatever is drawn, moves take the seconds that the busiest broker needs `at_least`. Rates that
+    rise evenly from nothing bring half of what they bring from the end of the rise on.
     """
-    moving = float(found.end.max(initial=0.0))
     if not isfinite(moving):
         return inf
     timing, released = environment.timing, 0.0
     if limits.throttled:
-        drawn = moving / (timing.throttle_share * factors.throttle)
-        moving = max(drawn, at_least) + min(drawn, timing.rise_s) / 2
+        moving = max(moving, at_least) + min(moving, timing.rise_s) / 2
         released = timing.release_s
     seen = ceil(moving / timing.poll_s - 1e-9) * timing.poll_s if timing.poll_s else moving
     around = _before_moves(environment, limits) + timing.election_s + released
@@ -190,29 +196,35 @@ def whole_seconds(
 
 
 def with_factors(model: FlowModel, names: Names, factors: RateFactors) -> FlowModel:
-    """The model with other rates of links and disks."""
-    count, limit = len(names.brokers), model.limit.copy()
-    limit[: 2 * count] *= factors.network
-    limit[ResourceKind.DISK * count :] *= factors.disk
+    """The model with other rates of links and disks, and another share of throttles."""
+    limit, share = model.limit.copy(), model.share.copy()
+    limit[names.links] *= factors.network
+    limit[names.throttles.stop :] *= factors.disk
+    share[names.throttles] *= factors.throttle
     floor = limit * COPY_FRACTION_MIN
-    floor[2 * count : ResourceKind.DISK * count] = 0.0
-    return model._replace(limit=limit, floor=floor)
+    floor[names.throttles] = 0.0
+    return model._replace(limit=limit, floor=floor, share=share)
 
 
-def _without_effect(
+def _held_up_by_throttles(
     model: FlowModel, names: Names, found: Replayed
 ) -> Callable[[RateFactors], bool]:
-    """Whether a draw gives the replay that was found: no link and no disk is a bottleneck in both.
+    """Whether no link and no disk is a bottleneck, neither in the replay found nor in a draw.
 
-    Rates are then those that the throttles allow, which are not drawn.
+    The throttles alone set the rates then: moves take as much longer as the throttles bring less.
     """
-    count = len(names.brokers)
     share = found.peak_total / model.limit
-    network = float(share[: 2 * count].max(initial=0.0))
-    disk = float(share[ResourceKind.DISK * count :].max(initial=0.0))
+    network = float(share[names.links].max(initial=0.0))
+    disk = float(share[names.throttles.stop :].max(initial=0.0))
     if max(network, disk) > NOT_FULL:
         return lambda _: False
-    return lambda factors: network <= NOT_FULL * factors.network and disk <= NOT_FULL * factors.disk
+
+    def is_held_up(factors: RateFactors) -> bool:
+        faster = max(factors.throttle, 1.0)
+        most_network, most_disk = NOT_FULL * factors.network, NOT_FULL * factors.disk
+        return network * faster <= most_network and disk * faster <= most_disk
+
+    return is_held_up
 
 
 def _quantiles(seconds: list[float]) -> tuple[float, float]:
@@ -225,11 +237,6 @@ def _quantiles(seconds: list[float]) -> tuple[float, float]:
 def bound_of(model: FlowModel, names: Names) -> tuple[float, str]:
     """No run is faster: the seconds of the slowest resource, and which that is."""
     return _bound(_least_seconds(model), names)
-
-
-def _of_throttles(seconds: Floats, names: Names) -> Floats:
-    count = len(names.brokers)
-    return seconds[2 * count : ResourceKind.DISK * count]
 
 
 def _least_seconds(model: FlowModel) -> Floats:
@@ -255,16 +262,26 @@ def _bound(seconds: Floats, names: Names) -> tuple[float, str]:
     return float(seconds[slowest]), KIND_NAMES[kind].format(broker, path)
 
 
+def _into(model: FlowModel, names: Names) -> list[tuple[BrokerId, ...]]:
+    """The broker that each copy of a move goes into."""
+    rows: list[list[int]] = model.moves.target.tolist()
+    return [tuple(names.brokers[place] for place in row if place >= 0) for row in rows]
+
+
 def _move_times(
-    changes: Sequence[Change], sent: Floats, found: Replayed, before: float
+    changes: Sequence[Change],
+    sent: Floats,
+    into: Sequence[tuple[BrokerId, ...]],
+    found: Replayed,
+    before: float,
 ) -> tuple[MoveTimes, ...]:
     def moment(at: float) -> float | None:
         return at + before if isfinite(at) else None
 
     return tuple(
-        MoveTimes(change, int(size), moment(start), moment(end))
-        for change, size, start, end in zip(
-            changes, sent.tolist(), found.start.tolist(), found.end.tolist(), strict=True
+        MoveTimes(change, int(size), moment(start), moment(end), brokers)
+        for change, size, start, end, brokers in zip(
+            changes, sent.tolist(), found.start.tolist(), found.end.tolist(), into, strict=True
         )
     )
 

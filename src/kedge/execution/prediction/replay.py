@@ -24,7 +24,9 @@ from kedge.execution import scheduler
 from kedge.execution.prediction import fair_share
 from kedge.execution.prediction.fair_share import Sharing, close_group, join, leave, mark, refill
 from kedge.execution.prediction.flow_model import (
+    IN_THROTTLE_COLUMN,
     OUT_LINK_COLUMN,
+    OUT_THROTTLE_COLUMN,
     Deltas,
     FlowModel,
     Replayed,
@@ -49,6 +51,7 @@ class Progress(NamedTuple):
     version: Int64s  # [F]: raised with each change of rate
     open_copies: Int64s  # [N]: copies that are not in sync
     load: Floats  # [R]
+    growing: Floats  # [R]: bytes per second appended to copies under way, of throttles
     peak_rate: Floats  # [R]
     peak_total: Floats  # [R]: copies and other traffic, while there are copies
     space: Floats  # [D]: bytes, as of `space_since`
@@ -77,6 +80,7 @@ def new_progress(model: FlowModel) -> Progress:
         version=np.zeros(flows, np.int64),
         open_copies=np.diff(model.move_copies),
         load=model.load.copy(),
+        growing=np.zeros(len(model.limit)),
         peak_rate=np.zeros(len(model.limit)),
         peak_total=np.zeros(len(model.limit)),
         space=model.space_used.copy(),
@@ -117,14 +121,33 @@ def change_slope(model: FlowModel, p: Progress, flow: int, change: float, now: f
             p.space_slope[space] += change
 
 
+def set_capacity(model: FlowModel, s: Sharing, p: Progress, resource: int) -> None:
+    """What other traffic leaves: copies get all that they grow by, and a share of the rest.
+
+    So a throttle that leaves more than its copies grow by lets each of them end.
+    """
+    left, growing = model.limit[resource] - p.load[resource], p.growing[resource]
+    if left > growing:
+        left = growing + model.share[resource] * (left - growing)
+    s.capacity[resource] = max(left, model.floor[resource])
+    mark(s, resource)
+
+
+def change_growing(model: FlowModel, s: Sharing, p: Progress, flow: int, change: float) -> None:
+    """A copy of a partition that grows begins or ends at its throttles."""
+    for column in (OUT_THROTTLE_COLUMN, IN_THROTTLE_COLUMN):
+        resource = model.uses[flow, column]
+        if resource >= 0 and change != 0.0:
+            p.growing[resource] += change
+            set_capacity(model, s, p, resource)
+
+
 def apply_loads(model: FlowModel, s: Sharing, p: Progress, deltas: Deltas, row: int) -> None:
     """Change the traffic that is not a copy, and so what is left for copies."""
     for at in range(deltas.start[row], deltas.start[row + 1]):
         resource = deltas.place[at]
         p.load[resource] += deltas.amount[at]
-        left = model.limit[resource] - p.load[resource]
-        s.capacity[resource] = max(left, model.floor[resource])
-        mark(s, resource)
+        set_capacity(model, s, p, resource)
 
 
 def change_rates(
@@ -158,6 +181,7 @@ def begin_copies(model: FlowModel, s: Sharing, p: Progress, row: int, now: float
     """The copies of a move begin to flow."""
     for flow in range(model.move_copies[row], model.move_copies[row + 1]):
         p.since[flow] = now
+        change_growing(model, s, p, flow, model.growth[flow])
         join(s, flow)
 
 
@@ -167,6 +191,7 @@ def end_copy(model: FlowModel, s: Sharing, p: Progress, flow: int, now: float) -
     p.version[flow] += 1
     change_slope(model, p, flow, -max(s.rate[flow] - model.growth[flow], 0.0), now)
     p.left[flow] = 0.0
+    change_growing(model, s, p, flow, -model.growth[flow])
     leave(s, flow)
 
 
@@ -257,6 +282,7 @@ def first_poll_at(now: float, poll: float) -> float:
 @kernel_with(
     *fair_share.HELPERS,
     *(*scheduler.HELPERS, choose_moves),
+    *(set_capacity, change_growing),
     *(settle_space, change_slope, apply_loads, change_rates, begin_copies, end_copy),
     *(count_in_flight, end_move, waiting_rows, in_sync, delete_files, first_poll_at),
 )
@@ -306,7 +332,8 @@ def replayer(model: FlowModel, *, times: int = 1) -> Callable[[FlowModel], Repla
 
     def replay(model: FlowModel) -> Replayed:
         brokers = (len(model.end_rows_start) - 1) // 2
-        capacity = np.maximum(model.limit - model.load, model.floor)
+        left = model.limit - model.load
+        capacity = np.maximum(np.where(left > 0, model.share * left, left), model.floor)
         sharing = fair_share.new_sharing(model.uses, capacity)
         progress, slots = new_progress(model), no_slots_taken(brokers)
         count_bytes_left(model, slots)

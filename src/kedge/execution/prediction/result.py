@@ -34,20 +34,24 @@ class Problem:
 class MoveTimes:
     """When a move starts and ends, in seconds from the start of the run; None: never.
 
-    A move that copies makes its partition have more replicas than are in sync from its start to
-    its end: `under_replicated_seconds`. (Kafka's metric UnderReplicatedPartitions leaves replicas
-    that are being added out; descriptions of topics show them.)
+    `into` has a broker for each copy: those added, then those that copy between log directories.
+
+    A move that adds replicas makes its partition have more of them than are in sync from its start
+    to its end: `under_replicated_seconds`. (Kafka's metric UnderReplicatedPartitions leaves
+    replicas that are being added out; descriptions of topics show them.) A copy between the log
+    directories of a broker adds none: the replica that is copied stays in sync.
     """
 
     change: Change
     bytes_copied: int
     start: float | None
     end: float | None
+    into: tuple[BrokerId, ...] = ()
 
     @property
     def under_replicated_seconds(self) -> float | None:
         """How long the partition has more replicas than in-sync replicas; None: for ever."""
-        if not self.bytes_copied and not self.change.added:
+        if not self.change.added:
             return 0.0
         return None if self.end is None or self.start is None else self.end - self.start
 
