@@ -248,6 +248,24 @@ def test_a_throttle_that_adapts_is_taken_to_stay_at_its_lowest_rate(
     assert "the lowest that it adapts to" in json.loads(row.out)["assumptions"][-1]
 
 
+def test_a_throttle_that_adapts_begins_with_a_rate_at_which_the_plan_ends(
+    kedge: Kedge, tmp_path: Path
+) -> None:
+    plan, cluster = written(tmp_path, snapshot(appended=10e6))
+    command = ("predict", plan, "--snapshot", cluster, "--throttle")
+    needed = kedge(*command, "20MB").err.rsplit("--throttle ", 1)[1].split()[0]
+    wide = kedge(*command, "auto:20MB-1GB")
+    assert wide.code == 0, wide.err
+    (said,) = [each for each in wide.out.splitlines() if "throttle stays" in each]
+    assert said.endswith("MB/s, with which it begins; at 20.0 MB/s moves would never end")
+    begun = float(said.split("stays at ")[1].split()[0])
+    assert begun == pytest.approx(1.1 * float(needed.removesuffix("MB")), rel=0.01)
+    narrow = kedge(*command, "auto:20MB-21MB")
+    assert narrow.code == 2
+    assert "would never end at a throttle of 20 MB/s: " in narrow.err
+    assert f"use --throttle {needed} or more" in narrow.err
+
+
 def test_a_live_lab_is_predicted_in_its_own_time(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -5,16 +5,22 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from kedge.cluster.memory import MemoryCluster
 from kedge.cluster.port import LogDirDescription, TopicCreation
+from kedge.cluster.snapshot_taker import take_snapshot
 from kedge.errors import KedgeError
 from kedge.execution.journal import read_journal
-from kedge.model import BrokerId
+from kedge.files.plan_files import write_plan_snapshot
+from kedge.model import BrokerId, sha256_of_snapshot
+from kedge.model.amounts import bytes_text
+from kedge.plan import Plan, Reassignment, plan_to_json
 from tests.cli.cluster_commands import Desk
 
 B1, B2, B3, B4 = map(BrokerId, (1, 2, 3, 4))
@@ -78,6 +84,23 @@ def written(path: Path, *partitions: tuple[str, int]) -> str:
     entries = [{"topic": t, "partition": p, "replicas": [4, 2]} for t, p in partitions]
     path.write_text(json.dumps({"version": 1, "partitions": entries}))
     return str(path)
+
+
+def with_traffic(path: Path, cluster: MemoryCluster, topic: str) -> Path:
+    """A plan that moves a topic from broker 1 to 4; its snapshot has 1 MB/s for each partition."""
+    now = take_snapshot(cluster, taken_at=datetime(2026, 11, 18, tzinfo=UTC))
+    count = len(now.assignment)
+    loaded = replace(now, bytes_in=np.full(count, 1e6), bytes_out=np.zeros(count))
+    moved = now.assignment.keys()[now.assignment.rows_of_topic(topic)]
+    plan = Plan(
+        tuple(Reassignment.anywhere(tp, (B4, B2)) for tp in moved),
+        dict.fromkeys(moved, (B1, B2)),
+        cluster_id=now.cluster_id,
+        snapshot_sha256=sha256_of_snapshot(loaded),
+    )
+    path.write_bytes(plan_to_json(plan))
+    write_plan_snapshot(loaded, path)
+    return path
 
 
 def journal(state: tuple[str, str]) -> Path:
@@ -164,6 +187,27 @@ def test_apply_refuses_a_plan_that_fills_a_disk_as_predict_does(
     assert refused.code == 2
     assert json.loads(refused.out)["prediction"]["problems"][0]["broker"] == 4
     assert not list(Path(state[1]).rglob("journal.jsonl"))
+
+
+def test_a_run_whose_throttle_adapts_begins_with_a_rate_at_which_its_moves_end(
+    desk: Desk, cluster: SizedCluster, state: tuple[str, str], tmp_path: Path
+) -> None:
+    """Each move alone ends at 2.2 MB/s; replication to replicas that have arrived takes more."""
+    cluster.create_topics([TopicCreation("v", assignment=dict.fromkeys(range(12), (B1, B2)))])
+    made = with_traffic(tmp_path / "plan.json", cluster, "v")
+    command = ("apply", str(made), "--throttle")
+    for low in ("5MB", "auto:5MB-6MB"):
+        refused = desk(*command, low, "--yes", *state)
+        assert refused.code == 2
+        assert "would never end at a throttle of 5 MB/s" in refused.err
+    outcome = desk(*command, "auto:5MB-1GB", "--yes", *state)
+    assert outcome.code == 0, outcome.err
+    rate = read_journal(journal(state).read_bytes()).rate
+    assert rate is not None
+    assert 10_000_000 < rate < 20_000_000
+    begins = bytes_text(rate)
+    assert f"in and out of each broker, beginning with {begins}/s" in outcome.err
+    assert f", at {begins}/s, with which its throttle begins" in outcome.err
 
 
 def test_a_topic_that_was_deleted_does_not_count(

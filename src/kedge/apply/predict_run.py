@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
 from random import Random
+from typing import NamedTuple
 
 from kedge.apply.cluster_time import speed_of
 from kedge.apply.commands import since_last_run
@@ -17,9 +18,10 @@ from kedge.apply.preview import Preview, target_of
 from kedge.apply.rate_file import measured_rates
 from kedge.apply.run_port import RunStore
 from kedge.cluster.log_port import ClusterClock
-from kedge.execution import SETTLED, Limits, RunKind, Target, in_order
+from kedge.execution import SETTLED, Limits, RateRange, RunKind, Target, in_order
 from kedge.execution.prediction import (
     Prediction,
+    ProblemKind,
     Rates,
     Timing,
     environment_of,
@@ -35,7 +37,9 @@ from kedge.execution.prediction.learned_rates import (
 )
 from kedge.execution.prediction.predict import RateFactors
 from kedge.execution.rate_rise import WINDOW_S
+from kedge.execution.stuck_moves import MARGIN
 from kedge.model import Snapshot
+from kedge.model.amounts import bytes_text
 from kedge.plan import Change, Plan
 
 SEED = 1  # the same plan has the same prediction, whenever it is made
@@ -61,26 +65,85 @@ class Circumstances:
     since_last_run_s: float = inf
 
 
-def predicted(plan: Plan, cluster: Snapshot, limits: Limits, around: Circumstances) -> Prediction:
-    """The prediction of a plan on the cluster of a snapshot."""
+class PredictedRun(NamedTuple):
+    """A run that is proposed, with the rate that it begins with, and its prediction."""
+
+    judged: Preview
+    prediction: Prediction
+
+
+def predicted(
+    plan: Plan,
+    cluster: Snapshot,
+    limits: Limits,
+    around: Circumstances,
+    adaptive: RateRange | None = None,
+) -> Prediction:
+    """The prediction of a plan on the cluster of a snapshot; its throttle may be `adaptive`."""
     target = target_of(plan, RunKind.APPLY)
     changes = present_changes(in_order(plan), cluster, target)
-    return _predicted(changes, target, cluster, limits, around)
+    return _at_needed_rate(
+        lambda chosen: _predicted(changes, target, cluster, chosen, around), limits, adaptive
+    )[1]
 
 
-def predicted_run(judged: Preview, cluster: Snapshot, around: Circumstances) -> Prediction:
-    """The prediction of a run that is proposed: of what is left to move, and exists."""
+def predicted_run(judged: Preview, cluster: Snapshot, around: Circumstances) -> PredictedRun:
+    """The prediction of a run that is proposed: of what is left to move, and exists.
+
+    A throttle that adapts begins with a rate at which the moves end, if its range has one.
+    """
     limits = replace(judged.options.limits, log_dir_rate=judged.options.steering.log_dir_rate)
     known = set(cluster.assignment.keys())
     left = [c for c in judged.changes if c.tp in known and judged.statuses[c.tp] not in SETTLED]
     changes = present_changes(left, cluster, judged.target)
-    return _predicted(changes, judged.target, cluster, limits, around)
+    rate, found = _at_needed_rate(
+        lambda chosen: _predicted(changes, judged.target, cluster, chosen, around),
+        limits,
+        judged.options.steering.adaptive,
+    )
+    return PredictedRun(judged.beginning_with(rate), found)
 
 
 def circumstances_of(runs: RunStore, *, state: Path, poll_s: float) -> Circumstances:
     """Those of a run that would start now."""
     waited = since_last_run(runs, time.time())
     return Circumstances(state, poll_s=poll_s, clock=runs.clock(), since_last_run_s=waited)
+
+
+# ---- throttles that adapt -----------------------------------------------------------------------
+
+
+def _at_needed_rate(
+    predict: Callable[[Limits], Prediction], limits: Limits, within: RateRange | None
+) -> tuple[int | None, Prediction]:
+    """The rate that a run begins with, and its prediction.
+
+    Where the moves would never end at the rate of the limits, a throttle that adapts begins with
+    a rate of its range at which they end: a bit more than the smallest one, at which they crawl.
+    """
+    found = predict(limits)
+    if within is None or limits.rate is None:
+        return limits.rate, found
+    needed = [p.rate_needed or 0 for p in found.problems if p.kind is ProblemKind.NEVER_ENDS]
+    rate = min(round(max(needed, default=0) * MARGIN), within.high)
+    if rate > limits.rate:
+        raised = predict(replace(limits, rate=rate))
+        if all(problem.kind is not ProblemKind.NEVER_ENDS for problem in raised.problems):
+            why = f"at {bytes_text(limits.rate)}/s moves would never end"
+            return rate, _assuming(raised, f"{_stays_at(rate, within)}; {why}")
+    return limits.rate, _assuming(found, _stays_at(limits.rate, within))
+
+
+def _stays_at(rate: int, within: RateRange) -> str:
+    which = "the lowest that it adapts to" if rate <= within.low else "with which it begins"
+    return f"the throttle stays at {bytes_text(rate)}/s, {which}"
+
+
+def _assuming(prediction: Prediction, sentence: str) -> Prediction:
+    return replace(prediction, assumptions=(*prediction.assumptions, sentence))
+
+
+# ---- shared -------------------------------------------------------------------------------------
 
 
 def _predicted(

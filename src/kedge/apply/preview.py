@@ -33,6 +33,7 @@ from kedge.execution import (
     Setting,
     Steering,
     Target,
+    Work,
     check_preconditions,
     goes_back,
     in_order,
@@ -72,8 +73,7 @@ class Preview:
     statuses: dict[TopicPartition, MoveStatus]
     skipped: list[TopicPartition]
     seen: Observation
-    progress: Progress
-    bound_seconds: float | None
+    work: Work
     log_dirs_before: LogDirs
     warnings: tuple[str, ...] = ()
     own: frozenset[Setting] = frozenset()
@@ -83,6 +83,21 @@ class Preview:
     def target(self) -> Target:
         """Where the partitions go."""
         return target_of(self.plan, self.kind)
+
+    @property
+    def progress(self) -> Progress:
+        """How far the run is already, in figures."""
+        return self.work.progress(self.options.limits)
+
+    @property
+    def bound_seconds(self) -> float | None:
+        """No run is faster than its busiest broker at the throttle; None without one."""
+        return self.work.bound_seconds(self.options.limits)
+
+    def beginning_with(self, rate: int | None) -> Preview:
+        """The same run, whose throttle begins with another rate."""
+        limits = replace(self.options.limits, rate=rate)
+        return replace(self, options=replace(self.options, limits=limits))
 
 
 def target_of(plan: Plan, kind: RunKind) -> Target:
@@ -130,7 +145,6 @@ def preview(
     options = _with_needed_rate(options, changes, statuses, seen)
     kept = set(statuses)
     before = log_dirs_before or {r: p for r, p in found.log_dirs.items() if r.tp in kept}
-    work = work_in(found, changes, statuses, target, before)
     return Preview(
         plan,
         kind,
@@ -139,8 +153,7 @@ def preview(
         statuses,
         skipped,
         seen,
-        work.progress(options.limits),
-        work.bound_seconds(options.limits),
+        work_in(found, changes, statuses, target, before),
         before,
         tuple(_warnings(cluster, changes)),
         frozenset(own),

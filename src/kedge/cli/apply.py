@@ -61,7 +61,7 @@ def apply_command(options: ApplyOptions, plan: PlanArgument) -> int:
         if loads is not None:
             chosen = replace(chosen, growth=growth_of(wanted, loads))
         proposal = propose_apply(cluster, runs, wanted, chosen, str(plan))
-        prediction = predicted_now(cluster, runs, proposal, options, loads)
+        proposal, prediction = predicted_now(cluster, runs, proposal, options, loads)
         if not _agreed(proposal, prediction, "Apply this plan?", options):
             return 0
         return _carried_out(cluster, runs, proposal, prediction, options, more)
@@ -77,7 +77,7 @@ def resume_command(options: ApplyOptions, run: RunOption = None) -> int:
 
     with options.more_signals() as more, options.acting() as (cluster, runs):
         proposal = propose_resume(cluster, runs, run, options.options_to_continue(runs, run))
-        prediction = predicted_now(cluster, runs, proposal, options)
+        proposal, prediction = predicted_now(cluster, runs, proposal, options)
         show_proposal(proposal, prediction, options)
         return _carried_out(cluster, runs, proposal, prediction, options, more)
 
@@ -130,7 +130,7 @@ def rollback_command(options: ApplyOptions, run: RunOption = None) -> int:
     chosen = options.run_options()
     with options.more_signals() as more, options.acting() as (cluster, runs):
         proposal = propose_rollback(cluster, runs, run, chosen)
-        prediction = predicted_now(cluster, runs, proposal, options)
+        proposal, prediction = predicted_now(cluster, runs, proposal, options)
         if not _agreed(proposal, prediction, "Roll back?", options):
             return 0
         if proposal.action is not Action.CLOSE:

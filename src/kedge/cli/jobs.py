@@ -135,7 +135,7 @@ def undo_command(how: JobOptions, run: RunOption = None) -> int:
     with how.more_signals() as more, how.acting() as (cluster, runs):
         options = how.options_to_undo(runs, run)
         proposal = propose_rollback(cluster, runs, run, options)
-        prediction = predicted_now(cluster, runs, proposal, how)
+        proposal, prediction = predicted_now(cluster, runs, proposal, how)
         show_proposal(proposal, prediction, how)
         if how.dry_run:
             return 0
@@ -226,7 +226,8 @@ def _apply(
     from kedge.report.run_summary import ended_row
 
     assert proposal.judged is not None, "a plan is proposed"
-    prediction = predicted_on(snapshot, runs, proposal.judged, how)
+    judged, prediction = predicted_on(snapshot, runs, proposal.judged, how)
+    proposal = replace(proposal, judged=judged)
     refuse_problems(prediction)
     if not _agreed(job, proposal, prediction, how):
         return 0
@@ -239,7 +240,7 @@ def _apply(
         cluster,
         runs,
         proposal,
-        how.watching(len(proposal.judged.changes), prediction.seconds, more),
+        how.watching(len(judged.changes), prediction.seconds, more),
         on_run=on_run,
     )
     ending = job.finish(cluster, Waiting()) if ran.outcome.complete else None
@@ -263,8 +264,9 @@ def _agreed(job: Job, proposal: Proposal, prediction: Prediction, how: JobOption
     from kedge.report.runs import proposal_lines
 
     assert proposal.judged is not None, "a plan is proposed"
-    plan, steering = proposal.judged.plan, proposal.judged.options.steering
-    lines = [*plan_lines(plan), *proposal_lines(proposal), eta_line(prediction, steering)]
+    plan, chosen = proposal.judged.plan, proposal.judged.options
+    eta = eta_line(prediction, chosen.steering, chosen.limits.rate)
+    lines = [*plan_lines(plan), *proposal_lines(proposal), eta]
     if how.dry_run and how.output is Output.JSON:
         row = {"job": job.name, "dry_run": True, **summary_row(plan)}
         echo_json(row | {"prediction": prediction_row(prediction)})

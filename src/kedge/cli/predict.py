@@ -78,7 +78,7 @@ def predict_command(
     from kedge.apply.predict_run import predicted
     from kedge.execution.prediction import refuse_problems
     from kedge.files import write_atomically
-    from kedge.report.prediction import prediction_lines, prediction_row, with_lowest_rate
+    from kedge.report.prediction import prediction_lines, prediction_row
 
     limits, adaptive = LimitOptions(throttle, no_throttle, moves_per_broker).limits()
     if log_dir_throttle:
@@ -87,9 +87,7 @@ def predict_command(
     access = RunsAccess(bootstrap_server, command_config, state)
     wanted, cluster, around = _inputs(plan, snapshot, access, interval)
     around = replace(around, rates=_rates(network, disk), samples=samples)
-    found = predicted(wanted, cluster, limits, around)
-    if adaptive is not None:
-        found = with_lowest_rate(found, adaptive)
+    found = predicted(wanted, cluster, limits, around, adaptive)
     if picture is not None:
         from kedge.report.prediction_picture import gantt_html
 

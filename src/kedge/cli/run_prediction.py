@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kedge.cli.connection import echo_json
@@ -9,6 +10,7 @@ from kedge.cli.options import Output, note, say
 
 if TYPE_CHECKING:
     from kedge.apply import Preview, Proposal, RunStore
+    from kedge.apply.predict_run import PredictedRun
     from kedge.cli.apply_options import ApplyOptions
     from kedge.cluster.port import Cluster
     from kedge.execution.prediction import Prediction
@@ -17,8 +19,8 @@ if TYPE_CHECKING:
 
 def predicted_on(
     snapshot: Snapshot, runs: RunStore, judged: Preview, options: ApplyOptions
-) -> Prediction:
-    """What the run will be like on the cluster of a snapshot."""
+) -> PredictedRun:
+    """What the run will be like on the cluster of a snapshot, and the rate it begins with."""
     from kedge.apply.predict_run import circumstances_of, predicted_run
     from kedge.cli.run_options import state_directory
 
@@ -33,22 +35,24 @@ def predicted_now(
     proposal: Proposal,
     options: ApplyOptions,
     loads: Snapshot | None = None,
-) -> Prediction | None:
+) -> tuple[Proposal, Prediction | None]:
     """What a proposed run will be like on the cluster as it is, with the rates of `loads`.
 
-    A run does not depend on it: where a prediction fails, a note says why.
+    The proposal that is returned has the rate that a throttle which adapts begins with. A run does
+    not depend on its prediction: where that fails, a note says why.
     """
     from kedge.cli.snapshot import snapshot_now
     from kedge.errors import KedgeError
 
     if proposal.judged is None:
-        return None
+        return proposal, None
     try:
         snapshot = _with_rates(snapshot_now(cluster), loads)
-        return predicted_on(snapshot, runs, proposal.judged, options)
+        judged, prediction = predicted_on(snapshot, runs, proposal.judged, options)
     except KedgeError as fault:
         note(f"no prediction: {fault}")
-        return None
+        return proposal, None
+    return replace(proposal, judged=judged), prediction
 
 
 def _with_rates(snapshot: Snapshot, loads: Snapshot | None) -> Snapshot:
@@ -79,7 +83,8 @@ def show_proposal(proposal: Proposal, prediction: Prediction | None, options: Ap
     for line in proposal_lines(proposal):
         say(line)
     if prediction is not None and proposal.judged is not None:
-        say(eta_line(prediction, proposal.judged.options.steering))
+        chosen = proposal.judged.options
+        say(eta_line(prediction, chosen.steering, chosen.limits.rate))
     if options.dry_run and options.output is Output.JSON:
         echo_json(proposal_row(proposal, prediction))
     if prediction is None:

@@ -3,35 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from math import ceil, floor, isfinite
 from typing import Any
 
-from kedge.execution import RateRange, Steering
+from kedge.execution import Steering
 from kedge.execution.prediction import BrokerPeak, DiskPeak, Prediction, Problem
 from kedge.report.amounts import bytes_text, duration_text
 
 Row = dict[str, Any]
 
 
-def eta_line(prediction: Prediction, steering: Steering | None = None) -> str:
-    """How long the run takes, in one line; what its steering adds to that is named."""
+def eta_line(
+    prediction: Prediction, steering: Steering | None = None, rate: int | None = None
+) -> str:
+    """How long the run takes, in one line; what its steering adds to that is named.
+
+    `rate` is what a throttle that adapts begins with.
+    """
     if not isfinite(prediction.seconds):
         return "prediction: the run would never end"
     low, high = prediction.seconds_p10, prediction.seconds_p90
     spread = f" ({range_text(low, high)} for 8 in 10 draws of the rates)" if high > low else ""
     notes = [f"takes {duration_text(prediction.seconds)}{spread}"]
     if steering is not None and steering.adaptive is not None:
-        notes.append("at the lowest rate of its throttle")
+        notes.append(
+            "at the lowest rate of its throttle"
+            if rate is None or rate <= steering.adaptive.low
+            else f"at {bytes_text(rate)}/s, with which its throttle begins"
+        )
     if steering is not None and steering.windows:
         notes.append("without the time outside its windows")
     return f"prediction: {', '.join(notes)}"
-
-
-def with_lowest_rate(prediction: Prediction, adaptive: RateRange) -> Prediction:
-    """The prediction of a run whose throttle adapts, which says what it takes for granted."""
-    said = f"the throttle stays at {bytes_text(adaptive.low)}/s, the lowest that it adapts to"
-    return replace(prediction, assumptions=(*prediction.assumptions, said))
 
 
 def range_text(low: float, high: float) -> str:
