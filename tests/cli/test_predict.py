@@ -11,10 +11,12 @@ import pytest
 
 from kedge import wiring
 from kedge.apply.predict_run import Circumstances, predicted
+from kedge.balance import Goals, NewBroker
 from kedge.cluster.log_port import ClusterClock
 from kedge.cluster.memory import MemoryCluster
 from kedge.cluster.memory_log import MemoryLog, MemoryTopic
 from kedge.cluster.port import TopicCreation
+from kedge.errors import InvalidPlan
 from kedge.execution import Limits
 from kedge.files import write_snapshot
 from kedge.files.plan_files import write_plan_snapshot
@@ -189,7 +191,68 @@ def test_a_partition_that_the_cluster_does_not_have_is_named(
     )
     done = kedge("predict", str(other), "--snapshot", cluster, "--no-throttle")
     assert done.code == 2
-    assert "gone-0" in done.err
+    assert f"{other}: partitions[0]: gone-0 is not in the snapshot; use a snapshot of" in done.err
+
+
+def with_dirs(*known: tuple[int, int]) -> Snapshot:
+    """Three brokers with two log directories each; where the two replicas of t-0 are."""
+    dirs = tuple(LogDir(path, 100e9) for path in ("/a", "/b"))
+    return Snapshot.of(
+        [Broker(b, log_dirs=dirs) for b in (B1, B2, B3)],
+        Assignment.from_mapping({T0: (B1, B2)}),
+        cluster_id="c",
+        leader=np.array([1]),
+        size=np.array([GB]),
+        log_dir=np.array(known, np.int32) if known else None,
+        log_dir_paths=["/a", "/b"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("replicas", "paths", "sentence"),
+    [
+        ((1, 9), ("any", "any"), "partitions[0].replicas[1]: broker 9 is not in the snapshot"),
+        ((1, 3), ("any", "/nope"), "partitions[0].log_dirs[1]: broker 3 has no log directory"),
+    ],
+)
+def test_brokers_and_directories_that_the_snapshot_lacks_are_refused(
+    kedge: Kedge,
+    tmp_path: Path,
+    replicas: tuple[int, ...],
+    paths: tuple[str, ...],
+    sentence: str,
+) -> None:
+    write_snapshot(with_dirs((0, 0)), tmp_path / "cluster.json")
+    entry = {"topic": "t", "partition": 0, "replicas": replicas, "log_dirs": paths}
+    plan = tmp_path / "moves.json"
+    plan.write_text(json.dumps({"version": 1, "partitions": [entry]}))
+    words = ("predict", str(plan), "--snapshot", str(tmp_path / "cluster.json"), "--no-throttle")
+    done = kedge(*words)
+    assert (done.code, done.out) == (2, "")
+    assert f"{plan}: {sentence}" in done.err
+
+
+def test_a_broker_that_the_plan_adds_may_be_absent(tmp_path: Path) -> None:
+    cluster = snapshot()
+    entry = Reassignment.anywhere(T0, (BrokerId(4), B2))
+    goals = Goals(add_brokers=(NewBroker(4),)).to_json()
+    plan = Plan((entry,), {T0: (B1, B2)}, cluster_id="c", goals=goals)
+    found = predicted(plan, cluster, Limits(50_000_000, 2), Circumstances(tmp_path))
+    assert found.assumptions[-1] == (
+        "broker 4 is to be added: its disks have room for what it gets"
+    )
+    with pytest.raises(InvalidPlan, match="broker 4 is not in the snapshot"):
+        predicted(replace(plan, goals=None), cluster, Limits(1, 2), Circumstances(tmp_path))
+
+
+@pytest.mark.parametrize(("known", "count"), [((), 2), (((0, -1),), 1), (((0, 1),), 0)])
+def test_log_directories_that_are_not_known_are_an_assumption(
+    tmp_path: Path, known: tuple[tuple[int, int], ...], count: int
+) -> None:
+    plan = Plan((Reassignment.anywhere(T0, (B3, B2)),), {T0: (B1, B2)}, cluster_id="c")
+    found = predicted(plan, with_dirs(*known), Limits(None, 2), Circumstances(tmp_path))
+    said = [each for each in found.assumptions if each.startswith("the log directories of")]
+    assert [each.split()[4] for each in said] == ([str(count)] if count else [])
 
 
 def test_a_file_of_kafkas_tool_is_predicted_on_a_live_cluster_and_by_a_dry_run(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import reduce
 from math import inf
 from pathlib import Path
 from random import Random
@@ -18,6 +19,7 @@ from kedge.apply.preview import Preview, target_of
 from kedge.apply.rate_file import measured_rates
 from kedge.apply.run_port import RunStore
 from kedge.cluster.log_port import ClusterClock
+from kedge.errors import InvalidPlan
 from kedge.execution import SETTLED, Limits, RateRange, RunKind, Target, in_order
 from kedge.execution.prediction import (
     Prediction,
@@ -41,6 +43,7 @@ from kedge.execution.stuck_moves import MARGIN
 from kedge.model import Snapshot
 from kedge.model.amounts import bytes_text
 from kedge.plan import Change, Plan
+from kedge.plan.check_snapshot import unknown_places
 
 SEED = 1  # the same plan has the same prediction, whenever it is made
 SAMPLES, SAMPLES_OF_LARGE = 20, 10
@@ -79,12 +82,20 @@ def predicted(
     around: Circumstances,
     adaptive: RateRange | None = None,
 ) -> Prediction:
-    """The prediction of a plan on the cluster of a snapshot; its throttle may be `adaptive`."""
+    """The prediction of a plan on the cluster of a snapshot; its throttle may be `adaptive`.
+
+    Raises:
+        InvalidPlan: the plan names what the cluster does not have, at this place of its file.
+    """
+    added = _brokers_to_add(plan, cluster)
+    _check_places(plan, cluster, added)
     target = target_of(plan, RunKind.APPLY)
     changes = present_changes(in_order(plan), cluster, target)
-    return _at_needed_rate(
+    _, found = _at_needed_rate(
         lambda chosen: _predicted(changes, target, cluster, chosen, around), limits, adaptive
-    )[1]
+    )
+    new = "broker {} is to be added: its disks have room for what it gets"
+    return reduce(_assuming, (new.format(broker) for broker in added), found)
 
 
 def predicted_run(judged: Preview, cluster: Snapshot, around: Circumstances) -> PredictedRun:
@@ -108,6 +119,28 @@ def circumstances_of(runs: RunStore, *, state: Path, poll_s: float) -> Circumsta
     """Those of a run that would start now."""
     waited = since_last_run(runs, time.time())
     return Circumstances(state, poll_s=poll_s, clock=runs.clock(), since_last_run_s=waited)
+
+
+# ---- what a snapshot lacks ----------------------------------------------------------------------
+
+
+def _brokers_to_add(plan: Plan, cluster: Snapshot) -> list[int]:
+    """The brokers that the goals of the plan add, and the cluster does not have yet."""
+    known = {broker.id for broker in cluster.brokers}
+    if plan.goals is None or all(known.issuperset(each.replicas) for each in plan.partitions):
+        return []
+    from kedge.balance import goals_from_json
+
+    return sorted({each.id for each in goals_from_json(plan.goals).add_brokers} - known)
+
+
+def _check_places(plan: Plan, cluster: Snapshot, added: Collection[int]) -> None:
+    """Refuse a plan that names what the cluster does not have, with the first place."""
+    for finding in unknown_places(plan, cluster, added):
+        raise InvalidPlan(
+            str(finding),
+            hint="use a snapshot of the plan's cluster (--snapshot, or --bootstrap-server)",
+        )
 
 
 # ---- throttles that adapt -----------------------------------------------------------------------

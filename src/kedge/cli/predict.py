@@ -77,7 +77,7 @@ def predict_command(
     """
     from kedge.apply.predict_run import predicted
     from kedge.execution.prediction import refuse_problems
-    from kedge.files import write_atomically
+    from kedge.files import with_path_context, write_atomically
     from kedge.report.prediction import prediction_lines, prediction_row
 
     limits, adaptive = LimitOptions(throttle, no_throttle, moves_per_broker).limits()
@@ -87,7 +87,8 @@ def predict_command(
     access = RunsAccess(bootstrap_server, command_config, state)
     wanted, cluster, around = _inputs(plan, snapshot, access, interval)
     around = replace(around, rates=_rates(network, disk), samples=samples)
-    found = predicted(wanted, cluster, limits, around, adaptive)
+    with with_path_context(plan):
+        found = predicted(wanted, cluster, limits, around, adaptive)
     if picture is not None:
         from kedge.report.prediction_picture import gantt_html
 

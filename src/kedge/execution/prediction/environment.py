@@ -157,6 +157,13 @@ def present_changes(
     return found
 
 
+def of_unknown_dir(environment: Environment, changes: Sequence[Change]) -> list[PartitionReplica]:
+    """The replicas of changes whose log directory is not known, on brokers with several."""
+    several = {broker for broker, each in environment.brokers.items() if len(each.disks) > 1}
+    present = (PartitionReplica(*c.tp, b) for c in changes for b in c.before if b in several)
+    return [replica for replica in present if replica not in environment.log_dirs]
+
+
 def _log_dirs(
     snapshot: Snapshot, rows: list[tuple[TopicPartition, int]]
 ) -> dict[PartitionReplica, str]:
