@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -327,6 +328,26 @@ def test_a_throttle_that_adapts_begins_with_a_rate_at_which_the_plan_ends(
     assert narrow.code == 2
     assert "would never end at a throttle of 20 MB/s: " in narrow.err
     assert f"use --throttle {needed} or more" in narrow.err
+
+
+def test_windows_and_an_end_are_part_of_a_prediction(kedge: Kedge, files: tuple[str, str]) -> None:
+    plan, cluster = files
+    command = ("predict", plan, "--snapshot", cluster, "--throttle", "100MB")
+    now = datetime.now(UTC)
+    late, soon = now + timedelta(hours=6), now + timedelta(minutes=1)
+    opens, closes = late, late + timedelta(hours=1)
+    window = ("--window", f"{opens:%H:%M}-{closes:%H:%M}")
+    *_, last = kedge(*command, *window).out.splitlines()
+    assert last.startswith(f"begun now, the run ends about {opens:%Y-%m-%d %H}:")
+    assert last.endswith(" UTC in its windows")
+    row = json.loads(kedge(*command, *window, "--output", "json").out)
+    assert row["ends_at"] in last
+    assert row["ends_in_time"] is None
+    *_, last = kedge(*command, "--until", f"{soon:%H:%M}").out.splitlines()
+    assert f"the run does not end by {soon:%Y-%m-%d %H:%M} UTC" in last
+    row = json.loads(kedge(*command, "--until", f"{late:%H:%M}", "--output", "json").out)
+    assert row["ends_in_time"]
+    assert "begun now" not in kedge(*command).out
 
 
 def test_a_live_lab_is_predicted_in_its_own_time(

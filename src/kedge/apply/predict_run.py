@@ -20,7 +20,7 @@ from kedge.apply.rate_file import measured_rates
 from kedge.apply.run_port import RunStore
 from kedge.cluster.log_port import ClusterClock
 from kedge.errors import InvalidPlan
-from kedge.execution import SETTLED, Limits, RateRange, RunKind, Target, in_order
+from kedge.execution import SETTLED, Limits, RateRange, RunKind, Steering, Target, in_order
 from kedge.execution.prediction import (
     Prediction,
     ProblemKind,
@@ -40,6 +40,7 @@ from kedge.execution.prediction.learned_rates import (
 from kedge.execution.prediction.predict import RateFactors
 from kedge.execution.rate_rise import WINDOW_S
 from kedge.execution.stuck_moves import MARGIN
+from kedge.execution.windows import moment_after_open_s
 from kedge.model import Snapshot
 from kedge.model.amounts import bytes_text
 from kedge.plan import Change, Plan
@@ -69,10 +70,14 @@ class Circumstances:
 
 
 class PredictedRun(NamedTuple):
-    """A run that is proposed, with the rate that it begins with, and its prediction."""
+    """A run that is proposed, with the rate that it begins with, and its prediction.
+
+    `ends_at` is when it ends if it begins now, where it has windows or an end (`predicted_end`).
+    """
 
     judged: Preview
     prediction: Prediction
+    ends_at: float | None = None
 
 
 def predicted(
@@ -112,7 +117,21 @@ def predicted_run(judged: Preview, cluster: Snapshot, around: Circumstances) -> 
         limits,
         judged.options.steering.adaptive,
     )
-    return PredictedRun(judged.beginning_with(rate), found)
+    ends_at = predicted_end(found, judged.options.steering, around)
+    return PredictedRun(judged.beginning_with(rate), found, ends_at)
+
+
+def predicted_end(
+    prediction: Prediction, steering: Steering, around: Circumstances
+) -> float | None:
+    """When a run ends that begins now and works in its windows alone, in seconds since 1970.
+
+    None where it has no window and no end by which it must be over; infinite: never, or in years.
+    """
+    if not steering.windows and steering.until is None:
+        return None
+    ours = prediction.seconds / speed_of(around.clock)
+    return moment_after_open_s(steering.windows, time.time(), ours)
 
 
 def circumstances_of(runs: RunStore, *, state: Path, poll_s: float) -> Circumstances:

@@ -22,7 +22,13 @@ from kedge.cli.run_options import (
     open_runs,
     state_directory,
 )
-from kedge.cli.steering_options import LogDirThrottleOption
+from kedge.cli.steering_options import (
+    LogDirThrottleOption,
+    SteeringOptions,
+    UntilOption,
+    WindowOption,
+    steering_of,
+)
 from kedge.errors import InvalidRequest
 from kedge.model.parse_amounts import parse_rate
 
@@ -53,6 +59,8 @@ def predict_command(
     no_throttle: NoThrottleOption = False,
     moves_per_broker: SlotsOption = 2,
     log_dir_throttle: LogDirThrottleOption = "",
+    window: WindowOption = None,
+    until: UntilOption = "",
     network: NetworkOption = "",
     disk: DiskOption = "",
     samples: Annotated[
@@ -75,28 +83,29 @@ def predict_command(
 
     Example: kedge predict plan.json --throttle 50MB
     """
-    from kedge.apply.predict_run import predicted
+    from kedge.apply.predict_run import predicted, predicted_end
     from kedge.execution.prediction import refuse_problems
     from kedge.files import with_path_context, write_atomically
-    from kedge.report.prediction import prediction_lines, prediction_row
+    from kedge.report.prediction import end_fields, end_text, prediction_lines, prediction_row
 
     limits, adaptive = LimitOptions(throttle, no_throttle, moves_per_broker).limits()
-    if log_dir_throttle:
-        within = parse_rate(log_dir_throttle, "--log-dir-throttle")
-        limits = replace(limits, log_dir_rate=within)
+    steering = steering_of(SteeringOptions(log_dir_throttle, window, until=until), adaptive)
+    limits = replace(limits, log_dir_rate=steering.log_dir_rate)
     access = RunsAccess(bootstrap_server, command_config, state)
     wanted, cluster, around = _inputs(plan, snapshot, access, interval)
     around = replace(around, rates=_rates(network, disk), samples=samples)
     with with_path_context(plan):
         found = predicted(wanted, cluster, limits, around, adaptive)
+    ends_at = predicted_end(found, steering, around)
     if picture is not None:
         from kedge.report.prediction_picture import gantt_html
 
         write_atomically(picture, gantt_html(found, plan.name).encode())
     if output is Output.JSON:
-        echo_json(prediction_row(found))
+        echo_json(prediction_row(found) | end_fields(ends_at, steering))
     else:
-        echo_lines(prediction_lines(found))
+        ends = end_text(ends_at, steering)
+        echo_lines([*prediction_lines(found), *([f"begun now, the run {ends}"] if ends else [])])
     if picture is not None:
         say(f"the moves of each broker: {picture}")
     refuse_problems(found)

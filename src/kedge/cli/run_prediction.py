@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from kedge.apply.predict_run import PredictedRun
     from kedge.cli.apply_options import ApplyOptions
     from kedge.cluster.port import Cluster
-    from kedge.execution.prediction import Prediction
     from kedge.model import Snapshot
 
 
@@ -35,7 +34,7 @@ def predicted_now(
     proposal: Proposal,
     options: ApplyOptions,
     loads: Snapshot | None = None,
-) -> tuple[Proposal, Prediction | None]:
+) -> tuple[Proposal, PredictedRun | None]:
     """What a proposed run will be like on the cluster as it is, with the rates of `loads`.
 
     The proposal that is returned has the rate that a throttle which adapts begins with. A run does
@@ -48,11 +47,11 @@ def predicted_now(
         return proposal, None
     try:
         snapshot = _with_rates(snapshot_now(cluster), loads)
-        judged, prediction = predicted_on(snapshot, runs, proposal.judged, options)
+        run = predicted_on(snapshot, runs, proposal.judged, options)
     except KedgeError as fault:
         note(f"no prediction: {fault}")
         return proposal, None
-    return replace(proposal, judged=judged), prediction
+    return replace(proposal, judged=run.judged), run
 
 
 def _with_rates(snapshot: Snapshot, loads: Snapshot | None) -> Snapshot:
@@ -68,7 +67,7 @@ def _with_rates(snapshot: Snapshot, loads: Snapshot | None) -> Snapshot:
         return snapshot
 
 
-def show_proposal(proposal: Proposal, prediction: Prediction | None, options: ApplyOptions) -> None:
+def show_proposal(proposal: Proposal, run: PredictedRun | None, options: ApplyOptions) -> None:
     """What a command is about to do, for people; for programs where that is all it does.
 
     A run that begins is refused where `kedge predict` refuses its plan. One that continues, or is
@@ -82,14 +81,13 @@ def show_proposal(proposal: Proposal, prediction: Prediction | None, options: Ap
 
     for line in proposal_lines(proposal):
         say(line)
-    if prediction is not None and proposal.judged is not None:
-        chosen = proposal.judged.options
-        say(eta_line(prediction, chosen.steering, chosen.limits.rate))
+    if run is not None:
+        say(eta_line(run))
     if options.dry_run and options.output is Output.JSON:
-        echo_json(proposal_row(proposal, prediction))
-    if prediction is None:
+        echo_json(proposal_row(proposal, run))
+    if run is None:
         return
     if proposal.action is Action.START:
-        refuse_problems(prediction)
-    for problem in prediction.problems:
+        refuse_problems(run.prediction)
+    for problem in run.prediction.problems:
         say(f"warning: {problem.what}; {problem.hint}")
