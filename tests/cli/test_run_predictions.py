@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 from kedge.cluster.memory import MemoryCluster
-from kedge.cluster.port import LogDirDescription, TopicCreation
+from kedge.cluster.port import LogDirDescription, Replica, StoredReplica, TopicCreation
 from kedge.cluster.snapshot_taker import take_snapshot
 from kedge.errors import KedgeError
 from kedge.execution.journal import read_journal
 from kedge.files.plan_files import write_plan_snapshot
-from kedge.model import BrokerId, sha256_of_snapshot
+from kedge.model import BrokerId, TopicPartition, sha256_of_snapshot
 from kedge.model.amounts import bytes_text
 from kedge.plan import Plan, Reassignment, plan_to_json
 from tests.cli.cluster_commands import Desk
@@ -143,6 +143,77 @@ def test_the_way_back_is_predicted_too(
     assert row["prediction"]["bytes_copied"] == 20 * GB
     summary = desk.json(*command, "--yes", *state)["summary"]
     assert summary["predicted_seconds"] == pytest.approx(row["prediction"]["seconds"], abs=6)
+
+
+class HalfCopied(SizedCluster):
+    """Replicas that are being added have a part of their bytes."""
+
+    arrived = 9 * GB
+
+    def _sized(
+        self, dirs: tuple[LogDirDescription, ...] | KedgeError
+    ) -> tuple[LogDirDescription, ...] | KedgeError:
+        found = super()._sized(dirs)
+        if isinstance(found, KedgeError):
+            return found
+        return tuple(
+            replace(each, replicas=tuple(map(self._part, each.replicas))) for each in found
+        )
+
+    def _part(self, stored: StoredReplica) -> StoredReplica:
+        return replace(stored, size_bytes=self.arrived) if stored.future else stored
+
+    def log_dirs(
+        self, brokers: Sequence[BrokerId], topics: Sequence[str] | None = None
+    ) -> dict[BrokerId, tuple[LogDirDescription, ...] | KedgeError]:
+        found = super().log_dirs(brokers, topics)
+        adding = {tp: each.adding for tp, each in self.reassignments().items()}
+        for broker, dirs in found.items():
+            coming = [tp for tp, ids in adding.items() if broker in ids]
+            if isinstance(dirs, KedgeError) or not coming:
+                continue
+            parts = tuple(StoredReplica(tp, self.arrived, 0) for tp in coming)
+            first = replace(dirs[0], replicas=(*dirs[0].replicas, *parts))
+            found[broker] = (first, *dirs[1:])
+        return found
+
+
+def test_what_has_arrived_already_is_not_predicted_again(
+    capsys: pytest.CaptureFixture[str], moves: str, state: tuple[str, str]
+) -> None:
+    cluster = HalfCopied(4)
+    cluster.create_topics([TopicCreation(name, assignment={0: (B1, B2)}) for name in ("t", "u")])
+    desk, speed = Desk(cluster, capsys), ("--throttle", "100MB", *state)
+    whole = dry_row(desk, "apply", moves, *speed)["prediction"]
+    assert whole["bytes_copied"] == 20 * GB
+    cluster.hold_moves = True
+    cluster.alter_reassignments({TopicPartition("t", 0): (B4, B2)})
+    rest = dry_row(desk, "apply", moves, *speed)["prediction"]
+    assert {each["topic"]: each["bytes"] for each in rest["moves"]} == {"t": GB, "u": 10 * GB}
+    assert rest["seconds"] == pytest.approx(0.55 * whole["seconds"], rel=0.03)
+    peaks = {each["broker"]: each["peak"] for each in rest["disks"] if each["log_dir"] is None}
+    assert peaks[4] == 20 * GB, "what has arrived counts once"
+    live = desk.json("predict", moves, *speed)
+    assert live["bytes_copied"] == 11 * GB
+    cluster.alter_reassignments({TopicPartition("t", 0): None})
+    assert desk.json("predict", moves, *speed)["bytes_copied"] == 20 * GB
+
+
+def test_a_copy_between_log_directories_goes_on_with_what_is_left(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, state: tuple[str, str]
+) -> None:
+    cluster = HalfCopied(2)
+    cluster.create_topics([TopicCreation("t", assignment={0: (B1, B2)})])
+    cluster.hold_moves = True
+    cluster.alter_log_dirs({Replica("t", 0, B1): "/data/b"})
+    entry = {"topic": "t", "partition": 0, "replicas": [1, 2], "log_dirs": ["/data/b", "any"]}
+    path = tmp_path / "moves.json"
+    path.write_text(json.dumps({"version": 1, "partitions": [entry]}))
+    desk, words = Desk(cluster, capsys), (str(path), "--throttle", "100MB", *state)
+    for row in (dry_row(desk, "apply", *words)["prediction"], desk.json("predict", *words)):
+        assert row["bytes_copied"] == GB
+        peaks = {(each["broker"], each["log_dir"]): each["peak"] for each in row["disks"]}
+        assert peaks[1, "/data/b"] == 10 * GB
 
 
 def test_a_run_that_continues_is_predicted_anew(

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from math import inf
 from pathlib import Path
@@ -15,12 +15,23 @@ from typing import NamedTuple
 
 from kedge.apply.cluster_time import speed_of
 from kedge.apply.commands import since_last_run
+from kedge.apply.move_bytes import arrived_bytes
+from kedge.apply.observe import observe
 from kedge.apply.preview import Preview, target_of
 from kedge.apply.rate_file import measured_rates
 from kedge.apply.run_port import RunStore
 from kedge.cluster.log_port import ClusterClock
+from kedge.cluster.port import Cluster
 from kedge.errors import InvalidPlan
-from kedge.execution import SETTLED, Limits, RateRange, RunKind, Steering, Target, in_order
+from kedge.execution import (
+    SETTLED,
+    Limits,
+    RateRange,
+    RunKind,
+    Steering,
+    Target,
+    in_order,
+)
 from kedge.execution.prediction import (
     Prediction,
     ProblemKind,
@@ -30,7 +41,7 @@ from kedge.execution.prediction import (
     predict_on_snapshot,
     present_changes,
 )
-from kedge.execution.prediction.environment import at_speed
+from kedge.execution.prediction.environment import Arrived, at_speed
 from kedge.execution.prediction.learned_rates import (
     Draw,
     RateRecord,
@@ -43,7 +54,7 @@ from kedge.execution.stuck_moves import MARGIN
 from kedge.execution.windows import moment_after_open_s
 from kedge.model import Snapshot
 from kedge.model.amounts import bytes_text
-from kedge.plan import Change, Plan
+from kedge.plan import Change, PartitionReplica, Plan
 from kedge.plan.check_snapshot import unknown_places
 
 SEED = 1  # the same plan has the same prediction, whenever it is made
@@ -58,7 +69,8 @@ class Circumstances:
 
     `state` is where the rates that runs have measured are; `rates` are used instead. A cluster with
     a `clock` of its own is a lab: time may pass faster there, its brokers let through exactly what
-    a throttle allows, and its links and disks do not vary.
+    a throttle allows, and its links and disks do not vary. `arrived` are the bytes of copies that
+    are in progress already.
     """
 
     state: Path
@@ -67,6 +79,7 @@ class Circumstances:
     poll_s: float = 1.0
     clock: ClusterClock | None = None
     since_last_run_s: float = inf
+    arrived: Arrived = field(default_factory=dict[PartitionReplica, int])
 
 
 class PredictedRun(NamedTuple):
@@ -112,6 +125,7 @@ def predicted_run(judged: Preview, cluster: Snapshot, around: Circumstances) -> 
     known = set(cluster.assignment.keys())
     left = [c for c in judged.changes if c.tp in known and judged.statuses[c.tp] not in SETTLED]
     changes = present_changes(left, cluster, judged.target)
+    around = replace(around, arrived=judged.arrived)
     rate, found = _at_needed_rate(
         lambda chosen: _predicted(changes, judged.target, cluster, chosen, around),
         limits,
@@ -198,6 +212,12 @@ def _assuming(prediction: Prediction, sentence: str) -> Prediction:
 # ---- shared -------------------------------------------------------------------------------------
 
 
+def arrived_now(cluster: Cluster, plan: Plan) -> Arrived:
+    """What has arrived of the copies of a plan that are in progress on a cluster."""
+    target, changes = target_of(plan, RunKind.APPLY), in_order(plan)
+    return arrived_bytes(changes, observe(cluster, changes, target, may_be_hidden=True), target)
+
+
 def _predicted(
     changes: list[Change],
     target: Target,
@@ -211,7 +231,8 @@ def _predicted(
     if samples is None:
         samples = SAMPLES if len(changes) <= LARGE else SAMPLES_OF_LARGE
     timing, factors = _uncertain(around, _draws(samples), records)
-    environment = environment_of(cluster, [change.tp for change in changes], rates, timing)
+    partitions = [change.tp for change in changes]
+    environment = environment_of(cluster, partitions, rates, timing, around.arrived)
     with ThreadPoolExecutor(os.cpu_count() or 1) as threads:  # replays are compiled code
         return predict_on_snapshot(
             *(changes, cluster, limits, environment),

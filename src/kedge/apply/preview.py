@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from kedge.apply.move_bytes import arrived_bytes
 from kedge.apply.observe import (
     Found,
     min_isr_of,
@@ -43,7 +44,7 @@ from kedge.execution import (
 )
 from kedge.execution.stuck_moves import GrowingMove, needed_rate_of_plan
 from kedge.model import TopicPartition
-from kedge.plan import Change, Plan
+from kedge.plan import Change, PartitionReplica, Plan
 
 HEALTH_GRACE_S = 10.0  # a broker that just started needs seconds to get its replicas in sync
 HEALTH_PAUSE_S = 0.5
@@ -63,8 +64,12 @@ class RunOptions:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What a run would do; `own` are throttle values that Kedge's runs had set before it, and
-    `under_min_isr` partitions of the plan that were below `min.insync.replicas` before it."""
+    """What a run would do.
+
+    `own` are throttle values that Kedge's runs had set before it, `under_min_isr` partitions of the
+    plan that were below `min.insync.replicas` before it, and `arrived` the bytes that copies in
+    progress have already.
+    """
 
     plan: Plan
     kind: RunKind
@@ -78,6 +83,7 @@ class Preview:
     warnings: tuple[str, ...] = ()
     own: frozenset[Setting] = frozenset()
     under_min_isr: frozenset[TopicPartition] = frozenset()
+    arrived: Mapping[PartitionReplica, int] = field(default_factory=dict[PartitionReplica, int])
 
     @property
     def target(self) -> Target:
@@ -158,6 +164,7 @@ def preview(
         tuple(_warnings(cluster, changes)),
         frozenset(own),
         frozenset(health.planned_under_min_isr),
+        arrived_bytes(changes, found, target),
     )
 
 

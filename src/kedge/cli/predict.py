@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from kedge.apply.predict_run import Circumstances
     from kedge.execution.prediction import Rates
     from kedge.model import Snapshot
-    from kedge.plan import Plan
+    from kedge.plan import Plan, ReassignmentFile
 
 NetworkOption = Annotated[
     str, typer.Option("--network", help="Bytes per second of a broker's link each way, like 1GB")
@@ -141,11 +141,11 @@ def _inputs(
         )
     found = read_plan_file(file)
     around = Circumstances(state_directory(access.state), poll_s=poll_s)
+    if access.bootstrap:
+        return _live(found, access, poll_s)
     cluster: Snapshot | None = None
     if snapshot is not None:
         cluster = read_snapshot(snapshot)
-    elif access.bootstrap:
-        cluster, around = _live(access, poll_s)
     elif isinstance(found, Plan):
         cluster = snapshot_beside(file, found)
     if cluster is None:
@@ -156,11 +156,16 @@ def _inputs(
     return found if isinstance(found, Plan) else from_kafka_file(found, cluster), cluster, around
 
 
-def _live(access: RunsAccess, poll_s: float) -> tuple[Snapshot, Circumstances]:
+def _live(
+    wanted: Plan | ReassignmentFile, access: RunsAccess, poll_s: float
+) -> tuple[Plan, Snapshot, Circumstances]:
     """A cluster as it is now; the time of a lab may pass faster than ours."""
-    from kedge.apply.predict_run import circumstances_of
+    from kedge.apply.predict_run import arrived_now, circumstances_of
     from kedge.cli.snapshot import snapshot_now
+    from kedge.plan import Plan, from_kafka_file
 
     with open_runs(access) as (cluster, runs):
-        state = state_directory(access.state)
-        return snapshot_now(cluster), circumstances_of(runs, state=state, poll_s=poll_s)
+        now = snapshot_now(cluster)
+        plan = wanted if isinstance(wanted, Plan) else from_kafka_file(wanted, now)
+        around = circumstances_of(runs, state=state_directory(access.state), poll_s=poll_s)
+        return plan, now, replace(around, arrived=arrived_now(cluster, plan))
