@@ -12,11 +12,12 @@ from kedge.apply.jobs import Drain
 from kedge.balance import Goals
 from kedge.cluster.memory import MemoryCluster
 from kedge.cluster.port import (
+    LogDirDescription,
     Replica,
     TopicCreation,
 )
 from kedge.cluster.snapshot_taker import take_snapshot
-from kedge.errors import RefusedCommand
+from kedge.errors import LogDirNotFound, RefusedCommand
 from kedge.model import BrokerId, TopicPartition
 from kedge.model.runs_topic import RUNS_TOPIC
 from tests.cluster.faulty import FaultyCluster
@@ -83,6 +84,21 @@ def test_a_broker_that_is_down_is_reported_as_not_read() -> None:
     cluster.stop_broker(B3)
     left = drain.what_is_left(cluster, [B3], Clock().waiting)
     assert (left.empty, left.unread) == (True, [B3])
+
+
+def test_a_broker_with_a_log_directory_that_is_offline_is_not_said_to_be_empty() -> None:
+    cluster = MemoryCluster(3)
+    faulty = FaultyCluster(cluster)
+    failed = LogDirDescription("/data/b", error=LogDirNotFound("offline"))
+    faulty.change_response("log_dirs", lambda answers: {B2: (answers[B2][0], failed)})
+    left = drain.what_is_left(faulty.port, [B2], Clock().waiting)
+    assert (left.empty, left.unread, left.offline) == (True, [B2], {B2: ["/data/b"]})
+    ending = Drain((B2,), unregister=True).finish(faulty.port, Clock().waiting)
+    assert ending.lines[0] == (
+        "Broker 2 is empty in the metadata; what broker 2 holds in /data/b is not known: offline"
+    )
+    assert ending.row["offline_log_dirs"] == {"2": ["/data/b"]}
+    assert (ending.complete, ending.row["unregistered"]) == (False, [])
 
 
 def test_no_broker_is_unregistered_while_one_of_them_is_alive() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -260,9 +261,14 @@ def test_jobs_have_the_options_of_apply(desk: Desk, state: tuple[str, str]) -> N
     steered = ("--throttle", "auto:1MB-4MB", "--window", "01:00-05:00", "--hard-window", *state)
     lines = desk.lines("drain", "3", "--dry-run", *steered)
     assert lines[-1].startswith("prediction: takes ")
-    assert lines[-1].endswith(
+    takes, ends = lines[-1].split("; ")
+    assert takes.endswith(
         ", at the lowest rate of its throttle, without the time outside its windows"
     )
+    assert re.fullmatch(r"ends about \d{4}-\d\d-\d\d 0[1-4]:\d\d UTC in its windows", ends)
+    row = desk.json("drain", "3", "--dry-run", *steered)["prediction"]
+    assert row["ends_at"] in ends
+    assert row["ends_in_time"] is None
     assert run_dir_is_absent(state)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +12,12 @@ import pytest
 
 from kedge import wiring
 from kedge.apply.predict_run import Circumstances, predicted
+from kedge.balance import Goals, NewBroker
 from kedge.cluster.log_port import ClusterClock
 from kedge.cluster.memory import MemoryCluster
 from kedge.cluster.memory_log import MemoryLog, MemoryTopic
 from kedge.cluster.port import TopicCreation
+from kedge.errors import InvalidPlan
 from kedge.execution import Limits
 from kedge.files import write_snapshot
 from kedge.files.plan_files import write_plan_snapshot
@@ -189,7 +192,68 @@ def test_a_partition_that_the_cluster_does_not_have_is_named(
     )
     done = kedge("predict", str(other), "--snapshot", cluster, "--no-throttle")
     assert done.code == 2
-    assert "gone-0" in done.err
+    assert f"{other}: partitions[0]: gone-0 is not in the snapshot; use a snapshot of" in done.err
+
+
+def with_dirs(*known: tuple[int, int]) -> Snapshot:
+    """Three brokers with two log directories each; where the two replicas of t-0 are."""
+    dirs = tuple(LogDir(path, 100e9) for path in ("/a", "/b"))
+    return Snapshot.of(
+        [Broker(b, log_dirs=dirs) for b in (B1, B2, B3)],
+        Assignment.from_mapping({T0: (B1, B2)}),
+        cluster_id="c",
+        leader=np.array([1]),
+        size=np.array([GB]),
+        log_dir=np.array(known, np.int32) if known else None,
+        log_dir_paths=["/a", "/b"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("replicas", "paths", "sentence"),
+    [
+        ((1, 9), ("any", "any"), "partitions[0].replicas[1]: broker 9 is not in the snapshot"),
+        ((1, 3), ("any", "/nope"), "partitions[0].log_dirs[1]: broker 3 has no log directory"),
+    ],
+)
+def test_brokers_and_directories_that_the_snapshot_lacks_are_refused(
+    kedge: Kedge,
+    tmp_path: Path,
+    replicas: tuple[int, ...],
+    paths: tuple[str, ...],
+    sentence: str,
+) -> None:
+    write_snapshot(with_dirs((0, 0)), tmp_path / "cluster.json")
+    entry = {"topic": "t", "partition": 0, "replicas": replicas, "log_dirs": paths}
+    plan = tmp_path / "moves.json"
+    plan.write_text(json.dumps({"version": 1, "partitions": [entry]}))
+    words = ("predict", str(plan), "--snapshot", str(tmp_path / "cluster.json"), "--no-throttle")
+    done = kedge(*words)
+    assert (done.code, done.out) == (2, "")
+    assert f"{plan}: {sentence}" in done.err
+
+
+def test_a_broker_that_the_plan_adds_may_be_absent(tmp_path: Path) -> None:
+    cluster = snapshot()
+    entry = Reassignment.anywhere(T0, (BrokerId(4), B2))
+    goals = Goals(add_brokers=(NewBroker(4),)).to_json()
+    plan = Plan((entry,), {T0: (B1, B2)}, cluster_id="c", goals=goals)
+    found = predicted(plan, cluster, Limits(50_000_000, 2), Circumstances(tmp_path))
+    assert found.assumptions[-1] == (
+        "broker 4 is to be added: its disks have room for what it gets"
+    )
+    with pytest.raises(InvalidPlan, match="broker 4 is not in the snapshot"):
+        predicted(replace(plan, goals=None), cluster, Limits(1, 2), Circumstances(tmp_path))
+
+
+@pytest.mark.parametrize(("known", "count"), [((), 2), (((0, -1),), 1), (((0, 1),), 0)])
+def test_log_directories_that_are_not_known_are_an_assumption(
+    tmp_path: Path, known: tuple[tuple[int, int], ...], count: int
+) -> None:
+    plan = Plan((Reassignment.anywhere(T0, (B3, B2)),), {T0: (B1, B2)}, cluster_id="c")
+    found = predicted(plan, with_dirs(*known), Limits(None, 2), Circumstances(tmp_path))
+    said = [each for each in found.assumptions if each.startswith("the log directories of")]
+    assert [each.split()[4] for each in said] == ([str(count)] if count else [])
 
 
 def test_a_file_of_kafkas_tool_is_predicted_on_a_live_cluster_and_by_a_dry_run(
@@ -246,6 +310,44 @@ def test_a_throttle_that_adapts_is_taken_to_stay_at_its_lowest_rate(
         *("--output", "json"),
     )
     assert "the lowest that it adapts to" in json.loads(row.out)["assumptions"][-1]
+
+
+def test_a_throttle_that_adapts_begins_with_a_rate_at_which_the_plan_ends(
+    kedge: Kedge, tmp_path: Path
+) -> None:
+    plan, cluster = written(tmp_path, snapshot(appended=10e6))
+    command = ("predict", plan, "--snapshot", cluster, "--throttle")
+    needed = kedge(*command, "20MB").err.rsplit("--throttle ", 1)[1].split()[0]
+    wide = kedge(*command, "auto:20MB-1GB")
+    assert wide.code == 0, wide.err
+    (said,) = [each for each in wide.out.splitlines() if "throttle stays" in each]
+    assert said.endswith("MB/s, with which it begins; at 20.0 MB/s moves would never end")
+    begun = float(said.split("stays at ")[1].split()[0])
+    assert begun == pytest.approx(1.1 * float(needed.removesuffix("MB")), rel=0.01)
+    narrow = kedge(*command, "auto:20MB-21MB")
+    assert narrow.code == 2
+    assert "would never end at a throttle of 20 MB/s: " in narrow.err
+    assert f"use --throttle {needed} or more" in narrow.err
+
+
+def test_windows_and_an_end_are_part_of_a_prediction(kedge: Kedge, files: tuple[str, str]) -> None:
+    plan, cluster = files
+    command = ("predict", plan, "--snapshot", cluster, "--throttle", "100MB")
+    now = datetime.now(UTC)
+    late, soon = now + timedelta(hours=6), now + timedelta(minutes=1)
+    opens, closes = late, late + timedelta(hours=1)
+    window = ("--window", f"{opens:%H:%M}-{closes:%H:%M}")
+    *_, last = kedge(*command, *window).out.splitlines()
+    assert last.startswith(f"begun now, the run ends about {opens:%Y-%m-%d %H}:")
+    assert last.endswith(" UTC in its windows")
+    row = json.loads(kedge(*command, *window, "--output", "json").out)
+    assert row["ends_at"] in last
+    assert row["ends_in_time"] is None
+    *_, last = kedge(*command, "--until", f"{soon:%H:%M}").out.splitlines()
+    assert f"the run does not end by {soon:%Y-%m-%d %H:%M} UTC" in last
+    row = json.loads(kedge(*command, "--until", f"{late:%H:%M}", "--output", "json").out)
+    assert row["ends_in_time"]
+    assert "begun now" not in kedge(*command).out
 
 
 def test_a_live_lab_is_predicted_in_its_own_time(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from math import inf
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -11,7 +12,14 @@ from hypothesis import strategies as st
 
 from kedge.errors import InvalidRequest
 from kedge.execution.steering import Steering, hold_reason
-from kedge.execution.windows import Window, is_open, moment_after, next_change, parse_window
+from kedge.execution.windows import (
+    Window,
+    is_open,
+    moment_after,
+    moment_after_open_s,
+    next_change,
+    parse_window,
+)
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -55,6 +63,32 @@ def changes(text: str, since: str, count: int) -> list[str]:
 )
 def test_a_window_opens_and_closes_once_a_day(window: str, since: str, expected: list[str]) -> None:
     assert changes(window, since, len(expected)) == expected
+
+
+@pytest.mark.parametrize(
+    ("windows", "since", "hours", "expected"),
+    [
+        ((), "2026-06-10T00:00", 30, "2026-06-11T06:00"),
+        (("01:00-05:00",), "2026-06-10T02:00", 3, "2026-06-10T05:00"),
+        (("01:00-05:00",), "2026-06-10T02:00", 4, "2026-06-11T02:00"),
+        (("01:00-05:00", "20:00-21:00"), "2026-06-10T12:00", 6, "2026-06-11T20:59:59"),
+        (("22:00-02:00",), "2026-06-10T12:00", 9, "2026-06-12T23:00"),
+        (("01:00-05:00",), "2026-06-10T00:00", 400, "2026-09-17T05:00"),
+        # Clocks go from 02:00 to 03:00: that night has an hour less.
+        (("01:00-05:00[Europe/Berlin]",), "2026-03-28T12:00", 4, "2026-03-30T00:00"),
+    ],
+)
+def test_open_hours_add_up_to_a_moment(
+    windows: tuple[str, ...], since: str, hours: float, expected: str
+) -> None:
+    parsed = [parse_window(each) for each in windows]
+    found = moment_after_open_s(parsed, utc(since), hours * 3600)
+    assert found == pytest.approx(utc(expected), abs=1)
+
+
+def test_what_takes_years_of_windows_has_no_moment() -> None:
+    assert moment_after_open_s([parse_window("01:00-02:00")], 0.0, 500 * 3600.0) == inf
+    assert moment_after_open_s([parse_window("01:00-02:00")], 0.0, inf) == inf
 
 
 def test_windows_that_touch_are_one() -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from kedge.errors import InvalidPlan
-from kedge.model import BrokerState, TopicPartition
+from kedge.model import BrokerState, LogDir, TopicPartition
 from kedge.model.assignment import Assignment
 from kedge.plan import Plan, Reassignment, Severity, Summary, refuse_errors, verify_plan
 from tests.plan.plans import LOGS_0, ORDERS_0, ORDERS_1, broker, ids, plan, snapshot
@@ -140,6 +141,19 @@ def test_an_unknown_broker_is_found_out() -> None:
     assert said(verify_plan(one(LOGS_0, ids(1, 2), ids(9, 2)), snapshot())) == [
         "error partitions[0].replicas[0]: broker 9 is not in the snapshot"
     ]
+
+
+def test_a_log_directory_that_a_broker_does_not_have_is_found_out() -> None:
+    dirs = (LogDir("/a"), LogDir("/b"))
+    brokers = [replace(each, log_dirs=dirs) for each in snapshot().brokers]
+    sent = replace(
+        one(LOGS_0, ids(1, 2), ids(4, 2)),
+        partitions=(Reassignment(LOGS_0, ids(4, 2), ("/nope", "/b")),),
+    )
+    assert said(verify_plan(sent, snapshot(brokers=brokers))) == [
+        "error partitions[0].log_dirs[0]: broker 4 has no log directory /nope, but /a, /b"
+    ]
+    assert verify_plan(sent, snapshot()) == [], "the snapshot lists no directories"
 
 
 def test_a_rack_may_not_become_more_crowded_than_it_needs_to_be() -> None:

@@ -67,6 +67,14 @@ def test_a_summary_is_about_what_this_process_has_copied() -> None:
     assert summary_row(found)["bytes_per_second"] == 5.0 * MB
 
 
+def test_a_summary_leaves_pauses_out_of_what_it_compares_with_the_prediction() -> None:
+    found = summary_of(at(2), at(10), Took(7216.0, None, 7200.0), (), predicted_seconds=8.0)
+    assert summary_lines(found)[-1].endswith(
+        "the run took 2.00 times that, without 2 h 00 min in which it was paused"
+    )
+    assert summary_row(found)["paused_seconds"] == 7200.0
+
+
 def test_a_summary_of_a_lab_compares_lab_time_with_the_prediction() -> None:
     found = summary_of(at(2), at(10), Took(2.0, 16.0), (Throttled(0.0, 10 * MB),), 8.0)
     assert summary_lines(found) == [

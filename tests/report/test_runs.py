@@ -7,12 +7,26 @@ from dataclasses import replace
 import pytest
 
 from kedge.apply import Cancelled, Outcome
+from kedge.apply.run_status import RunStatus
 from kedge.errors import InvalidReplicaAssignment
-from kedge.execution import Lease, MoveStatus, Progress
+from kedge.execution import (
+    Lease,
+    MoveStatus,
+    Observation,
+    Progress,
+    RunPrediction,
+    RunRecord,
+    RunState,
+    Work,
+    journal,
+)
+from kedge.execution.journal import read_journal
 from kedge.model import TopicPartition
+from kedge.report.elapsed import Elapsed
 from kedge.report.runs import (
     cancelled_lines,
     cancelled_row,
+    elapsed_of,
     lease_rows,
     outcome_lines,
     outcome_row,
@@ -97,6 +111,42 @@ def test_progress_shows_only_what_is_known() -> None:
     assert progress_line(later) == (
         "1/3 partitions, 2 moving, 1.5 MB of 3.0 MB, 50.0 kB/s, 30 s left"
     )
+
+
+def paused_run(*more: bytes) -> RunRecord:
+    """A run that was predicted to take 100 s, and was paused 10 s after its beginning."""
+    begun = RunRecord("c", begun_at=1000.0, prediction=RunPrediction(1000.0, 100.0))
+    states = (
+        journal.entered(RunState.MOVING, at=1000.0),
+        journal.entered(RunState.PAUSED, at=1010.0),
+    )
+    return read_journal(b"".join((journal.begun(begun), *states, *more)))
+
+
+@pytest.mark.parametrize(
+    ("more", "seconds", "predicted"),
+    [
+        ((), 10.0, 100.0),
+        ((journal.entered(RunState.MOVING, at=4000.0),), 1010.0, 100.0),
+        ((journal.predicted(50.0, at=4000.0),), 0.0, 50.0),
+        (
+            (
+                journal.predicted(50.0, at=4000.0),
+                journal.entered(RunState.MOVING, at=4030.0),
+                journal.entered(RunState.DONE, at=4060.0),
+            ),
+            30.0,
+            50.0,
+        ),
+    ],
+)
+def test_pauses_are_no_part_of_the_time_beside_the_prediction(
+    more: tuple[bytes, ...], seconds: float, predicted: float
+) -> None:
+    record = paused_run(*more)
+    seen = Observation(frozenset(), {}, {}, {})
+    status = RunStatus("r", record, record.state, (), {}, seen, Work({}, (), ()))
+    assert elapsed_of(status, 5000.0) == Elapsed(seconds, predicted)
 
 
 def test_no_runs_are_one_line() -> None:

@@ -27,10 +27,15 @@ PAUSE_S = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Remains:
-    """What brokers still hold; `unread` are those whose log directories could not be read."""
+    """What brokers still hold.
+
+    `unread` are the brokers whose log directories could not be read: all of them, or those that are
+    `offline`, which list no replicas whatever they hold.
+    """
 
     replicas: dict[BrokerId, list[TopicPartition]]
     unread: list[BrokerId]
+    offline: dict[BrokerId, list[str]]
 
     @property
     def empty(self) -> bool:
@@ -55,12 +60,16 @@ def _holdings(cluster: Cluster, brokers: Collection[BrokerId]) -> Remains:
             for broker in held.keys() & set(each.replicas):
                 held[broker].add(TopicPartition(name, each.partition))
     unread: list[BrokerId] = []
+    offline: dict[BrokerId, list[str]] = {}
     for broker, dirs in cluster.log_dirs(list(held)).items():
         if isinstance(dirs, KedgeError):
             unread.append(broker)
             continue
         held[broker] |= {stored.tp for each in dirs for stored in each.replicas}
-    return Remains({broker: sorted(tps) for broker, tps in held.items() if tps}, unread)
+        if failed := [each.path for each in dirs if each.error is not None]:
+            unread.append(broker)
+            offline[broker] = failed
+    return Remains({broker: sorted(tps) for broker, tps in held.items() if tps}, unread, offline)
 
 
 # ---- registrations ------------------------------------------------------------------------------

@@ -205,6 +205,7 @@ class Drain(Job):
         row: dict[str, object] = {
             "brokers": list(self.brokers),
             "left_on_brokers": {str(b): list(map(str, tps)) for b, tps in left.replicas.items()},
+            "offline_log_dirs": {str(broker): paths for broker, paths in left.offline.items()},
             "unregistered": [],
         }
         if not left.empty:
@@ -213,13 +214,24 @@ class Drain(Job):
                 for broker, tps in left.replicas.items()
             ]
             return Ending([*lines, "Run the same command again to move them"], row, False)
-        are = "is" if len(self.brokers) == 1 else "are"
-        lines = [f"{_listed(self.brokers)} {are} empty"]
-        if left.unread:
-            lines[0] += f" in the metadata; no log directory read of {_listed(left.unread)}"
+        lines = [self._empty_line(left)]
         if not self.unregister:
             return Ending(lines, row)
         return self._unregistered(cluster, lines, row)
+
+    def _empty_line(self, left: drain.Remains) -> str:
+        """That the brokers are empty, and which log directories that is not known of."""
+        are = "is" if len(self.brokers) == 1 else "are"
+        line = f"{_listed(self.brokers)} {are} empty"
+        if not left.unread:
+            return line
+        silent = [broker for broker in left.unread if broker not in left.offline]
+        unknown = [f"no log directory read of {_listed(silent)}"] if silent else []
+        unknown += [
+            f"what broker {broker} holds in {named(paths)} is not known: offline"
+            for broker, paths in left.offline.items()
+        ]
+        return f"{line} in the metadata; {'; '.join(unknown)}"
 
     def _unregistered(self, cluster: Cluster, lines: list[str], row: dict[str, object]) -> Ending:
         try:

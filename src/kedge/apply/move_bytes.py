@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from kedge.apply.observe import Found
-from kedge.execution import MoveStatus, Statuses
+from kedge.execution import MoveStatus, Statuses, Target
 from kedge.execution.stuck_moves import GrowingMove, MoveBytes
 from kedge.model import BrokerId, TopicPartition
 from kedge.plan import Change, PartitionReplica
@@ -31,6 +31,24 @@ def bytes_of(changes: Sequence[Change], found: Found) -> dict[TopicPartition, Mo
         size = found.sizes.of_partition(change) * (len(copied) + len(within))
         moves[change.tp] = MoveBytes(arrived, size)
     return moves
+
+
+def arrived_bytes(
+    changes: Sequence[Change], found: Found, target: Target
+) -> dict[PartitionReplica, int]:
+    """What has arrived of copies that go on: of replicas that are being added, and of those in
+    the log directory that they are wanted in. What is on its way back counts for nothing."""
+    arrived: dict[PartitionReplica, int] = {}
+    for change in changes:
+        moving = found.seen.moving.get(change.tp)
+        for broker in () if moving is None else moving.adding:
+            replica = PartitionReplica(*change.tp, broker)
+            arrived[replica] = found.sizes.replicas.get(replica, 0)
+        for replica, path in target.log_dirs_of(change).items():
+            shown = found.seen.directories.get(replica)
+            if shown is not None and shown.future == path:
+                arrived[replica] = found.sizes.future.get(replica, 0)
+    return arrived
 
 
 def sizes_of(changes: Sequence[Change], found: Found) -> dict[TopicPartition, int]:

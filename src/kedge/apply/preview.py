@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from kedge.apply.move_bytes import arrived_bytes
 from kedge.apply.observe import (
     Found,
     min_isr_of,
@@ -33,6 +34,7 @@ from kedge.execution import (
     Setting,
     Steering,
     Target,
+    Work,
     check_preconditions,
     goes_back,
     in_order,
@@ -42,7 +44,7 @@ from kedge.execution import (
 )
 from kedge.execution.stuck_moves import GrowingMove, needed_rate_of_plan
 from kedge.model import TopicPartition
-from kedge.plan import Change, Plan
+from kedge.plan import Change, PartitionReplica, Plan
 
 HEALTH_GRACE_S = 10.0  # a broker that just started needs seconds to get its replicas in sync
 HEALTH_PAUSE_S = 0.5
@@ -62,8 +64,12 @@ class RunOptions:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What a run would do; `own` are throttle values that Kedge's runs had set before it, and
-    `under_min_isr` partitions of the plan that were below `min.insync.replicas` before it."""
+    """What a run would do.
+
+    `own` are throttle values that Kedge's runs had set before it, `under_min_isr` partitions of the
+    plan that were below `min.insync.replicas` before it, and `arrived` the bytes that copies in
+    progress have already.
+    """
 
     plan: Plan
     kind: RunKind
@@ -72,17 +78,32 @@ class Preview:
     statuses: dict[TopicPartition, MoveStatus]
     skipped: list[TopicPartition]
     seen: Observation
-    progress: Progress
-    bound_seconds: float | None
+    work: Work
     log_dirs_before: LogDirs
     warnings: tuple[str, ...] = ()
     own: frozenset[Setting] = frozenset()
     under_min_isr: frozenset[TopicPartition] = frozenset()
+    arrived: Mapping[PartitionReplica, int] = field(default_factory=dict[PartitionReplica, int])
 
     @property
     def target(self) -> Target:
         """Where the partitions go."""
         return target_of(self.plan, self.kind)
+
+    @property
+    def progress(self) -> Progress:
+        """How far the run is already, in figures."""
+        return self.work.progress(self.options.limits)
+
+    @property
+    def bound_seconds(self) -> float | None:
+        """No run is faster than its busiest broker at the throttle; None without one."""
+        return self.work.bound_seconds(self.options.limits)
+
+    def beginning_with(self, rate: int | None) -> Preview:
+        """The same run, whose throttle begins with another rate."""
+        limits = replace(self.options.limits, rate=rate)
+        return replace(self, options=replace(self.options, limits=limits))
 
 
 def target_of(plan: Plan, kind: RunKind) -> Target:
@@ -130,7 +151,6 @@ def preview(
     options = _with_needed_rate(options, changes, statuses, seen)
     kept = set(statuses)
     before = log_dirs_before or {r: p for r, p in found.log_dirs.items() if r.tp in kept}
-    work = work_in(found, changes, statuses, target, before)
     return Preview(
         plan,
         kind,
@@ -139,12 +159,12 @@ def preview(
         statuses,
         skipped,
         seen,
-        work.progress(options.limits),
-        work.bound_seconds(options.limits),
+        work_in(found, changes, statuses, target, before),
         before,
         tuple(_warnings(cluster, changes)),
         frozenset(own),
         frozenset(health.planned_under_min_isr),
+        arrived_bytes(changes, found, target),
     )
 
 

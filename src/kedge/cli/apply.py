@@ -30,9 +30,9 @@ from kedge.cli.run_prediction import predicted_now, show_proposal
 
 if TYPE_CHECKING:
     from kedge.apply import Proposal, RunStore
+    from kedge.apply.predict_run import PredictedRun
     from kedge.cli.carry_out import MoreSignals
     from kedge.cluster.port import Cluster
-    from kedge.execution.prediction import Prediction
 
 
 def register(app: typer.Typer) -> None:
@@ -61,10 +61,10 @@ def apply_command(options: ApplyOptions, plan: PlanArgument) -> int:
         if loads is not None:
             chosen = replace(chosen, growth=growth_of(wanted, loads))
         proposal = propose_apply(cluster, runs, wanted, chosen, str(plan))
-        prediction = predicted_now(cluster, runs, proposal, options, loads)
-        if not _agreed(proposal, prediction, "Apply this plan?", options):
+        proposal, predicted = predicted_now(cluster, runs, proposal, options, loads)
+        if not _agreed(proposal, predicted, "Apply this plan?", options):
             return 0
-        return _carried_out(cluster, runs, proposal, prediction, options, more)
+        return _carried_out(cluster, runs, proposal, predicted, options, more)
 
 
 @with_option_group(ApplyOptions, without=("moves_per_broker", "dry_run"))
@@ -77,9 +77,9 @@ def resume_command(options: ApplyOptions, run: RunOption = None) -> int:
 
     with options.more_signals() as more, options.acting() as (cluster, runs):
         proposal = propose_resume(cluster, runs, run, options.options_to_continue(runs, run))
-        prediction = predicted_now(cluster, runs, proposal, options)
-        show_proposal(proposal, prediction, options)
-        return _carried_out(cluster, runs, proposal, prediction, options, more)
+        proposal, predicted = predicted_now(cluster, runs, proposal, options)
+        show_proposal(proposal, predicted, options)
+        return _carried_out(cluster, runs, proposal, predicted, options, more)
 
 
 def cancel_command(
@@ -130,11 +130,11 @@ def rollback_command(options: ApplyOptions, run: RunOption = None) -> int:
     chosen = options.run_options()
     with options.more_signals() as more, options.acting() as (cluster, runs):
         proposal = propose_rollback(cluster, runs, run, chosen)
-        prediction = predicted_now(cluster, runs, proposal, options)
-        if not _agreed(proposal, prediction, "Roll back?", options):
+        proposal, predicted = predicted_now(cluster, runs, proposal, options)
+        if not _agreed(proposal, predicted, "Roll back?", options):
             return 0
         if proposal.action is not Action.CLOSE:
-            return _carried_out(cluster, runs, proposal, prediction, options, more)
+            return _carried_out(cluster, runs, proposal, predicted, options, more)
         assert proposal.run is not None
         return end_run(cluster, proposal.run, options.output)
 
@@ -150,10 +150,10 @@ def _show(proposal: Proposal) -> None:
 
 
 def _agreed(
-    proposal: Proposal, prediction: Prediction | None, question: str, options: ApplyOptions
+    proposal: Proposal, predicted: PredictedRun | None, question: str, options: ApplyOptions
 ) -> bool:
     """Show, then ask; False for a dry run."""
-    show_proposal(proposal, prediction, options)
+    show_proposal(proposal, predicted, options)
     if options.dry_run:
         return False
     confirm(question, yes=options.yes)
@@ -164,7 +164,7 @@ def _carried_out(
     cluster: Cluster,
     runs: RunStore,
     proposal: Proposal,
-    prediction: Prediction | None,
+    predicted: PredictedRun | None,
     options: ApplyOptions,
     more: MoreSignals | None,
 ) -> int:
@@ -172,7 +172,7 @@ def _carried_out(
     from kedge.cli.carry_out import carried_out, show_outcome
 
     partitions = 0 if proposal.judged is None else len(proposal.judged.changes)
-    predicted_s = None if prediction is None else prediction.seconds
+    predicted_s = None if predicted is None else predicted.prediction.seconds
     watching = options.watching(partitions, predicted_s, more)
     ran = carried_out(cluster, runs, proposal, watching)
     show_outcome(ran, options.output)

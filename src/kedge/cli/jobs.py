@@ -29,9 +29,9 @@ from kedge.cli.run_prediction import predicted_now, predicted_on, show_proposal
 if TYPE_CHECKING:
     from kedge.apply import Proposal, Run, RunStore
     from kedge.apply.jobs import Job
+    from kedge.apply.predict_run import PredictedRun
     from kedge.cli.carry_out import MoreSignals
     from kedge.cluster.port import Cluster
-    from kedge.execution.prediction import Prediction
     from kedge.model import Snapshot
 
 BrokersArgument = Annotated[list[str], typer.Argument(help="Ids of brokers", metavar="BROKER...")]
@@ -135,8 +135,8 @@ def undo_command(how: JobOptions, run: RunOption = None) -> int:
     with how.more_signals() as more, how.acting() as (cluster, runs):
         options = how.options_to_undo(runs, run)
         proposal = propose_rollback(cluster, runs, run, options)
-        prediction = predicted_now(cluster, runs, proposal, how)
-        show_proposal(proposal, prediction, how)
+        proposal, predicted = predicted_now(cluster, runs, proposal, how)
+        show_proposal(proposal, predicted, how)
         if how.dry_run:
             return 0
         confirm("Undo this run?", yes=how.yes)
@@ -145,7 +145,7 @@ def undo_command(how: JobOptions, run: RunOption = None) -> int:
         if proposal.action is Action.CLOSE:
             return end_run(cluster, undone, how.output)
         partitions = 0 if proposal.judged is None else len(proposal.judged.changes)
-        predicted_s = None if prediction is None else prediction.seconds
+        predicted_s = None if predicted is None else predicted.prediction.seconds
         watching = how.watching(partitions, predicted_s, more)
         ran = carried_out(cluster, runs, proposal, watching)
     show_outcome(ran, how.output)
@@ -226,9 +226,10 @@ def _apply(
     from kedge.report.run_summary import ended_row
 
     assert proposal.judged is not None, "a plan is proposed"
-    prediction = predicted_on(snapshot, runs, proposal.judged, how)
-    refuse_problems(prediction)
-    if not _agreed(job, proposal, prediction, how):
+    run = predicted_on(snapshot, runs, proposal.judged, how)
+    proposal = replace(proposal, judged=run.judged)
+    refuse_problems(run.prediction)
+    if not _agreed(job, proposal, run, how):
         return 0
 
     def on_run(begun: Run) -> None:
@@ -239,7 +240,7 @@ def _apply(
         cluster,
         runs,
         proposal,
-        how.watching(len(proposal.judged.changes), prediction.seconds, more),
+        how.watching(len(run.judged.changes), run.prediction.seconds, more),
         on_run=on_run,
     )
     ending = job.finish(cluster, Waiting()) if ran.outcome.complete else None
@@ -255,19 +256,19 @@ def _prepare(job: Job, cluster: Cluster, run: Run | None) -> None:
         note(line)
 
 
-def _agreed(job: Job, proposal: Proposal, prediction: Prediction, how: JobOptions) -> bool:
+def _agreed(job: Job, proposal: Proposal, run: PredictedRun, how: JobOptions) -> bool:
     """Show the plan and what carrying it out takes, then ask; False for a dry run."""
     from kedge.report.plan_summary import plan_lines
     from kedge.report.plans import summary_row
-    from kedge.report.prediction import eta_line, prediction_row
+    from kedge.report.prediction import eta_line
+    from kedge.report.proposals import predicted_row
     from kedge.report.runs import proposal_lines
 
-    assert proposal.judged is not None, "a plan is proposed"
-    plan, steering = proposal.judged.plan, proposal.judged.options.steering
-    lines = [*plan_lines(plan), *proposal_lines(proposal), eta_line(prediction, steering)]
+    plan = run.judged.plan
+    lines = [*plan_lines(plan), *proposal_lines(proposal), eta_line(run)]
     if how.dry_run and how.output is Output.JSON:
         row = {"job": job.name, "dry_run": True, **summary_row(plan)}
-        echo_json(row | {"prediction": prediction_row(prediction)})
+        echo_json(row | {"prediction": predicted_row(run)})
         return False
     if how.dry_run:
         echo_lines(lines)

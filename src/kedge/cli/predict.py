@@ -22,7 +22,13 @@ from kedge.cli.run_options import (
     open_runs,
     state_directory,
 )
-from kedge.cli.steering_options import LogDirThrottleOption
+from kedge.cli.steering_options import (
+    LogDirThrottleOption,
+    SteeringOptions,
+    UntilOption,
+    WindowOption,
+    steering_of,
+)
 from kedge.errors import InvalidRequest
 from kedge.model.parse_amounts import parse_rate
 
@@ -30,7 +36,7 @@ if TYPE_CHECKING:
     from kedge.apply.predict_run import Circumstances
     from kedge.execution.prediction import Rates
     from kedge.model import Snapshot
-    from kedge.plan import Plan
+    from kedge.plan import Plan, ReassignmentFile
 
 NetworkOption = Annotated[
     str, typer.Option("--network", help="Bytes per second of a broker's link each way, like 1GB")
@@ -53,6 +59,8 @@ def predict_command(
     no_throttle: NoThrottleOption = False,
     moves_per_broker: SlotsOption = 2,
     log_dir_throttle: LogDirThrottleOption = "",
+    window: WindowOption = None,
+    until: UntilOption = "",
     network: NetworkOption = "",
     disk: DiskOption = "",
     samples: Annotated[
@@ -75,29 +83,29 @@ def predict_command(
 
     Example: kedge predict plan.json --throttle 50MB
     """
-    from kedge.apply.predict_run import predicted
+    from kedge.apply.predict_run import predicted, predicted_end
     from kedge.execution.prediction import refuse_problems
-    from kedge.files import write_atomically
-    from kedge.report.prediction import prediction_lines, prediction_row, with_lowest_rate
+    from kedge.files import with_path_context, write_atomically
+    from kedge.report.prediction import end_fields, end_text, prediction_lines, prediction_row
 
     limits, adaptive = LimitOptions(throttle, no_throttle, moves_per_broker).limits()
-    if log_dir_throttle:
-        within = parse_rate(log_dir_throttle, "--log-dir-throttle")
-        limits = replace(limits, log_dir_rate=within)
+    steering = steering_of(SteeringOptions(log_dir_throttle, window, until=until), adaptive)
+    limits = replace(limits, log_dir_rate=steering.log_dir_rate)
     access = RunsAccess(bootstrap_server, command_config, state)
     wanted, cluster, around = _inputs(plan, snapshot, access, interval)
     around = replace(around, rates=_rates(network, disk), samples=samples)
-    found = predicted(wanted, cluster, limits, around)
-    if adaptive is not None:
-        found = with_lowest_rate(found, adaptive)
+    with with_path_context(plan):
+        found = predicted(wanted, cluster, limits, around, adaptive)
+    ends_at = predicted_end(found, steering, around)
     if picture is not None:
         from kedge.report.prediction_picture import gantt_html
 
         write_atomically(picture, gantt_html(found, plan.name).encode())
     if output is Output.JSON:
-        echo_json(prediction_row(found))
+        echo_json(prediction_row(found) | end_fields(ends_at, steering))
     else:
-        echo_lines(prediction_lines(found))
+        ends = end_text(ends_at, steering)
+        echo_lines([*prediction_lines(found), *([f"begun now, the run {ends}"] if ends else [])])
     if picture is not None:
         say(f"the moves of each broker: {picture}")
     refuse_problems(found)
@@ -133,11 +141,11 @@ def _inputs(
         )
     found = read_plan_file(file)
     around = Circumstances(state_directory(access.state), poll_s=poll_s)
+    if access.bootstrap:
+        return _live(found, access, poll_s)
     cluster: Snapshot | None = None
     if snapshot is not None:
         cluster = read_snapshot(snapshot)
-    elif access.bootstrap:
-        cluster, around = _live(access, poll_s)
     elif isinstance(found, Plan):
         cluster = snapshot_beside(file, found)
     if cluster is None:
@@ -148,11 +156,16 @@ def _inputs(
     return found if isinstance(found, Plan) else from_kafka_file(found, cluster), cluster, around
 
 
-def _live(access: RunsAccess, poll_s: float) -> tuple[Snapshot, Circumstances]:
+def _live(
+    wanted: Plan | ReassignmentFile, access: RunsAccess, poll_s: float
+) -> tuple[Plan, Snapshot, Circumstances]:
     """A cluster as it is now; the time of a lab may pass faster than ours."""
-    from kedge.apply.predict_run import circumstances_of
+    from kedge.apply.predict_run import arrived_now, circumstances_of
     from kedge.cli.snapshot import snapshot_now
+    from kedge.plan import Plan, from_kafka_file
 
     with open_runs(access) as (cluster, runs):
-        state = state_directory(access.state)
-        return snapshot_now(cluster), circumstances_of(runs, state=state, poll_s=poll_s)
+        now = snapshot_now(cluster)
+        plan = wanted if isinstance(wanted, Plan) else from_kafka_file(wanted, now)
+        around = circumstances_of(runs, state=state_directory(access.state), poll_s=poll_s)
+        return plan, now, replace(around, arrived=arrived_now(cluster, plan))

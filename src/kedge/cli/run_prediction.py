@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kedge.cli.connection import echo_json
@@ -9,16 +10,16 @@ from kedge.cli.options import Output, note, say
 
 if TYPE_CHECKING:
     from kedge.apply import Preview, Proposal, RunStore
+    from kedge.apply.predict_run import PredictedRun
     from kedge.cli.apply_options import ApplyOptions
     from kedge.cluster.port import Cluster
-    from kedge.execution.prediction import Prediction
     from kedge.model import Snapshot
 
 
 def predicted_on(
     snapshot: Snapshot, runs: RunStore, judged: Preview, options: ApplyOptions
-) -> Prediction:
-    """What the run will be like on the cluster of a snapshot."""
+) -> PredictedRun:
+    """What the run will be like on the cluster of a snapshot, and the rate it begins with."""
     from kedge.apply.predict_run import circumstances_of, predicted_run
     from kedge.cli.run_options import state_directory
 
@@ -33,22 +34,24 @@ def predicted_now(
     proposal: Proposal,
     options: ApplyOptions,
     loads: Snapshot | None = None,
-) -> Prediction | None:
+) -> tuple[Proposal, PredictedRun | None]:
     """What a proposed run will be like on the cluster as it is, with the rates of `loads`.
 
-    A run does not depend on it: where a prediction fails, a note says why.
+    The proposal that is returned has the rate that a throttle which adapts begins with. A run does
+    not depend on its prediction: where that fails, a note says why.
     """
     from kedge.cli.snapshot import snapshot_now
     from kedge.errors import KedgeError
 
     if proposal.judged is None:
-        return None
+        return proposal, None
     try:
         snapshot = _with_rates(snapshot_now(cluster), loads)
-        return predicted_on(snapshot, runs, proposal.judged, options)
+        run = predicted_on(snapshot, runs, proposal.judged, options)
     except KedgeError as fault:
         note(f"no prediction: {fault}")
-        return None
+        return proposal, None
+    return replace(proposal, judged=run.judged), run
 
 
 def _with_rates(snapshot: Snapshot, loads: Snapshot | None) -> Snapshot:
@@ -64,7 +67,7 @@ def _with_rates(snapshot: Snapshot, loads: Snapshot | None) -> Snapshot:
         return snapshot
 
 
-def show_proposal(proposal: Proposal, prediction: Prediction | None, options: ApplyOptions) -> None:
+def show_proposal(proposal: Proposal, run: PredictedRun | None, options: ApplyOptions) -> None:
     """What a command is about to do, for people; for programs where that is all it does.
 
     A run that begins is refused where `kedge predict` refuses its plan. One that continues, or is
@@ -78,13 +81,13 @@ def show_proposal(proposal: Proposal, prediction: Prediction | None, options: Ap
 
     for line in proposal_lines(proposal):
         say(line)
-    if prediction is not None and proposal.judged is not None:
-        say(eta_line(prediction, proposal.judged.options.steering))
+    if run is not None:
+        say(eta_line(run))
     if options.dry_run and options.output is Output.JSON:
-        echo_json(proposal_row(proposal, prediction))
-    if prediction is None:
+        echo_json(proposal_row(proposal, run))
+    if run is None:
         return
     if proposal.action is Action.START:
-        refuse_problems(prediction)
-    for problem in prediction.problems:
+        refuse_problems(run.prediction)
+    for problem in run.prediction.problems:
         say(f"warning: {problem.what}; {problem.hint}")

@@ -31,30 +31,32 @@ LogDirThrottleOption = Annotated[
 ]
 
 
+WindowOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--window",
+        help="Start moves only in these hours, like 01:00-05:00[Europe/Berlin]; repeatable",
+    ),
+]
+UntilOption = Annotated[
+    str,
+    typer.Option("--until", help="Stop at this time: 05:00[Europe/Berlin], or 2026-11-17T05:00Z"),
+]
+
+
 @dataclass(frozen=True)
 class SteeringOptions:
     """What an operator may choose besides the throttle."""
 
     log_dir_throttle: LogDirThrottleOption = ""
-    window: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--window",
-            help="Start moves only in these hours, like 01:00-05:00[Europe/Berlin]; repeatable",
-        ),
-    ] = None
+    window: WindowOption = None
     hard_window: Annotated[
         bool,
         typer.Option(
             "--hard-window", help="Cancel the moves under way when a window or --until ends"
         ),
     ] = False
-    until: Annotated[
-        str,
-        typer.Option(
-            "--until", help="Stop at this time: 05:00[Europe/Berlin], or 2026-11-17T05:00Z"
-        ),
-    ] = ""
+    until: UntilOption = ""
     stuck_after: Annotated[
         str,
         typer.Option("--stuck-after", help="A move without new bytes for so long is stuck; 15m"),

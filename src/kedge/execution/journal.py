@@ -250,6 +250,7 @@ def _after(record: RunRecord, event: Mapping[str, Any]) -> RunRecord:
                 record,
                 state=RunState(event["state"]),
                 changed_at=fields.seconds(event["at"]),
+                paused_s=record.paused_until(fields.seconds(event["at"])),
                 moved=fields.whole_or_none(event.get("moved")),
                 why=fields.text(event.get("why", "")),
             )
@@ -296,7 +297,7 @@ def _steered(record: RunRecord, event: Mapping[str, Any]) -> RunRecord:
             return replace(record, rate=rate, rate_changes=(*record.rate_changes, change))
         case "predicted":
             at, seconds = fields.seconds(event["at"]), fields.seconds(event["seconds"])
-            return replace(record, prediction=RunPrediction(at, seconds))
+            return replace(record, prediction=RunPrediction(at, seconds), paused_s=0.0)
         case "aside":
             aside = dict.fromkeys(_partitions(event), fields.text(event["why"]))
             return replace(record, set_aside={**record.set_aside, **aside})

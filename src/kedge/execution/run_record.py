@@ -99,7 +99,8 @@ class RunRecord:
     looks like a foreign one. `replies` has the requests that were carried out, by id; None while
     one is being carried out. `why` is the reason of the state, where it has one. `cordons` are the
     brokers that the run has cordoned, each with its own value of before; `sent_back` the moves that
-    it has cancelled and not started again.
+    it has cancelled and not started again. `paused_s` is how long it has been paused since the
+    prediction, up to its last change of state.
     """
 
     cluster_id: str
@@ -125,3 +126,13 @@ class RunRecord:
     why: str = ""
     cordons: Mapping[BrokerId, str | None] = field(default_factory=dict[BrokerId, str | None])
     prediction: RunPrediction | None = None
+    paused_s: float = 0.0
+
+    def paused_until(self, now: float) -> float:
+        """The seconds since the prediction in which the run was paused."""
+        if self.state is not RunState.PAUSED:
+            return self.paused_s
+        since = self.changed_at
+        if self.prediction is not None:  # a paused run that continues is predicted anew
+            since = max(since, self.prediction.at)
+        return self.paused_s + max(0.0, now - since)

@@ -17,12 +17,14 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from math import inf
 from zoneinfo import ZoneInfo
 
 from kedge.errors import InvalidRequest
 
 FORM = re.compile(r"(\d\d):(\d\d)-(\d\d):(\d\d)(?:\[([A-Za-z0-9_+\-/]+)\])?")
 MINUTES_OF_DAY = 24 * 60
+OPEN_HORIZON_S = 400 * 86_400.0
 HORIZON_DAYS = 2  # windows open every day, so that the next change is sooner, or never
 HINT = "write it like 01:00-05:00[Europe/Berlin]"
 
@@ -79,6 +81,23 @@ def next_change(windows: Sequence[Window], now: float) -> float | None:
     last = now + HORIZON_DAYS * 86_400
     edges = [edge for span in _spans(windows, now) for edge in span if now < edge <= last]
     return min(edges, default=None)
+
+
+def moment_after_open_s(windows: Sequence[Window], now: float, seconds: float) -> float:
+    """The moment at which windows have been open for so long; infinite if that takes years."""
+    if not windows or seconds == inf:
+        return now + seconds
+    at, left = now, seconds
+    while at - now <= OPEN_HORIZON_S:
+        change = next_change(windows, at)
+        if is_open(windows, at):
+            if change is None or change - at >= left:
+                return at + left
+            left -= change - at
+        if change is None:  # they never open
+            return inf
+        at = change
+    return inf
 
 
 def moment_after(now: float, clock: str, zone: str) -> float:

@@ -4,6 +4,7 @@
 - *End*: replicas arrive only on brokers that stay, and no rack is more crowded than it needs to
   be: ⌈replicas / racks⌉ copies of a partition are enough. A plan may leave an old crowding as it is
   (a warning), but never make one or make it worse (an error).
+- *Directories*: a replica that is sent to a log directory goes to one that its broker has.
 - *Size*: the bytes of the summary are those of the replicas that are copied. Against a later
   snapshot a difference is a warning: topics grow.
 
@@ -13,7 +14,7 @@ Racks count only when every broker has one.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from itertools import chain
 
 import numpy as np
@@ -23,6 +24,7 @@ from kedge.model.snapshot import Snapshot
 from kedge.plan.differences import differences_between, rows_in
 from kedge.plan.findings import Finding, Severity, warning
 from kedge.plan.kafka_json import Replicas
+from kedge.plan.log_dirs import ANY_LOG_DIR
 from kedge.plan.plan_file import Plan
 
 
@@ -37,6 +39,7 @@ def check_snapshot(plan: Plan, snapshot: Snapshot, *, is_later: bool = False) ->
         drift(plan, present),
         moving(plan, snapshot),
         targets(plan, snapshot),
+        directories(plan, snapshot),
         factors(plan, snapshot, present),
         left_behind(plan, snapshot, present),
         racks(plan, snapshot),
@@ -102,6 +105,34 @@ def target(
         yield warning(
             "broker_state", place, f"broker {wanted} is {broker.state} and keeps a replica"
         )
+
+
+def directories(plan: Plan, snapshot: Snapshot) -> Iterator[Finding]:
+    """Log directories that a broker does not have, where the snapshot lists its directories."""
+    listed = {b.id: [each.path for each in b.log_dirs] for b in snapshot.brokers if b.log_dirs}
+    if not listed:
+        return
+    for i, each in enumerate(plan.partitions):
+        for j, (broker, path) in enumerate(zip(each.replicas, each.log_dirs, strict=True)):
+            if path == ANY_LOG_DIR or path in listed.get(broker, (path,)):
+                continue
+            what = f"broker {broker} has no log directory {path}, but {', '.join(listed[broker])}"
+            yield Finding("unknown_log_dir", f"partitions[{i}].log_dirs[{j}]", what)
+
+
+def unknown_places(plan: Plan, snapshot: Snapshot, added: Collection[int]) -> Iterator[Finding]:
+    """What a plan names and the snapshot lacks; brokers that are to be `added` may be absent."""
+    present, known = set(snapshot.assignment.keys()), {broker.id for broker in snapshot.brokers}
+    for i, each in enumerate(plan.partitions):
+        if each.tp not in present:
+            yield Finding(
+                "unknown_partition", f"partitions[{i}]", f"{each.tp} is not in the snapshot"
+            )
+        for j, broker in enumerate(each.replicas):
+            if broker not in known and broker not in added:
+                place = f"partitions[{i}].replicas[{j}]"
+                yield Finding("unknown_broker", place, f"broker {broker} is not in the snapshot")
+    yield from directories(plan, snapshot)
 
 
 def factors(

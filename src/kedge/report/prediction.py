@@ -3,35 +3,62 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from datetime import UTC, datetime
 from math import ceil, floor, isfinite
 from typing import Any
 
-from kedge.execution import RateRange, Steering
+from kedge.apply.predict_run import PredictedRun
+from kedge.execution import Steering
 from kedge.execution.prediction import BrokerPeak, DiskPeak, Prediction, Problem
 from kedge.report.amounts import bytes_text, duration_text
 
 Row = dict[str, Any]
 
 
-def eta_line(prediction: Prediction, steering: Steering | None = None) -> str:
+def eta_line(run: PredictedRun) -> str:
     """How long the run takes, in one line; what its steering adds to that is named."""
+    prediction, options = run.prediction, run.judged.options
     if not isfinite(prediction.seconds):
         return "prediction: the run would never end"
     low, high = prediction.seconds_p10, prediction.seconds_p90
     spread = f" ({range_text(low, high)} for 8 in 10 draws of the rates)" if high > low else ""
     notes = [f"takes {duration_text(prediction.seconds)}{spread}"]
-    if steering is not None and steering.adaptive is not None:
-        notes.append("at the lowest rate of its throttle")
-    if steering is not None and steering.windows:
+    within, rate = options.steering.adaptive, options.limits.rate
+    if within is not None:
+        notes.append(
+            "at the lowest rate of its throttle"
+            if rate is None or rate <= within.low
+            else f"at {bytes_text(rate)}/s, with which its throttle begins"
+        )
+    if options.steering.windows:
         notes.append("without the time outside its windows")
-    return f"prediction: {', '.join(notes)}"
+    ends = end_text(run.ends_at, options.steering)
+    return f"prediction: {', '.join(notes)}{'; ' if ends else ''}{ends}"
 
 
-def with_lowest_rate(prediction: Prediction, adaptive: RateRange) -> Prediction:
-    """The prediction of a run whose throttle adapts, which says what it takes for granted."""
-    said = f"the throttle stays at {bytes_text(adaptive.low)}/s, the lowest that it adapts to"
-    return replace(prediction, assumptions=(*prediction.assumptions, said))
+def end_text(ends_at: float | None, steering: Steering) -> str:
+    """When a run that begins now ends, in its windows; empty where nothing holds it back."""
+    if ends_at is None:
+        return ""
+    if steering.until is not None and ends_at > steering.until:
+        return f"does not end by {_moment(steering.until)}, when it starts no more moves"
+    within = " in its windows" if steering.windows else ""
+    if not isfinite(ends_at):
+        return f"does not end within a year{within}"
+    return f"ends about {_moment(ends_at)}{within}"
+
+
+def end_fields(ends_at: float | None, steering: Steering) -> Row:
+    """The same for programs."""
+    until = steering.until
+    return {
+        "ends_at": None if ends_at is None or not isfinite(ends_at) else _moment(ends_at),
+        "ends_in_time": None if until is None or ends_at is None else ends_at <= until,
+    }
+
+
+def _moment(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
 def range_text(low: float, high: float) -> str:

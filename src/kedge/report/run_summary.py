@@ -23,10 +23,12 @@ class Throttled(NamedTuple):
 
 
 class Took(NamedTuple):
-    """The seconds that a run took, and those that passed in a lab meanwhile."""
+    """The seconds that a run took, those that passed in a lab meanwhile, and those in which the run
+    was paused, as outside of its windows (in the time of the cluster)."""
 
     seconds: float
     lab_seconds: float | None = None
+    paused_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +55,11 @@ class RunSummary:
 
     @property
     def over_prediction(self) -> float | None:
-        """The time taken over the time predicted; None without a prediction that ends."""
+        """The time taken, without pauses, over the time predicted; None without a prediction that
+        ends."""
         predicted = self.predicted_seconds
-        return self.cluster_seconds / predicted if predicted and isfinite(predicted) else None
+        at_work = max(0.0, self.cluster_seconds - self.took.paused_seconds)
+        return at_work / predicted if predicted and isfinite(predicted) else None
 
 
 def summary_of(
@@ -92,7 +96,9 @@ def summary_lines(summary: RunSummary) -> list[str]:
     lines = [f"{copied} copied in {took}, {rate}; {_throttle_text(summary.throttles)}"]
     if (share := summary.over_prediction) is not None:
         told = duration_text(summary.predicted_seconds or 0.0)
-        lines.append(f"{told} were predicted: the run took {share:.2f} times that")
+        paused = summary.took.paused_seconds
+        besides = f", without {duration_text(paused)} in which it was paused" if paused >= 1 else ""
+        lines.append(f"{told} were predicted: the run took {share:.2f} times that{besides}")
     return lines
 
 
@@ -114,6 +120,7 @@ def summary_row(summary: RunSummary) -> dict[str, Any]:
         "bytes_copied": summary.bytes_copied,
         "seconds": round(summary.took.seconds, 1),
         "lab_seconds": rounded_if_finite(summary.took.lab_seconds),
+        "paused_seconds": round(summary.took.paused_seconds, 1),
         "bytes_per_second": round(summary.bytes_per_second, 1),
         "throttles": [each._asdict() for each in summary.throttles],
         "predicted_seconds": rounded_if_finite(summary.predicted_seconds),

@@ -233,12 +233,16 @@ def status_row(status: RunStatus, now: float) -> dict[str, Any]:
 
 
 def elapsed_of(status: RunStatus, now: float) -> Elapsed | None:
-    """The time since the run, or what was left of it, was predicted; None without a prediction."""
+    """The time since the run, or what was left of it, was predicted; None without a prediction.
+
+    The time in which it was paused, as outside of its windows, does not count.
+    """
     record, made = status.record, status.record.prediction
     if made is None:
         return None
     until = record.changed_at if record.state in AT_REST else now
-    return Elapsed(status.speed * max(0.0, until - made.at), made.seconds)
+    at_work = until - made.at - record.paused_until(until)
+    return Elapsed(status.speed * max(0.0, at_work), made.seconds)
 
 
 def _prediction_row(status: RunStatus, now: float) -> dict[str, Any] | None:

@@ -68,7 +68,12 @@ def carry_out_watched(
     expected_s = predicted_s if keeps_time(lab_began) and isfinite(predicted_s or 0.0) else None
     proposal = replace(proposal, predicted_s=expected_s)
     speed = speed_of(lab_began)
-    observer = _Observer(proposal, listener, lambda: speed * (pacing.clock() - began))
+    observer = _Observer(
+        proposal,
+        listener,
+        lambda: speed * (pacing.clock() - began),
+        lambda run: speed * runs.record_of(run).paused_until(pacing.now()),
+    )
     pacing = observer.listening(replace(pacing, speed=speed))
     try:
         with learning_rates(runs, pacing) as measured:
@@ -76,7 +81,7 @@ def carry_out_watched(
     except KedgeError as error:
         listener.send(failed_event(observer.name, str(error)))
         raise
-    took = Took(pacing.clock() - began, _lab_seconds(lab_began, runs.clock()))
+    took = Took(pacing.clock() - began, _lab_seconds(lab_began, runs.clock()), observer.paused_s())
     rate = None if proposal.judged is None else proposal.judged.options.limits.rate
     throttles = throttles_since(began_at, rate, run.record().rate_changes)
     summary = summary_of(observer.first, observer.last, took, throttles, expected_s)
@@ -96,7 +101,10 @@ class _Observer:
     proposal: Proposal
     listener: RunListener
     elapsed_s: Callable[[], float]  # in the time of the cluster
+    paused_of: Callable[[Run], float]  # the same of its pauses
     meter: FlowMeter = field(default_factory=FlowMeter)
+    run: Run | None = None
+    paused_before_s: float = 0.0
     name: str | None = None
     first: Progress | None = None
     last: Progress | None = None
@@ -113,7 +121,8 @@ class _Observer:
         )
 
     def _begin(self, run: Run) -> None:
-        self.name = run.name
+        self.run, self.name = run, run.name
+        self.paused_before_s = self.paused_of(run)
         self.listener.on_run(run)
         assert self.proposal.judged is not None, "this action carries something out"
         expected_s = self.proposal.predicted_s
@@ -125,9 +134,14 @@ class _Observer:
     def _progress(self, progress: Progress) -> None:
         self.first, self.last = self.first or progress, progress
         flows = self.flows or NO_FLOWS
-        elapsed = Elapsed(self.elapsed_s(), self.proposal.predicted_s)
+        at_work_s = max(0.0, self.elapsed_s() - self.paused_s())
+        elapsed = Elapsed(at_work_s, self.proposal.predicted_s)
         self.listener.show(progress, flows, elapsed)
         self.listener.send(progress_event(progress, flows, elapsed))
+
+    def paused_s(self) -> float:
+        """How long the run was paused since this process has begun to carry it out."""
+        return 0.0 if self.run is None else self.paused_of(self.run) - self.paused_before_s
 
     def _note(self, text: str) -> None:
         self.listener.note(text)

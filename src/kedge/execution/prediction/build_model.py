@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 
 import numpy as np
@@ -131,14 +131,7 @@ def with_all_brokers(environment: Environment, changes: Iterable[Change]) -> Env
         brokers[broker] = BrokerEnvironment(
             (Disk(),), each.link_in, each.link_out, each.bytes_in, each.bytes_out
         )
-    return Environment(
-        brokers,
-        environment.appended,
-        environment.consumed,
-        environment.log_dirs,
-        environment.rates,
-        environment.timing,
-    )
+    return replace(environment, brokers=brokers)
 
 
 @dataclass(slots=True)
@@ -153,6 +146,7 @@ class _Copies:
     source: list[int] = field(default_factory=list[int])
     target: list[list[int]] = field(default_factory=list[list[int]])
     freed: list[dict[int, float]] = field(default_factory=list[dict[int, float]])
+    there: dict[int, float] = field(default_factory=dict[int, float])  # beside the bytes in use
 
 
 def build_model(
@@ -179,6 +173,7 @@ def build_model(
     moves = SlotMoves(np.array(copies.source, np.int32), _padded(copies.target))
     start, rows = _rows_of_ends(moves, len(places.broker))
     used, room = _disk_space(environment, places)
+    used[list(copies.there)] += list(copies.there.values())
     timing = environment.timing
     model = FlowModel(
         moves,
@@ -222,8 +217,10 @@ def _add_change(
     freed: dict[int, float] = {}
     targets: list[int] = []
 
+    arrived = places.environment.arrived
+
     def add(broker: BrokerId, path: str, uses: list[int]) -> None:
-        copies.size.append(size)
+        copies.size.append(max(0, size - arrived.get(PartitionReplica(*change.tp, broker), 0)))
         copies.growth.append(growth)
         copies.uses.append(uses)
         copies.space.append([*places.spaces(broker, path), -1][:2])
@@ -233,8 +230,18 @@ def _add_change(
         for space in places.spaces(broker, path):
             freed[space] = freed.get(space, 0.0) + size
 
+    def count(replica: PartitionReplica, path: str, *, counted: int) -> None:
+        """A copy in progress takes what has arrived of it, and counts for so much so far."""
+        for space in places.spaces(replica.broker, path) if replica in arrived else ():
+            there = min(size, arrived[replica]) - counted
+            copies.there[space] = copies.there.get(space, 0.0) + there
+
     for broker in change.added:
-        path = places.new_dir(broker, wanted.get(broker))
+        replica = PartitionReplica(*change.tp, broker)
+        present = places.current_dir(replica) if replica in arrived else None
+        path = places.new_dir(broker, present or wanted.get(broker))
+        if present is not None:
+            count(replica, present, counted=size)
         add(broker, path, _uses_between(places, led, broker, path, change, limits))
         traffic.add_copy(led, broker, path, growth)
     within = [b for b in change.after if b in change.before and b in wanted]
@@ -242,6 +249,7 @@ def _add_change(
         present = places.current_dir(PartitionReplica(*change.tp, broker))
         if present is not None and present != wanted[broker]:
             path = places.new_dir(broker, wanted[broker])
+            count(PartitionReplica(*change.tp, broker), path, counted=0)
             add(broker, path, _uses_within(places, broker, (present, path), limits))
             traffic.add_copy_within(broker, path, growth)
             free(broker, present)

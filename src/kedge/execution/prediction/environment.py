@@ -4,7 +4,9 @@ What a snapshot does not know is assumed, and said so: without rates of topics t
 traffic and partitions do not grow; without capacities disks never fill.
 
 The bytes on disks are taken to be steady: retention deletes as much as producers append. So a
-replica keeps its size, and a copy in progress takes what it has of that size.
+replica keeps its size, and a copy in progress takes what it has of that size. What of a copy has
+arrived before the prediction is `arrived`; a snapshot itself counts a replica that is being added
+with its whole size.
 """
 
 from __future__ import annotations
@@ -20,6 +22,8 @@ from kedge.model.columns import Floats
 from kedge.model.load import Resource, broker_loads
 from kedge.model.snapshot import Snapshot
 from kedge.plan import Change, PartitionReplica
+
+Arrived = Mapping[PartitionReplica, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +101,8 @@ class Environment:
     """Everything around the moves.
 
     `appended` and `consumed` are bytes per second at the leader of each partition of the plan,
-    `log_dirs` the directories of their replicas; what is missing is 0 or unknown.
+    `log_dirs` the directories of their replicas, `arrived` the bytes that copies in progress have
+    already; what is missing is 0 or unknown.
     """
 
     brokers: Mapping[BrokerId, BrokerEnvironment] = field(
@@ -108,6 +113,7 @@ class Environment:
     log_dirs: Mapping[PartitionReplica, str] = field(default_factory=dict[PartitionReplica, str])
     rates: Rates = field(default_factory=Rates)
     timing: Timing = field(default_factory=Timing)
+    arrived: Arrived = field(default_factory=dict[PartitionReplica, int])
 
 
 def environment_of(
@@ -115,8 +121,12 @@ def environment_of(
     partitions: Collection[TopicPartition],
     rates: Rates | None = None,
     timing: Timing | None = None,
+    arrived: Arrived | None = None,
 ) -> Environment:
-    """The environment that a snapshot describes, for moves of these partitions."""
+    """The environment that a snapshot describes, for moves of these partitions.
+
+    `arrived` are the bytes of copies in progress, where they are known.
+    """
     rows = [(tp, snapshot.assignment.row(tp)) for tp in partitions]
     appended, consumed = np.nan_to_num(snapshot.bytes_in), np.nan_to_num(snapshot.bytes_out)
     return Environment(
@@ -126,6 +136,7 @@ def environment_of(
         log_dirs=_log_dirs(snapshot, rows),
         rates=rates or Rates(),
         timing=timing or Timing(),
+        arrived=_arrived(snapshot, rows, arrived or {}),
     )
 
 
@@ -146,7 +157,7 @@ def present_changes(
 ) -> list[Change]:
     """The changes from where a snapshot shows the replicas; without those that are in place.
 
-    A replica that is being added is still to be copied.
+    A replica that is being added is still to be copied, but for what has arrived of it.
     """
     found: list[Change] = []
     for change in changes:
@@ -156,6 +167,27 @@ def present_changes(
         now = tuple(broker for broker in shown if broker not in arriving) or shown
         if now != change.after or target.log_dirs_of(change):
             found.append(Change(change.tp, now, change.after))
+    return found
+
+
+def of_unknown_dir(environment: Environment, changes: Sequence[Change]) -> list[PartitionReplica]:
+    """The replicas of changes whose log directory is not known, on brokers with several."""
+    several = {broker for broker, each in environment.brokers.items() if len(each.disks) > 1}
+    present = (PartitionReplica(*c.tp, b) for c in changes for b in c.before if b in several)
+    return [replica for replica in present if replica not in environment.log_dirs]
+
+
+def _arrived(
+    snapshot: Snapshot, rows: list[tuple[TopicPartition, int]], arrived: Arrived
+) -> dict[PartitionReplica, int]:
+    """What has arrived of every replica that is being added, and of copies within brokers."""
+    found: dict[PartitionReplica, int] = {}
+    for tp, row in rows:
+        adding = {*snapshot.adding[row].tolist()}
+        for broker in snapshot.assignment.replicas_of(row):
+            replica = PartitionReplica(*tp, broker)
+            if broker in adding or replica in arrived:
+                found[replica] = arrived.get(replica, 0)
     return found
 
 

@@ -18,7 +18,12 @@ from kedge.execution.prediction.build_model import (
     Sizes,
     build_model,
 )
-from kedge.execution.prediction.environment import Environment, environment_of, sizes_and_leaders
+from kedge.execution.prediction.environment import (
+    Environment,
+    environment_of,
+    of_unknown_dir,
+    sizes_and_leaders,
+)
 from kedge.execution.prediction.flow_model import FlowModel, Replayed, ResourceKind
 from kedge.execution.prediction.problems import problems_of
 from kedge.execution.prediction.replay import replayer
@@ -342,4 +347,9 @@ def assumptions_of(
     unknown = sum(change.tp not in sizes for change in changes)
     if unknown:
         found.append(f"{unknown} partitions of unknown size count as empty")
+    if nowhere := len(of_unknown_dir(environment, changes)):
+        found.append(
+            f"the log directories of {nowhere} replicas are not known: they load no disk, and "
+            "moves of them between directories copy nothing"
+        )
     return tuple(found)

@@ -37,7 +37,7 @@ from kedge.web.api.requests import (
 )
 from kedge.web.jobs.job_context import JobContext
 from kedge.web.jobs.kinds import APPLY, CANCEL, RESUME, ROLLBACK, RUN_KINDS
-from kedge.web.jobs.run_options import options_of
+from kedge.web.jobs.run_options import at_start_rate, options_of
 from kedge.web.problems import ProblemError
 from kedge.web.run_handover import handed_over, run_name
 from kedge.web.services import Services
@@ -124,10 +124,11 @@ def preview_run(
     documents = services.jobs.documents
     row = documents.plan_row(cluster, body.plan_id)
     plan = documents.plan(cluster, body.plan_id)
-    growth = growth_of(plan, documents.snapshot(cluster, row.snapshot_id))
-    options = options_of(body.model_dump(), growth)
+    snapshot = documents.snapshot(cluster, row.snapshot_id)
+    options = options_of(body.model_dump(), growth_of(plan, snapshot))
     with services.registry.open_runs(cluster) as (opened, runs):
         judged = preview(opened, plan, options, own=runs.own_settings())
+        judged = at_start_rate(judged, snapshot, runs, services.registry.of(cluster).state)
     return answer(
         {
             "lines": preview_lines(judged),

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-from kedge.apply import default_state
 from kedge.apply.predict_run import Circumstances, predicted
 from kedge.report.prediction import prediction_row
 from kedge.web.jobs.job_context import JobContext
-from kedge.web.jobs.run_options import limits_of
-from kedge.wiring import IN_CLUSTER
+from kedge.web.jobs.run_options import limits_of, rates_directory
 
 
 def predict_plan(context: JobContext) -> Mapping[str, Any]:
@@ -21,20 +18,16 @@ def predict_plan(context: JobContext) -> Mapping[str, Any]:
     row = documents.plan_row(cluster, request["plan_id"])
     plan = documents.plan(cluster, request["plan_id"])
     snapshot = documents.snapshot(cluster, row.snapshot_id)
-    limits, _ = limits_of(request)
+    limits, adaptive = limits_of(request)
     context.began()
     context.report({"event": "progress", "phase": "replay"})
-    found = predicted(plan, snapshot, limits, Circumstances(rates_directory(context)))
+    state = context.registry.of(cluster).state
+    around = Circumstances(rates_directory(state))
+    found = predicted(plan, snapshot, limits, around, adaptive)
     kept = documents.keep_prediction(
         cluster, row.id, context.row.who, _options(request), prediction_row(found)
     )
     return {"prediction_id": kept.id, "plan_id": row.id, "seconds": kept.summary["seconds"]}
-
-
-def rates_directory(context: JobContext) -> Path:
-    """Where the rates that runs have measured are kept."""
-    state = context.registry.of(context.row.cluster).state
-    return default_state() if state == IN_CLUSTER else Path(state)
 
 
 def _options(request: Mapping[str, Any]) -> dict[str, Any]:

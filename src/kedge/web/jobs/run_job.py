@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import Any
 
 from kedge.apply import (
@@ -34,9 +35,12 @@ from kedge.report.run_summary import summary_lines
 from kedge.report.runs import cancelled_lines, cancelled_row, outcome_lines, outcome_row
 from kedge.report.watched_run import RunListener, carry_out_watched
 from kedge.web.jobs.job_context import JobContext
-from kedge.web.jobs.run_options import options_of, options_to_continue
-
-INTERVAL_S = 1.0
+from kedge.web.jobs.run_options import (
+    INTERVAL_S,
+    at_start_rate,
+    options_of,
+    options_to_continue,
+)
 
 Result = Mapping[str, Any]
 
@@ -47,12 +51,17 @@ def apply_plan(context: JobContext) -> Result:
     documents = context.documents
     row = documents.plan_row(name, request["plan_id"])
     plan = documents.plan(name, request["plan_id"])
-    growth = growth_of(plan, documents.snapshot(name, row.snapshot_id))
+    snapshot = documents.snapshot(name, row.snapshot_id)
+    growth = growth_of(plan, snapshot)
     with _acting(context) as (cluster, runs):
         if ended := _ended_already(context, runs):
             return ended
         options = options_of(request, growth)
         proposal = propose_apply(cluster, runs, plan, options, f"plan {row.id}")
+        if proposal.judged is not None:
+            state = context.registry.of(name).state
+            judged = at_start_rate(proposal.judged, snapshot, runs, state)
+            proposal = replace(proposal, judged=judged)
         return _carried_out(context, cluster, runs, proposal)
 
 

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from kedge.apply import RunOptions, RunStore
+from kedge.apply import Preview, RunOptions, RunStore, default_state
+from kedge.apply.predict_run import circumstances_of, predicted_run
+from kedge.errors import KedgeError
 from kedge.execution import Limits, RateRange, Steering
 from kedge.execution.adaptive_throttle import parse_throttle
 from kedge.execution.windows import parse_window
-from kedge.model import TopicPartition
+from kedge.model import Snapshot, TopicPartition
+from kedge.wiring import IN_CLUSTER
+
+INTERVAL_S = 1.0
 
 Request = Mapping[str, Any]
 
@@ -59,3 +67,21 @@ def options_to_continue(runs: RunStore, run_id: str, request: Request) -> RunOpt
             steering.cancel_stuck,
         )
     return RunOptions(limits, steering=steering)
+
+
+def rates_directory(state: str) -> Path:
+    """Where the rates that runs have measured are, of a cluster whose runs are kept there."""
+    return default_state() if state == IN_CLUSTER else Path(state)
+
+
+def at_start_rate(judged: Preview, cluster: Snapshot, runs: RunStore, state: str) -> Preview:
+    """A run whose throttle, if it adapts, begins with a rate at which its moves end.
+
+    As a run does not depend on a prediction, one that fails changes nothing.
+    """
+    if judged.options.steering.adaptive is None:
+        return judged
+    around = circumstances_of(runs, state=rates_directory(state), poll_s=INTERVAL_S)
+    with suppress(KedgeError):
+        return predicted_run(judged, cluster, replace(around, samples=0)).judged
+    return judged
