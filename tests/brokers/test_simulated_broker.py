@@ -163,6 +163,15 @@ def test_a_record_waits_for_a_member_that_is_gone_until_the_isr_shrinks() -> Non
     assert acked == [0]
 
 
+def test_a_follower_that_has_waited_for_a_record_does_not_lag_when_it_comes() -> None:
+    cluster = SmallCluster(1, 2)
+    cluster.lead(1, epoch=0)
+    cluster.run(60_000)
+    cluster.produce(1, 77)
+    cluster[1].tick()
+    assert cluster.changes == []
+
+
 def test_while_a_change_is_undecided_everybody_of_either_isr_must_have_a_record() -> None:
     cluster = SmallCluster(1, 2, 3)
     cluster.decide = lambda _: None

@@ -23,7 +23,7 @@ from kedge.cluster.port import (
     topic_resource,
 )
 from kedge.lab import Lab, LabSettings
-from kedge.model import BrokerId, TopicPartition
+from kedge.model import BrokerId, Leadership, TopicPartition
 from kedge.sim.cluster_metadata import MetadataObserver
 from kedge.store.znodes import TopicAssignment
 
@@ -89,12 +89,16 @@ def until(done: Callable[[], Any], what: str = "it", timeout_s: float = PATIENCE
 
 
 class Times(MetadataObserver):
-    """When each assignment was written, in seconds of lab time: exact, however busy the machine."""
+    """When each assignment was written, in seconds of lab time: exact, however busy the machine.
+
+    `isrs` has each ISR that was written.
+    """
 
     def __init__(self, lab: Lab) -> None:
         self.lab = lab
         self.begun: dict[TopicPartition, float] = {}
         self.ended: dict[TopicPartition, float] = {}
+        self.isrs: list[tuple[BrokerId, ...]] = []
         lab.cluster.thread.call(self._listen)
 
     def _listen(self) -> None:
@@ -110,6 +114,11 @@ class Times(MetadataObserver):
                 self.ended[tp] = self.lab.cluster.clock.now_ms / 1000
             elif now.in_progress and was is not None and not was.in_progress:
                 self.begun[tp] = self.lab.cluster.clock.now_ms / 1000
+
+    def state_written(
+        self, tp: TopicPartition, before: Leadership | None, after: Leadership
+    ) -> None:
+        self.isrs.append(after.isr)
 
     def took(self, topic: str, partition: int = 0) -> float:
         """How long a move took, once it is over."""

@@ -8,7 +8,7 @@ import pytest
 
 from kedge.cluster.port import LogDirDescription, Replica, broker_resource
 from kedge.errors import LogDirNotFound, ReplicaNotAvailable
-from kedge.lab import Lab
+from kedge.lab import Lab, Traffic
 from kedge.model import BrokerId, TopicPartition
 from tests.lab.labs import (
     GB,
@@ -54,6 +54,21 @@ def test_a_throttled_move_takes_as_long_as_its_bytes_and_rate_say() -> None:
         assert replicas(lab, "t") == (0, 2)
         assert lab.traffic.size_of(BrokerId(2), TopicPartition("t", 0)) == GB
         until(lambda: not lab.cluster.machines[BrokerId(1)].disks.held())
+
+
+def test_bytes_of_traffic_that_are_not_in_the_log_yet_are_copied_under_the_throttle() -> None:
+    with running(brokers=3, speed=100, traffic=Traffic.EVEN, rate=MB) as (lab, admin):
+        create(admin, "t", (0, 2))
+        lab.fast_forward(10)
+        tp = TopicPartition("t", 0)
+        size = lab.traffic.size_of(BrokerId(0), tp)
+        assert lab.traffic.pending[tp] == size > 400 * MB
+        throttle(admin, "t", 10 * MB, (0, 1, 2))
+        times = Times(lab)
+        move(admin, "t", 0, 0, 1)
+        assert times.took("t") > size / (10 * MB)
+        assert all({0, 2} <= set(isr) or set(isr) == {0, 1} for isr in times.isrs)
+        assert lab.traffic.size_of(BrokerId(1), tp) >= size
 
 
 def test_a_throttle_can_be_changed_while_data_moves() -> None:
@@ -118,6 +133,22 @@ def test_a_cancelled_move_leaves_nothing_behind() -> None:
 
 
 # ---- between directories ----
+
+
+def test_pending_bytes_of_traffic_are_copied_to_another_directory() -> None:
+    with running(brokers=1, speed=100, traffic=Traffic.EVEN, rate=MB) as (lab, admin):
+        create(admin, "t", (0,))
+        lab.fast_forward(10)
+        tp, me = TopicPartition("t", 0), BrokerId(0)
+        size = lab.traffic.size_of(me, tp)
+        rate = {"replica.alter.log.dirs.io.max.bytes.per.second": str(10 * MB)}
+        change(admin, broker_resource(me), rate)
+        (source,) = place(admin.log_dirs([me])[me], tp)
+        target = "/data/d1" if source == "/data/d0" else "/data/d0"
+        began = lab_s(lab)
+        admin.alter_log_dirs({Replica("t", 0, me): target})
+        until(lambda: lab.cluster.machines[me].disks.directory_of(tp) == target)
+        assert lab_s(lab) - began > size / (10 * MB)
 
 
 def place(states: object, tp: TopicPartition) -> dict[str, tuple[int, bool]]:

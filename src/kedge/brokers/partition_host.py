@@ -144,6 +144,7 @@ class HostedPartition:
         self.log.append_new(identity, self.leader_epoch, size_bytes)
         self._unacked.append((self.log.end_offset - 1, acked))
         for fetch, reply in self._take_parked():
+            leader_state.waited(fetch.follower, self.host.environment.now_ms)
             reply(self._records_for(fetch))
         self._commit()
         return True

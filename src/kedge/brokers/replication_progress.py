@@ -86,6 +86,11 @@ class LeaderState:
         """Record a fetch request."""
         self.followers[follower].fetched(offset, self.log.end_offset, now_ms)
 
+    def waited(self, follower: BrokerId, now_ms: int) -> None:
+        """Record that a follower had all records until one was appended now."""
+        if follower in self.followers:
+            self.followers[follower].caught_up_ms = now_ms
+
     def advance(self) -> bool:
         """Raise the high watermark to what the maximal ISR has; returns whether it changed."""
         ends = [self.followers[b].end_offset for b in self.maximal_isr if b in self.followers]

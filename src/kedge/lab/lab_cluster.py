@@ -14,7 +14,7 @@ from kedge.brokers.partition_host import Timings
 from kedge.controller.settings import Settings
 from kedge.lab.clock_thread import ClockThread
 from kedge.lab.settings import LabSettings
-from kedge.model import BrokerId
+from kedge.model import BrokerId, TopicPartition
 from kedge.sim.bandwidth import Hardware
 from kedge.sim.broker_machine import broker_node
 from kedge.sim.clock import Clock
@@ -48,6 +48,7 @@ class LabCluster(SimulatedCluster):
         )
         self.lab = settings
         self.candidate_inbox: dict[BrokerId, PutEvent] = {}
+        self.must_wait: Callable[[FetchRequest], bool] = lambda _: False  # set by the traffic
         self._is_checking_copies = False
 
     @property
@@ -73,6 +74,15 @@ class LabCluster(SimulatedCluster):
         """A follower whose fetch was parked is caught up: its bandwidth is counted as traffic."""
         return was_waiting or not response.size_bytes
 
+    def is_in_sync(self, broker: BrokerId, tp: TopicPartition) -> bool:
+        """Whether a replica is in the committed ISR."""
+        state = self.metadata.states.get(tp)
+        return state is not None and broker in state.isr
+
+    def holds_back(self, fetch: FetchRequest) -> bool:
+        """Whether the traffic has just appended what a new follower has to copy."""
+        return self.must_wait(fetch)
+
     def copy_records(
         self,
         fetch: FetchRequest,
@@ -82,7 +92,13 @@ class LabCluster(SimulatedCluster):
         *,
         was_waiting: bool,
     ) -> Callable[[], object] | None:
-        """Start to copy fetched records, and check the copies in progress from now on."""
+        """Start to copy fetched records, and check the copies in progress from now on.
+
+        Followers in the ISR have had the bytes of traffic before their record was appended: they
+        fetch it without a copy, also when an election has interrupted their parked fetch.
+        """
+        if self.is_in_sync(fetch.follower, fetch.tp):
+            return None
         stop = super().copy_records(fetch, leader, response, arrived, was_waiting=was_waiting)
         if stop is not None and not self._is_checking_copies:
             self._is_checking_copies = True

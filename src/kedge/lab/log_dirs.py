@@ -126,7 +126,7 @@ class LogDirs:
         if source is None or {source, future.target} & disks.failed:
             self._cancel(key)
             return
-        left = disks.logs[source][tp].size_bytes - future.copied
+        left = self._size_of(broker, tp) - future.copied
         if left <= CAUGHT_UP_BYTES:
             del self.futures[key]
             disks.logs[future.target][tp] = disks.logs[source].pop(tp)

@@ -2,8 +2,9 @@
 
 The bytes of a minute are not appended at once: they accumulate (`pending`) and become one record
 per interval, so that weeks of traffic are some hundred records per log and not ten thousand. The
-pending bytes count for replicas in the ISR only. While a replica is out of sync or a fault is
-active, every minute becomes a record, because replicas lag and catch up by records.
+pending bytes count for replicas in the ISR only. They become a record before a follower outside of
+the ISR fetches, so that a new replica copies all of its partition. While a replica is out of sync
+or a fault is active, every minute becomes a record, because replicas lag and catch up by records.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from kedge.brokers.environment import FetchRequest
 from kedge.brokers.log import ReplicaLog
 from kedge.brokers.partition_host import HostedPartition
 from kedge.lab.lab_cluster import LabCluster
@@ -41,6 +43,7 @@ class TrafficGenerator:
         self._appended_ms: dict[TopicPartition, int] = {}
         self._shares: dict[TopicPartition, float] = {}
         self._partition_counts: Mapping[str, int] = {}
+        cluster.must_wait = self._append_before
 
     def end_minute(self, number: int) -> None:
         """Produce, consume and apply retention for one minute."""
@@ -102,13 +105,24 @@ class TrafficGenerator:
         since_ms = self._cluster.clock.now_ms - self._appended_ms.get(tp, 0)
         return since_ms >= min(max(every_ms, MINUTE_MS), RECORD_INTERVAL_MS_MAX)
 
-    def append(self, tp: TopicPartition) -> None:
-        """Append the pending bytes as one record."""
-        size = self.pending.pop(tp, 0)
-        self._appended_ms[tp] = self._cluster.clock.now_ms
-        hosted = self.leader(tp)
-        if size and hosted is not None:
-            hosted.produce(self._cluster.clock.now_ms, size, _ignore)
+    def append(self, tp: TopicPartition) -> bool:
+        """Append the pending bytes as one record; without a leader they stay pending."""
+        hosted, now_ms = self.leader(tp), self._cluster.clock.now_ms
+        if hosted is None or not hosted.produce(now_ms, self.pending[tp], _ignore):
+            return False
+        del self.pending[tp]
+        self._appended_ms[tp] = now_ms
+        return True
+
+    def _append_before(self, fetch: FetchRequest) -> bool:
+        """Append the pending bytes that a follower outside of the ISR does not have.
+
+        If so, it has to fetch again: until the ISR has them they are above the high watermark,
+        and it could join the ISR without them.
+        """
+        tp = fetch.tp
+        is_new = tp in self.pending and not self._cluster.is_in_sync(fetch.follower, tp)
+        return is_new and self.append(tp)
 
     def fill(self, tp: TopicPartition, size_bytes: int, done: Callable[[], None]) -> None:
         """Write bytes to a partition in several records, so that followers keep up. `done` is
@@ -135,8 +149,7 @@ class TrafficGenerator:
     def size_of(self, broker: BrokerId, tp: TopicPartition) -> int:
         """The bytes of a replica: in its log, being copied, and pending if it is in sync."""
         log = self._cluster.machines[broker].disks.find_any(tp)
-        state = self._cluster.metadata.states.get(tp)
-        in_sync = state is not None and broker in state.isr
+        in_sync = self._cluster.is_in_sync(broker, tp)
         size = (log.size_bytes if log is not None else 0) + (in_sync * self.pending.get(tp, 0))
         return size + self._cluster.bandwidth.arrived_bytes(broker, tp)
 

@@ -67,6 +67,8 @@ class BrokerCluster(Protocol):
         failed: Callable[[], None],
     ) -> None: ...
 
+    def holds_back(self, fetch: FetchRequest) -> bool: ...
+
     def copy_records(
         self,
         fetch: FetchRequest,
@@ -111,7 +113,9 @@ class BrokerEnvironment:
 
         def serve(reply: Reply) -> None:
             nonlocal is_serving
-            if there.process is not None:
+            if self.cluster.holds_back(fetch):
+                reply(FetchResponse(refused=True))
+            elif there.process is not None:
                 is_serving = True
                 there.process.serve_fetch(fetch, lambda response: copy(response, reply))
                 is_serving = False

@@ -116,6 +116,10 @@ class SimulatedCluster(ABC):
     def request_sent(self, controller: BrokerId, request: BrokerRequest) -> None:  # noqa: B027
         """Called when a controller sends a request to a broker."""
 
+    def holds_back(self, fetch: FetchRequest) -> bool:
+        """Whether a fetch is refused for now; the follower fetches again after its backoff."""
+        return False
+
     # ---- store ----
 
     def new_session(self) -> MemoryStore:
