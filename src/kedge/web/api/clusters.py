@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 
-from kedge.errors import ClusterUnavailable, UnknownBroker
+from kedge.errors import ClusterUnavailable, TooManyRequests, UnknownBroker
 from kedge.web.api.requests import (
     Account,
     ClusterName,
@@ -20,6 +20,7 @@ from kedge.web.api.requests import (
     answer_encoded,
 )
 from kedge.web.clusters.view import ClusterView
+from kedge.web.clusters.watcher import Observed
 from kedge.web.events import Listener, encode_event
 from kedge.web.services import Services, observed_row
 
@@ -129,12 +130,22 @@ def view_of(services: Services, cluster: str) -> ClusterView:
     Raises:
         ClusterUnavailable: the cluster was never read.
     """
-    watcher = services.watchers[cluster]
-    observed = watcher.await_version(1, FIRST_READ_S)
+    observed = services.watchers[cluster].observed
+    if not observed.version:
+        observed = _first_read(services, cluster)
     if observed.view is None:
         what = (observed.problem or {}).get("detail", "it was not read yet")
         raise ClusterUnavailable(f"The cluster {cluster} cannot be read: {what}")
     return observed.view
+
+
+def _first_read(services: Services, cluster: str) -> Observed:
+    """What the first read shows, for as many requests as may hold a thread for a cluster."""
+    try:
+        with services.registry.places[cluster].held():
+            return services.watchers[cluster].await_version(1, FIRST_READ_S)
+    except TooManyRequests as error:  # pages ask again where it is not read yet
+        raise ClusterUnavailable(f"The cluster {cluster} was not read yet") from error
 
 
 def _cluster_row(services: Services, name: str, principal: Any) -> dict[str, Any]:
