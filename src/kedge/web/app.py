@@ -18,6 +18,7 @@ from kedge.web.api import (
     audit,
     clusters,
     controller,
+    events,
     health,
     history,
     jobs,
@@ -46,7 +47,7 @@ from kedge.web.runs_reader import THREADS
 from kedge.web.services import Services
 
 MODULES = (
-    *(session, oidc, clusters, topics, snapshots, plans, runs, jobs),
+    *(session, oidc, clusters, events, topics, snapshots, plans, runs, jobs),
     *(proposals, loop, history, controller, tokens, audit, health),
 )
 REFUSALS_PER_MINUTE = 120

@@ -109,9 +109,13 @@ async function countProposals(name, signal) {
 }
 
 async function signOut() {
-  await del("/session");
-  session = null;
-  show();
+  leaving.abort(); // streams and reads of the page hold connections that this request needs
+  try {
+    await del("/session");
+    session = null;
+  } finally {
+    show();
+  }
 }
 
 /** @param {any} options */
