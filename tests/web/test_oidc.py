@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -44,8 +45,26 @@ def test_groups_give_roles(site: Site) -> None:
         done = _sign_in(browser)
         assert (done.status_code, done.headers["location"]) == (303, "/")
         row = browser.get("/api/v1/session").json()
-    assert row["name"] == "ana (oidc)"
+    assert re.fullmatch(r"ana \(oidc [0-9a-f]{16}\)", row["name"])
     assert row["grants"] == {"lab": "apply", "*": "read"}
+
+
+def _name(served: Served, made: Provider, **claims: str) -> str:
+    """The account of a person who signs in with these claims."""
+    made.claims = {"groups": ["readers"], **claims}
+    with served.anonymous() as browser:
+        _sign_in(browser)
+        return browser.get("/api/v1/session").raise_for_status().json()["name"]
+
+
+def test_an_account_is_the_person_whatever_the_name(site: Site) -> None:
+    first = _name(*site, sub="u1")
+    assert _name(*site, sub="u1") == first
+    assert _name(*site, sub="u2") != first, "another person of the same name"
+    renamed = _name(*site, sub="u1", preferred_username="ana.b")
+    assert renamed.rpartition("(")[2] == first.rpartition("(")[2]
+    assert _name(*site, sub="u1" + 40 * "x") != _name(*site, sub="u1" + 41 * "x")
+    assert len(_name(*site, preferred_username=300 * "a")) < 200, "as much as is kept of a name"
 
 
 def test_a_person_without_a_group_that_has_a_role_is_refused(site: Site) -> None:
