@@ -12,10 +12,12 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import pytest
 from joserfc.jwk import RSAKey
+from playwright.sync_api import Browser
 
 from kedge.lab import Lab
 from kedge.web.access.roles import Role
-from kedge.web.settings import OidcSettings
+from kedge.web.settings import Limits, OidcSettings
+from tests.web.browser import visiting
 from tests.web.provider import CLIENT, SECRET, Provider, provider
 from tests.web.served import Served, serving, settings_for
 
@@ -143,6 +145,79 @@ def test_a_sign_in_is_finished_once_by_the_browser_that_began_it(site: Site) -> 
         browser.cookies.update(cookies)
         replayed = browser.get(f"/oidc/callback?state={state}&code=code-0")
         assert replayed.status_code == 401, "used"
+
+
+# ---- failures on the page ------------------------------------------------------------------------
+
+PAGE = {"Accept": "text/html,application/xhtml+xml"}
+
+
+@pytest.mark.parametrize(
+    ("changed", "problem", "status"),
+    [
+        ({"error": "access_denied"}, "denied", 401),
+        ({"error": "temporarily_unavailable"}, "provider", 503),
+        ({"token_status": 502}, "provider", 503),
+        ({"token_status": 400}, "refused", 401),
+        ({"claims": {"groups": ["others"]}}, "no-role", 403),
+    ],
+)
+def test_a_failed_sign_in_goes_back_to_the_page_and_programs_get_the_error(
+    site: Site, changed: dict[str, Any], problem: str, status: int
+) -> None:
+    served, made = site
+    for name, value in changed.items():
+        setattr(made, name, value)
+    with served.anonymous() as program, served.anonymous(**PAGE) as browser:
+        assert _sign_in(program).status_code == status
+        entries = served.audited().count(("GET /oidc/callback", "refused", status))
+        answer = _sign_in(browser)
+        assert (answer.status_code, answer.headers["location"]) == (
+            303,
+            f"/#/signin?problem={problem}",
+        )
+        assert browser.get("/api/v1/session").status_code == 401
+    audited = served.audited().count(("GET /oidc/callback", "refused", status))
+    assert audited == entries + (status != 503), "the audit has the refusal, not the redirect"
+
+
+def test_failed_sign_ins_of_a_page_are_limited(lab: Lab, tmp_path: Path) -> None:
+    limits = Limits(requests_per_minute=1000, sign_ins_per_minute=3)
+    oidc = OidcSettings("http://127.0.0.1:1", CLIENT, SECRET, roles=ROLES)
+    settings = settings_for(lab.bootstrap_servers, tmp_path, oidc=oidc, limits=limits)
+    with serving(settings) as served, served.anonymous(**PAGE) as browser:
+        path = "/oidc/callback?code=c&state=s"
+        statuses = [browser.get(path).status_code for _ in range(5)]
+    assert statuses == [303, 303, 303, 429, 429]
+
+
+def test_a_provider_that_is_away_is_said_on_the_page(lab: Lab, tmp_path: Path) -> None:
+    oidc = OidcSettings("http://127.0.0.1:1", CLIENT, SECRET, roles=ROLES)
+    settings = settings_for(lab.bootstrap_servers, tmp_path, oidc=oidc)
+    with serving(settings) as served, served.anonymous(**PAGE) as browser:
+        answer = browser.get("/oidc/begin")
+    assert answer.headers["location"] == "/#/signin?problem=provider"
+
+
+def test_a_person_who_is_denied_reads_why_and_signs_in_at_the_second_try(
+    browser: Browser, site: Site
+) -> None:
+    served, made = site
+    made.error, made.claims = "access_denied", {"groups": ["readers"]}
+    with visiting(browser, "phone") as visitor:
+        page = visitor.page
+        page.goto(served.url)
+        page.get_by_role("link", name="Sign in with your organisation").click()
+        page.get_by_role("alert").get_by_text("did not sign you in").wait_for()
+        visitor.check()
+        visitor.check_width()
+        made.error = ""
+        page.get_by_role("link", name="Sign in with your organisation").click()
+        page.get_by_role("heading", name="Clusters").wait_for()
+        page.get_by_role("button", name="Sign out").click()
+        page.get_by_role("heading", name="Sign in").wait_for()
+        assert page.get_by_role("alert").count() == 0
+        assert visitor.complaints == []
 
 
 def test_a_server_without_a_provider_has_no_such_sign_in(served: Served) -> None:
