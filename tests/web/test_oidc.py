@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -12,14 +13,15 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import pytest
 from joserfc.jwk import RSAKey
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from kedge.lab import Lab
 from kedge.web.access.roles import Role
+from kedge.web.access.secrets import digest_of
 from kedge.web.settings import Limits, OidcSettings
 from tests.web.browser import visiting
 from tests.web.provider import CLIENT, SECRET, Provider, provider
-from tests.web.served import Served, serving, settings_for
+from tests.web.served import Served, key, serving, settings_for
 
 ROLES = {"operators": {"lab": Role.APPLY}, "readers": {"*": Role.READ}}
 Site = tuple[Served, Provider]
@@ -145,6 +147,72 @@ def test_a_sign_in_is_finished_once_by_the_browser_that_began_it(site: Site) -> 
         browser.cookies.update(cookies)
         replayed = browser.get(f"/oidc/callback?state={state}&code=code-0")
         assert replayed.status_code == 401, "used"
+
+
+# ---- sessions ------------------------------------------------------------------------------------
+
+
+def test_roles_are_those_that_the_settings_give_to_the_groups_now(lab: Lab, tmp_path: Path) -> None:
+    with provider() as made:
+        made.claims = {"groups": ["operators", "readers", "auditors"]}
+        oidc = OidcSettings(made.issuer, CLIENT, SECRET, roles=ROLES)
+        settings = settings_for(lab.bootstrap_servers, tmp_path, oidc=oidc)
+        with serving(settings) as served, served.anonymous() as browser:
+            _sign_in(browser)
+            cookies = dict(browser.cookies)
+        grants: list[Any] = []
+        for roles in ({"operators": {"lab": Role.READ}}, {"auditors": {"*": Role.READ}}, {}):
+            with (
+                serving(replace(settings, oidc=replace(oidc, roles=roles))) as served,
+                served.anonymous() as browser,
+            ):
+                browser.cookies.update(cookies)
+                answer = browser.get("/api/v1/session")
+                grants.append(answer.json().get("grants", answer.status_code))
+        assert grants == [{"lab": "read"}, {"*": "read"}, 401]
+        with serving(replace(settings, oidc=None)) as served, served.anonymous() as browser:
+            browser.cookies.update(cookies)
+            assert browser.get("/api/v1/session").status_code == 401
+
+
+def test_an_administrator_ends_the_session_of_a_person(site: Site) -> None:
+    served, made = site
+    made.claims = {"groups": ["readers"]}
+    with served.anonymous() as browser, served.client() as admin:
+        _sign_in(browser)
+        rows = admin.get("/api/v1/sessions").raise_for_status().json()["sessions"]
+        assert [(row["kind"], row["grants"]) for row in rows] == [("oidc", {"*": "read"})]
+        assert rows[0]["name"].startswith("ana (oidc ")
+        cookie = next(iter(browser.cookies.jar)).value
+        assert cookie is not None
+        kept = str(rows[0])
+        assert cookie not in kept, "the cookie is shown to no one"
+        assert digest_of(cookie) not in kept
+        path = f"/api/v1/sessions/{rows[0]['id']}"
+        assert browser.get("/api/v1/sessions").status_code == 403
+        admin.delete(path, headers=key()).raise_for_status()
+        assert browser.get("/api/v1/session").status_code == 401
+        assert admin.get("/api/v1/sessions").json() == {"sessions": []}
+        assert admin.delete(path, headers=key()).status_code == 404
+    assert ("session.revoke", "done", 200) in served.audited()
+
+
+def test_a_session_is_ended_on_the_page(browser: Browser, site: Site) -> None:
+    served, made = site
+    made.claims = {"groups": ["readers"]}
+    with visiting(browser, "phone") as visitor, served.anonymous() as person:
+        _sign_in(person)
+        visitor.open(served.url, served.token)
+        visitor.go("#/audit", "Audit")
+        visitor.check()
+        visitor.check_width()
+        page = visitor.page
+        page.get_by_role("button", name=re.compile("^End ana ")).click()
+        page.get_by_role("dialog").get_by_role("button", name="End the session").click()
+        page.get_by_text("The session has ended").wait_for()
+        expect(page.get_by_role("button", name=re.compile("^End ana "))).to_have_count(0)
+        assert person.get("/api/v1/session").status_code == 401
+        assert visitor.complaints == []
 
 
 # ---- failures on the page ------------------------------------------------------------------------

@@ -28,6 +28,7 @@ from kedge.web.api import (
     proposals,
     runs,
     session,
+    sessions,
     snapshots,
     tokens,
     topics,
@@ -47,7 +48,7 @@ from kedge.web.runs_reader import THREADS
 from kedge.web.services import Services
 
 MODULES = (
-    *(session, oidc, clusters, events, topics, snapshots, plans, runs, jobs),
+    *(session, sessions, oidc, clusters, events, topics, snapshots, plans, runs, jobs),
     *(proposals, loop, history, controller, tokens, audit, health),
 )
 REFUSALS_PER_MINUTE = 120

@@ -114,7 +114,7 @@ def services_of(settings: ServerSettings, database: Database) -> Services:
     return Services(
         settings,
         database,
-        Accounts(database),
+        Accounts(database, None if settings.oidc is None else settings.oidc.roles),
         Audit(database),
         Answers(database),
         registry,

@@ -27,7 +27,7 @@ from joserfc.jwk import KeySet
 from kedge.database import Database
 from kedge.errors import NotAuthenticated, PermissionDenied, Unavailable
 from kedge.model.printable import printable
-from kedge.web.access.roles import Principal, Role, merged
+from kedge.web.access.roles import Principal, grants_of
 from kedge.web.access.secrets import digest_of, new_secret
 from kedge.web.settings import OidcSettings
 from kedge.web.tables import SignInRow
@@ -154,16 +154,15 @@ class OidcClient:
     def principal_of(self, claims: Mapping[str, Any]) -> Principal:
         """The account that claims describe: the roles of all its groups together."""
         settings = self._settings
-        grants: dict[str, Role] = {}
-        for group in _texts(claims.get(settings.groups_claim)):
-            grants = merged(grants, settings.roles.get(group, {}))
+        groups = _texts(claims.get(settings.groups_claim))
+        grants = grants_of(groups, settings.roles)
         name = printable(str(claims.get(settings.name_claim) or claims["sub"]))[:NAME_MAX]
         if not grants:
             raise PermissionDenied(
                 f"None of the groups of {name} has a role on this server",
                 hint="an administrator gives groups roles in [oidc.roles]",
             )
-        return Principal(f"{name} (oidc {self._key_of(claims)})", grants)
+        return Principal(f"{name} (oidc {self._key_of(claims)})", grants, groups=tuple(groups))
 
     def _key_of(self, claims: Mapping[str, Any]) -> str:
         """What stays the same of a person: names change, and two people may have the same one."""
