@@ -29,6 +29,7 @@ class Provider:
         self.key = RSAKey.generate_key(2048, {"kid": "own", "use": "sig"})
         self.signed_by = self.key
         self.token_status = 200
+        self.error = ""  # what people are sent back with in place of a code
         self.keys_read = 0
         self._codes: dict[str, dict[str, str]] = {}
         self.app = FastAPI()
@@ -57,7 +58,12 @@ class Provider:
         query = dict(request.query_params)
         code = f"code-{len(self._codes)}"
         self._codes[code] = query
-        back = urlencode({"code": code, "state": query["state"]})
+        result = (
+            {"error": self.error, "error_description": "<b>no</b>"}
+            if self.error
+            else {"code": code}
+        )
+        back = urlencode({**result, "state": query["state"]})
         return RedirectResponse(f"{query['redirect_uri']}?{back}", 302)
 
     async def token(self, request: Request) -> JSONResponse:

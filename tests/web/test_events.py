@@ -14,7 +14,7 @@ import pytest
 from kedge.errors import TooManyRequests
 from kedge.lab import Lab
 from kedge.web.access.roles import Role
-from kedge.web.events import KEEP_ALIVE, Broadcaster, Listener, encode_event
+from kedge.web.events import KEEP_ALIVE, WAITING_MAX, Broadcaster, Listener, encode_event
 from kedge.web.jobs.job_store import JobState, JobStore
 from tests.web.served import serving, settings_for
 
@@ -118,6 +118,55 @@ def test_one_account_cannot_take_every_stream() -> None:
         broadcaster.check_room("ann")
 
     asyncio.run(scenario())
+
+
+# ---- all clusters in one stream ------------------------------------------------------------------
+
+
+def test_one_stream_has_the_events_of_every_cluster_that_the_account_may_read(
+    lab: Lab, tmp_path: Path
+) -> None:
+    settings = settings_for(lab.bootstrap_servers, tmp_path)
+    names = ("a", "b", "c")
+    clusters = {name: replace(settings.clusters["lab"], name=name) for name in names}
+    with serving(replace(settings, clusters=clusters)) as served:
+        served.services.broadcaster.check_every_s = 0.2
+        made = served.services.accounts.create_token(
+            "ann", {"a": Role.READ, "c": Role.PLAN}, by="test"
+        )
+        with served.client(made.secret) as client, client.stream("GET", "/api/v1/events") as stream:
+            events = _events(stream.iter_lines())
+            first = [next(events) for _ in range(2)]
+            assert [(kind, row["cluster"]) for kind, row in first] == [
+                ("observed", "a"),
+                ("observed", "c"),
+            ]
+            later = [next(events) for _ in range(20)]
+            assert {row["cluster"] for _, row in later} == {"a", "c"}
+            assert {kind for kind, _ in later} >= {"observed"}
+            assert served.services.broadcaster.listeners == 1
+            served.services.accounts.revoke_token(made.id)
+            for _ in events:  # it ends, or the test runs out of time
+                pass
+
+
+def test_a_stream_of_many_clusters_has_room_for_an_event_of_each() -> None:
+    channels = [f"cluster:{number}" for number in range(2 * WAITING_MAX)]
+    broadcaster = Broadcaster(10)
+
+    async def scenario() -> list[bytes]:
+        broadcaster.attach(asyncio.get_running_loop())
+        stream = broadcaster.stream_of(channels, lambda: b"first", _listener("ann"))
+        found = [await anext(stream)]
+        for each in channels:
+            broadcaster.publish(each, "observed", {"cluster": each})
+        found += [await anext(stream) for _ in channels]
+        await stream.aclose()
+        return found
+
+    found = asyncio.run(scenario())
+    assert found[1:] == [encode_event("observed", {"cluster": each}) for each in channels]
+    assert broadcaster.channels == []
 
 
 def test_the_stream_of_a_revoked_token_ends(lab: Lab, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
+from anyio import to_thread
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
@@ -17,6 +18,7 @@ from kedge.web.api import (
     audit,
     clusters,
     controller,
+    events,
     health,
     history,
     jobs,
@@ -26,10 +28,12 @@ from kedge.web.api import (
     proposals,
     runs,
     session,
+    sessions,
     snapshots,
     tokens,
     topics,
 )
+from kedge.web.clusters.places import HELD
 from kedge.web.pages import page_files
 from kedge.web.pages import router as pages
 from kedge.web.protection.body_limit import BodyLimit
@@ -40,10 +44,11 @@ from kedge.web.protection.refusal_audit import RefusalAudit
 from kedge.web.protection.security_headers import SecurityHeaders
 from kedge.web.protection.trusted_hosts import TrustedHosts, own_hosts
 from kedge.web.protection.well_formed import WellFormed
+from kedge.web.runs_reader import THREADS
 from kedge.web.services import Services
 
 MODULES = (
-    *(session, oidc, clusters, topics, snapshots, plans, runs, jobs),
+    *(session, sessions, oidc, clusters, events, topics, snapshots, plans, runs, jobs),
     *(proposals, loop, history, controller, tokens, audit, health),
 )
 REFUSALS_PER_MINUTE = 120
@@ -55,6 +60,7 @@ def create_app(services: Services) -> FastAPI:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncGenerator[None]:
         services.broadcaster.attach(asyncio.get_running_loop())
+        _add_threads(len(services.registry.names))
         await asyncio.to_thread(services.start)
         try:
             yield
@@ -81,6 +87,11 @@ def create_app(services: Services) -> FastAPI:
     app.add_exception_handler(HTTPException, problems.on_http_error)
     _protect(app, services)
     return app
+
+
+def _add_threads(clusters: int) -> None:
+    """Threads for requests: those that requests to clusters may hold come on top of the others."""
+    to_thread.current_default_thread_limiter().total_tokens += clusters * (HELD + THREADS)
 
 
 def _protect(app: FastAPI, services: Services) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter, defaultdict
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -89,18 +89,25 @@ class Broadcaster:
             _put(queue, data)
 
     @contextmanager
-    def _listening(self, channel: str, account: str) -> Generator[asyncio.Queue[bytes | None]]:
-        queue: asyncio.Queue[bytes | None] = asyncio.Queue(WAITING_MAX)
+    def _listening(
+        self, channels: Collection[str], account: str
+    ) -> Generator[asyncio.Queue[bytes | None]]:
+        queue: asyncio.Queue[bytes | None] = asyncio.Queue(WAITING_MAX * max(1, len(channels)))
         self._accounts[account] += 1
-        self._channels[channel].add(queue)
+        for channel in channels:
+            self._channels[channel].add(queue)
         try:
             yield queue
         finally:
             self._accounts[account] -= 1
             self._accounts += Counter()  # those without a stream are forgotten
-            self._channels[channel].discard(queue)
-            if not self._channels[channel]:
-                del self._channels[channel]
+            for channel in channels:
+                self._leave(channel, queue)
+
+    def _leave(self, channel: str, queue: asyncio.Queue[bytes | None]) -> None:
+        self._channels[channel].discard(queue)
+        if not self._channels[channel]:
+            del self._channels[channel]
 
     def check_room(self, account: str) -> None:
         """Refuse one listener too many, of all and of one account."""
@@ -114,14 +121,20 @@ class Broadcaster:
                 hint="close a page, or set [limits] streams_per_account",
             )
 
-    async def stream(
+    def stream(
         self, channel: str, first: Callable[[], bytes], listener: Listener
     ) -> AsyncGenerator[bytes]:
-        """What a client of the channel reads until the server ends, or its account may not.
+        """What a client of one channel reads."""
+        return self.stream_of([channel], first, listener)
+
+    async def stream_of(
+        self, channels: Collection[str], first: Callable[[], bytes], listener: Listener
+    ) -> AsyncGenerator[bytes]:
+        """What a client of channels reads until the server ends, or its account may not.
 
         `first` makes the first event, the present state, once no later event can be missed.
         """
-        with self._listening(channel, listener.account) as queue:
+        with self._listening(channels, listener.account) as queue:
             yield await run_in_threadpool(first)
             check_due = time.monotonic() + self.check_every_s
             while (data := await _next(queue, self.check_every_s)) is not None:

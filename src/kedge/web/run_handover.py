@@ -24,7 +24,7 @@ Check = Callable[[Cluster, RunStore, str], Proposal]
 
 def run_name(services: Services, cluster: str, run: str | None) -> str:
     """The whole name of a run; None is the latest, which may be another one in a moment."""
-    with services.registry.open_runs(cluster) as (_, runs):
+    with services.registry.working_on_runs(cluster) as (_, runs):
         return runs.chosen(run).name
 
 
@@ -34,7 +34,7 @@ def handed_over(services: Services, cluster: str, run: str | None, check: Check)
     Raises:
         KedgeError: the command is refused, and the run was left at work.
     """
-    with services.registry.open_runs(cluster) as (opened, runs):
+    with services.registry.working_on_runs(cluster) as (opened, runs):
         chosen = runs.chosen(run)
         check(opened, runs, chosen.name)
         names = {chosen.name, worked_on(runs, chosen).name}

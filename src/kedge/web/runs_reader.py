@@ -1,8 +1,7 @@
-"""Reads the runs of clusters for pages and programs; what was just read is not read again."""
+"""Reads the runs of clusters for pages and programs; those who ask at once share a read."""
 
 from __future__ import annotations
 
-import threading
 import time
 from typing import Any
 
@@ -13,36 +12,25 @@ from kedge.web.run_meters import RunMeters
 from kedge.web.shared_reads import SharedReads
 
 Row = dict[str, Any]
-FRESH_S = 1.5
+THREADS = 2  # that reads of the runs of one cluster may hold: of all of them, and of one
 
 
 class RunsReader:
-    """The runs of each cluster, as they were a moment ago."""
+    """The runs of each cluster, as they are when they are asked for."""
 
     def __init__(self, registry: ClusterRegistry) -> None:
         self._registry = registry
-        self._locks = {name: threading.Lock() for name in registry.names}
-        self._read: dict[str, tuple[float, list[Row]]] = {}
+        self._lists = {name: SharedReads[list[Row]]() for name in registry.names}
         self._statuses = {name: SharedReads[Row]() for name in registry.names}
         self._meters = {name: RunMeters() for name in registry.names}
 
-    def forget(self, cluster: str) -> None:
-        """Read again at the next request: something was changed."""
-        self._read.pop(cluster, None)
-
-    def all(self, cluster: str) -> list[Row]:
+    async def all(self, cluster: str) -> list[Row]:
         """Every run, newest first."""
         self._registry.of(cluster)
-        with self._locks[cluster]:  # those who wait for a read get what it read
-            known = self._read.get(cluster)
-            if known is not None and time.monotonic() - known[0] < FRESH_S:
-                return known[1]
-            rows = self._rows(cluster)
-            self._read[cluster] = (time.monotonic(), rows)
-            return rows
+        return await self._lists[cluster].read(None, lambda: self._rows(cluster))
 
     def _rows(self, cluster: str) -> list[Row]:
-        with self._registry.open_runs(cluster) as (opened, runs):
+        with self._registry.open_runs(cluster, brief=True) as (opened, runs):
             rows = [
                 run_row(
                     each.name,
@@ -56,13 +44,13 @@ class RunsReader:
             ]
         return rows[::-1]
 
-    def status(self, cluster: str, run_id: str | None) -> Row:
+    async def status(self, cluster: str, run_id: str | None) -> Row:
         """How far one run is, with its flows; the latest, if none is named."""
         self._registry.of(cluster)
-        return self._statuses[cluster].read(run_id, lambda: self._status(cluster, run_id))
+        return await self._statuses[cluster].read(run_id, lambda: self._status(cluster, run_id))
 
     def _status(self, cluster: str, run_id: str | None) -> Row:
-        with self._registry.open_runs(cluster) as (opened, runs):
+        with self._registry.open_runs(cluster, brief=True) as (opened, runs):
             status = run_status(opened, runs, runs.chosen(run_id))
         meter, now = self._meters[cluster].of(status.name), time.time()
         return status_row(status, now) | {"progress": meter.row(status, now)}

@@ -94,7 +94,8 @@ def services_of(settings: ServerSettings, database: Database) -> Services:
     last: dict[str, ClusterView] = {}
 
     def publish(name: str, observed: Observed) -> None:
-        broadcaster.publish(f"cluster:{name}", "observed", observed_row(observed))
+        channel = cluster_channel(name)
+        broadcaster.publish(channel, "observed", observed_event(name, observed))
         view, before = observed.view, last.get(name)
         if view is None or view is before:
             return
@@ -102,7 +103,7 @@ def services_of(settings: ServerSettings, database: Database) -> Services:
         if before is not None:
             changes = _changed(timelines[name], before, view)
             if changes:
-                broadcaster.publish(f"cluster:{name}", "changes", {"changes": changes})
+                broadcaster.publish(channel, "changes", {"cluster": name, "changes": changes})
 
     watchers = {name: ClusterWatcher(name, registry, publish) for name in registry.names}
     jobs = JobRunner(database, broadcaster, registry, KINDS, waiting_max=limits.waiting_jobs)
@@ -113,7 +114,7 @@ def services_of(settings: ServerSettings, database: Database) -> Services:
     return Services(
         settings,
         database,
-        Accounts(database),
+        Accounts(database, None if settings.oidc is None else settings.oidc.roles),
         Audit(database),
         Answers(database),
         registry,
@@ -138,6 +139,16 @@ def _changed(timeline: Timeline, before: ClusterView, view: ClusterView) -> list
 
 def _loop_state(loops: ClusterLoops, database: Database, cluster: str) -> dict[str, Any]:
     return loop_row(loops.records[cluster], here=loops.owner, now=database.clock())
+
+
+def cluster_channel(name: str) -> str:
+    """The channel of the events of a cluster, each of which names it."""
+    return f"cluster:{name}"
+
+
+def observed_event(name: str, observed: Observed) -> dict[str, Any]:
+    """What was read of a cluster, as an event."""
+    return {"cluster": name, **observed_row(observed)}
 
 
 def observed_row(observed: Observed) -> dict[str, Any]:

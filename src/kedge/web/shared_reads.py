@@ -1,17 +1,20 @@
 """Reads that many ask for at once: those who wait for one that began after they asked share it.
 
 What is answered is never older than the question, however many ask: a page that reads again after a
-change sees it, and a hundred pages cost two reads, the one under way and the next.
+change sees it, and a hundred pages cost two reads, the one under way and the next. All reads have
+one thread, and requests that wait for it hold none: a read that hangs stops no other work.
 """
 
 from __future__ import annotations
 
-import threading
+import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+from starlette.concurrency import run_in_threadpool
 
 from kedge.errors import KedgeError
 
@@ -30,7 +33,7 @@ class SharedReads(Generic[T]):
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._lock = threading.Lock()
+        self._lock = asyncio.Lock()
         self._reads: OrderedDict[Hashable, _Read[T]] = OrderedDict()
 
     @property
@@ -38,13 +41,14 @@ class SharedReads(Generic[T]):
         """How many reads are remembered."""
         return len(self._reads)
 
-    def read(self, key: Hashable, read: Callable[[], T]) -> T:
+    async def read(self, key: Hashable, read: Callable[[], T]) -> T:
         """What `read` returns for a key, or what it returned to another who asked meanwhile."""
         asked = self._clock()
-        with self._lock:
+        async with self._lock:
             known = self._reads.get(key)
             if known is None or known.began < asked:
-                known = self._keep(key, _Read(self._clock(), _outcome(read)))
+                began = self._clock()
+                known = self._keep(key, _Read(began, await run_in_threadpool(_outcome, read)))
         if isinstance(known.value, KedgeError):
             raise known.value
         return known.value

@@ -32,6 +32,7 @@ class Table(DeclarativeBase):
         float: Float(53),
         bytes: LargeBinary(),
         dict[str, Any]: JSON(none_as_null=True),
+        list[str]: JSON(none_as_null=True),
     }
 
 
@@ -58,7 +59,8 @@ class SessionRow(Table):
     name: Mapped[str] = mapped_column(String(200))
     kind: Mapped[str] = mapped_column(String(16))
     token_id: Mapped[str | None] = mapped_column(String(16))
-    grants: Mapped[Document]
+    grants: Mapped[Document]  # of the token; those of groups are in the settings
+    groups: Mapped[list[str] | None]
     csrf: Mapped[str] = mapped_column(String(64))
     created_at: Mapped[float]
     expires_at: Mapped[float] = mapped_column(index=True)

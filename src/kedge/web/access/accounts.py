@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sqlalchemy import delete, func, select, update
 
 from kedge.database import FIRST_TOKEN_LOCK, Database
 from kedge.errors import NotAuthenticated, UnknownResource
-from kedge.web.access.roles import EVERY_CLUSTER, Grants, Principal, Role, parse_grants
+from kedge.web.access.roles import (
+    EVERY_CLUSTER,
+    Grants,
+    Principal,
+    Role,
+    grants_of,
+    parse_grants,
+)
 from kedge.web.access.secrets import TOKEN_PREFIX, digest_of, new_id, new_secret
 from kedge.web.tables import SessionRow, TokenRow
 
 SESSION_S = 12 * 3600.0
 ADMINISTRATOR: Grants = {EVERY_CLUSTER: Role.ADMIN}
+OIDC = "oidc"  # the kind of sessions that an identity provider has signed in
 OPERATOR = "the command line"
 USED_EVERY_S = 60.0  # how exactly the last use of a token is known
 
@@ -36,10 +45,10 @@ class NewSession:
 
 
 class Accounts:
-    """The tokens and sessions of a database."""
+    """The tokens and sessions of a database; `roles` are those of groups, by the settings."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, database: Database, roles: Mapping[str, Grants] | None = None) -> None:
+        self._database, self._roles = database, roles or {}
 
     # ---- tokens ---------------------------------------------------------------------------------
 
@@ -130,7 +139,8 @@ class Accounts:
             name=principal.name,
             kind=kind,
             token_id=principal.token_id,
-            grants={cluster: str(role) for cluster, role in principal.grants.items()},
+            grants=_grants_kept(principal),
+            groups=None if principal.groups is None else list(principal.groups),
             csrf=csrf,
             created_at=now,
             expires_at=now + seconds,
@@ -155,13 +165,49 @@ class Accounts:
             raise NotAuthenticated("The session has ended", hint="sign in again")
         if signed_in_by is not None and not _is_valid(signed_in_by, now):
             raise NotAuthenticated("The token of this session has ended", hint="sign in again")
-        grants = parse_grants(row.grants, "the session's grants")
+        grants = self.grants_of_session(row)
+        if row.kind == OIDC and not grants:
+            raise NotAuthenticated("No group of this session has a role now", hint="sign in again")
         return Principal(row.name, grants, row.digest, row.csrf, row.token_id)
+
+    def grants_of_session(self, row: SessionRow) -> Grants:
+        """The roles of a session: of its token, or those that its groups have now."""
+        if row.kind == OIDC:
+            return grants_of(row.groups or (), self._roles)
+        return parse_grants(row.grants, "the session's grants")
+
+    def sessions(self) -> list[SessionRow]:
+        """Every session that has not expired, oldest first."""
+        now = self._database.clock()
+        wanted = select(SessionRow).where(SessionRow.expires_at > now)
+        with self._database.read() as session:
+            return list(session.scalars(wanted.order_by(SessionRow.created_at)))
+
+    def revoke_session(self, session_id: str) -> SessionRow:
+        """End a session of any browser."""
+        found = [row for row in self.sessions() if session_id_of(row.digest) == session_id]
+        if not found:
+            raise UnknownResource(f"No session has the id {session_id!r}")
+        with self._database.begin() as session:
+            session.execute(delete(SessionRow).where(SessionRow.digest == found[0].digest))
+        return found[0]
 
     def end_session(self, principal: Principal) -> None:
         """Sign a browser out."""
         with self._database.begin() as session:
             session.execute(delete(SessionRow).where(SessionRow.digest == principal.session))
+
+
+def session_id_of(digest: str) -> str:
+    """What names a session to administrators: neither its cookie nor the digest of that."""
+    return digest_of(f"session {digest}")[:16]
+
+
+def _grants_kept(principal: Principal) -> dict[str, str]:
+    """The roles that a session keeps: none of groups, since changed settings hold at once."""
+    if principal.groups is not None:
+        return {}
+    return {cluster: str(role) for cluster, role in principal.grants.items()}
 
 
 def _is_valid(row: TokenRow, now: float) -> bool:

@@ -26,7 +26,8 @@ from joserfc.jwk import KeySet
 
 from kedge.database import Database
 from kedge.errors import NotAuthenticated, PermissionDenied, Unavailable
-from kedge.web.access.roles import Principal, Role, merged
+from kedge.model.printable import printable
+from kedge.web.access.roles import Principal, grants_of
 from kedge.web.access.secrets import digest_of, new_secret
 from kedge.web.settings import OidcSettings
 from kedge.web.tables import SignInRow
@@ -37,6 +38,7 @@ LEEWAY_S = 30
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA")
 KEYS_S = 3600.0
 REREAD_S = 60.0  # keys that are not known cost the provider one request in this time
+KEY_LENGTH, NAME_MAX = 16, 100
 REFUSALS = (400, 401, 403)  # what RFC 6749 has for codes and clients that are not accepted
 
 
@@ -152,16 +154,20 @@ class OidcClient:
     def principal_of(self, claims: Mapping[str, Any]) -> Principal:
         """The account that claims describe: the roles of all its groups together."""
         settings = self._settings
-        grants: dict[str, Role] = {}
-        for group in _texts(claims.get(settings.groups_claim)):
-            grants = merged(grants, settings.roles.get(group, {}))
-        name = str(claims.get(settings.name_claim) or claims["sub"])
+        groups = _texts(claims.get(settings.groups_claim))
+        grants = grants_of(groups, settings.roles)
+        name = printable(str(claims.get(settings.name_claim) or claims["sub"]))[:NAME_MAX]
         if not grants:
             raise PermissionDenied(
                 f"None of the groups of {name} has a role on this server",
                 hint="an administrator gives groups roles in [oidc.roles]",
             )
-        return Principal(f"{name} (oidc)", grants)
+        return Principal(f"{name} (oidc {self._key_of(claims)})", grants, groups=tuple(groups))
+
+    def _key_of(self, claims: Mapping[str, Any]) -> str:
+        """What stays the same of a person: names change, and two people may have the same one."""
+        subject = f"{self._settings.issuer}\0{claims['sub']}"
+        return hashlib.sha256(subject.encode()).hexdigest()[:KEY_LENGTH]
 
     # ---- the provider ---------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -54,6 +54,14 @@ def merged(first: Grants, second: Grants) -> dict[str, Role]:
     return result
 
 
+def grants_of(groups: Iterable[str], roles: Mapping[str, Grants]) -> dict[str, Role]:
+    """The roles of all groups together."""
+    grants: dict[str, Role] = {}
+    for group in groups:
+        grants = merged(grants, roles.get(group, {}))
+    return grants
+
+
 @dataclass(frozen=True, slots=True)
 class Principal:
     """An account that was authenticated: by a token, or by the session of a browser."""
@@ -63,6 +71,7 @@ class Principal:
     session: str | None = None  # the digest of the session, if a cookie authenticated it
     csrf: str = ""
     token_id: str | None = None
+    groups: tuple[str, ...] | None = None  # at the identity provider, if it signed the person in
 
     def role_on(self, cluster: str) -> Role | None:
         """The role on one cluster; None where it is not to be seen."""

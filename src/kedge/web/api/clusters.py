@@ -9,7 +9,8 @@ from fastapi import APIRouter, Path, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 
-from kedge.errors import ClusterUnavailable, UnknownBroker
+from kedge.errors import ClusterUnavailable, TooManyRequests, UnknownBroker
+from kedge.web.access.roles import Principal
 from kedge.web.api.requests import (
     Account,
     ClusterName,
@@ -20,8 +21,9 @@ from kedge.web.api.requests import (
     answer_encoded,
 )
 from kedge.web.clusters.view import ClusterView
+from kedge.web.clusters.watcher import Observed
 from kedge.web.events import Listener, encode_event
-from kedge.web.services import Services, observed_row
+from kedge.web.services import Services, cluster_channel, observed_event, observed_row
 
 router = APIRouter(prefix="/api/v1/clusters", tags=["clusters"])
 
@@ -47,7 +49,7 @@ STREAM_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 @router.get("")
 def list_clusters(principal: Account, services: ServicesOf) -> Response:
     """Every cluster that the account may read, with its health."""
-    names = [name for name in services.registry.names if principal.role_on(name) is not None]
+    names = readable_clusters(services, principal)
     return answer({"clusters": [_cluster_row(services, name, principal) for name in names]})
 
 
@@ -109,9 +111,9 @@ def watch_cluster(
     watcher = services.watchers[cluster]
 
     def first() -> bytes:
-        return encode_event("observed", observed_row(watcher.observed))
+        return encode_event("observed", observed_event(cluster, watcher.observed))
 
-    return stream_response(services, f"cluster:{cluster}", first, listener)
+    return stream_response(services, cluster_channel(cluster), first, listener)
 
 
 def stream_response(
@@ -129,12 +131,27 @@ def view_of(services: Services, cluster: str) -> ClusterView:
     Raises:
         ClusterUnavailable: the cluster was never read.
     """
-    watcher = services.watchers[cluster]
-    observed = watcher.await_version(1, FIRST_READ_S)
+    observed = services.watchers[cluster].observed
+    if not observed.version:
+        observed = _first_read(services, cluster)
     if observed.view is None:
         what = (observed.problem or {}).get("detail", "it was not read yet")
         raise ClusterUnavailable(f"The cluster {cluster} cannot be read: {what}")
     return observed.view
+
+
+def _first_read(services: Services, cluster: str) -> Observed:
+    """What the first read shows, for as many requests as may hold a thread for a cluster."""
+    try:
+        with services.registry.places[cluster].held():
+            return services.watchers[cluster].await_version(1, FIRST_READ_S)
+    except TooManyRequests as error:  # pages ask again where it is not read yet
+        raise ClusterUnavailable(f"The cluster {cluster} was not read yet") from error
+
+
+def readable_clusters(services: Services, principal: Principal) -> list[str]:
+    """The clusters that an account may read."""
+    return [name for name in services.registry.names if principal.role_on(name) is not None]
 
 
 def _cluster_row(services: Services, name: str, principal: Any) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
+from starlette.concurrency import run_in_threadpool
 
 from kedge.errors import KedgeError, StaleVersion, UnknownResource
 from kedge.plan import plan_to_json
@@ -22,6 +23,7 @@ from kedge.web.api.requests import (
     ServicesOf,
     answer,
     changes,
+    check_reachable,
 )
 from kedge.web.api.snapshots import download
 from kedge.web.loop.loop_rows import proposal_row
@@ -137,12 +139,12 @@ def list_proposals(
 
 
 @router.get("/{proposal}", response_model=ProposalShown)
-def show_proposal(
+async def show_proposal(
     cluster: ClusterName, proposal: ProposalId, _: Reader, services: ServicesOf
 ) -> Response:
     """One proposal with its reasons and cost, and the run that carries it out."""
-    found = services.loops.records[cluster].proposal(proposal)
-    return answer({**proposal_row(found), "run": _run_of(services, cluster, found)})
+    found = await run_in_threadpool(services.loops.records[cluster].proposal, proposal)
+    return answer({**proposal_row(found), "run": await _run_of(services, cluster, found)})
 
 
 @router.get("/{proposal}/changes", response_model=ChangeList)
@@ -242,20 +244,14 @@ def _changed(proposal: str) -> StaleVersion:
     )
 
 
-def _run_of(services: Services, cluster: str, proposal: Proposal) -> str | None:
+async def _run_of(services: Services, cluster: str, proposal: Proposal) -> str | None:
     """The run of a proposal; None before it begins, and where runs cannot be read now."""
     if proposal.state not in STARTED or proposal.plan is None:
         return None
     try:
-        found = _run_named(services, cluster, f"proposal {proposal.id}")
-        if found is None:  # it may have begun since runs were read
-            services.runs.forget(cluster)
-            found = _run_named(services, cluster, f"proposal {proposal.id}")
+        check_reachable(services, cluster)
+        rows = await services.runs.all(cluster)
     except KedgeError:
         return None
-    return found
-
-
-def _run_named(services: Services, cluster: str, plan: str) -> str | None:
-    rows = services.runs.all(cluster)
+    plan = f"proposal {proposal.id}"
     return next((row["run"] for row in rows if row["plan"] == plan), None)

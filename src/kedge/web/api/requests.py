@@ -12,7 +12,7 @@ from fastapi import Depends, Header, Path, Request
 from fastapi.responses import Response
 from fastapi.security import HTTPBearer
 
-from kedge.errors import KedgeError, RequestTimedOut, RunFailed, ServerFailed
+from kedge.errors import ClusterUnavailable, KedgeError, RequestTimedOut, RunFailed, ServerFailed
 from kedge.web.access.authentication import authenticate
 from kedge.web.access.roles import Principal, Role
 from kedge.web.audit import AuditEntry, AuditOutcome
@@ -26,6 +26,7 @@ from kedge.web.services import Services
 
 log = logging.getLogger("kedge.web")
 JSON = "application/json"
+AWAY = (503, 504)  # statuses of clusters that do not answer
 Document = Mapping[str, Any]
 
 bearer = HTTPBearer(auto_error=False, description="A token of this server")
@@ -58,6 +59,26 @@ def reads(request: Request, principal: Account) -> Principal:
 
 
 Reader = Annotated[Principal, Depends(reads)]
+
+
+def check_reachable(services: Services, cluster: str) -> None:
+    """Refuse to read a cluster that does not answer now, before a thread waits for it.
+
+    Raises:
+        ClusterUnavailable: the last read of the cluster, a moment ago, had no answer.
+    """
+    problem = services.watchers[cluster].observed.problem
+    if problem is not None and problem["status"] in AWAY:
+        raise ClusterUnavailable(f"The cluster {cluster} cannot be read: {problem['detail']}")
+
+
+def reads_live(request: Request, principal: Reader) -> Principal:
+    """An account that may read the cluster of the path, which is read for this request."""
+    check_reachable(services_in(request), request.path_params["cluster"])
+    return principal
+
+
+Reachable = Annotated[Principal, Depends(reads_live)]
 
 
 def listens(request: Request, principal: Reader) -> Listener:

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Response
 from pydantic import BaseModel, ConfigDict, Field
+from starlette.concurrency import run_in_threadpool
 
 from kedge.apply import (
     Proposal,
@@ -30,7 +31,7 @@ from kedge.web.api.requests import (
     Change,
     ClusterName,
     Done,
-    Reader,
+    Reachable,
     ServicesOf,
     answer,
     changes,
@@ -101,23 +102,29 @@ class Throttle(BaseModel):
 
 
 @router.get("")
-def list_runs(cluster: ClusterName, _: Reader, services: ServicesOf) -> Response:
+async def list_runs(cluster: ClusterName, _: Reachable, services: ServicesOf) -> Response:
     """Every run of the cluster, newest first, wherever it was started."""
-    return answer({"runs": services.runs.all(cluster)})
+    return answer({"runs": await services.runs.all(cluster)})
 
 
 @router.get("/{run}")
-def show_run(cluster: ClusterName, run: RunId, _: Reader, services: ServicesOf) -> Response:
+async def show_run(
+    cluster: ClusterName, run: RunId, _: Reachable, services: ServicesOf
+) -> Response:
     """How far a run is, and the job of this server that is about it."""
-    row = services.runs.status(cluster, _chosen(run))
-    job = services.jobs.store.of_run(cluster, row["run"])
-    document = None if job is None else job_document(services, cluster, job.id)
-    return answer({**row, "job": document})
+    row = await services.runs.status(cluster, _chosen(run))
+    job = await run_in_threadpool(_job_of, services, cluster, row["run"])
+    return answer({**row, "job": job})
+
+
+def _job_of(services: Services, cluster: str, run: str) -> dict[str, Any] | None:
+    job = services.jobs.store.of_run(cluster, run)
+    return None if job is None else job_document(services, cluster, job.id)
 
 
 @router.post("/preview")
 def preview_run(
-    cluster: ClusterName, body: StartRun, principal: Reader, services: ServicesOf
+    cluster: ClusterName, body: StartRun, principal: Reachable, services: ServicesOf
 ) -> Response:
     """What a run would do, checked against the cluster as it is; nothing is changed."""
     principal.require(Role.PLAN, cluster)
@@ -126,7 +133,7 @@ def preview_run(
     plan = documents.plan(cluster, body.plan_id)
     snapshot = documents.snapshot(cluster, row.snapshot_id)
     options = options_of(body.model_dump(), growth_of(plan, snapshot))
-    with services.registry.open_runs(cluster) as (opened, runs):
+    with services.registry.working_on_runs(cluster) as (opened, runs):
         judged = preview(opened, plan, options, own=runs.own_settings())
         judged = at_start_rate(judged, snapshot, runs, services.registry.of(cluster).state)
     return answer(
@@ -231,7 +238,6 @@ def _submitted(
         )
     job = services.jobs.submit(kind, cluster, change.principal.name, request)
     _await_begin(services, job)
-    services.runs.forget(cluster)
     document = job_document(services, cluster, job.row.id)
     return Done(document, 202, f"run {document['run']}", after=request)
 
@@ -290,10 +296,9 @@ def _requested(
     """Send a request to the process that works on the run, and wait for its reply."""
 
     def act() -> Done:
-        with services.registry.open_runs(cluster) as (opened, runs):
+        with services.registry.working_on_runs(cluster) as (opened, runs):
             before = runs.chosen(_chosen(run)).record().rate
             done = send(opened, runs, _chosen(run), request, Waiting())
-        services.runs.forget(cluster)
         row = requested_row(done)
         name = row["run"]
         if done.reply.refused:

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from kedge import __version__
-from kedge.web.access.accounts import SESSION_S, NewSession
+from kedge.web.access.accounts import OIDC, SESSION_S, NewSession
 from kedge.web.access.authentication import cookie_name, has_session
 from kedge.web.access.roles import Principal
 from kedge.web.api.requests import Account, ServicesOf, answer
@@ -66,7 +66,7 @@ def begin_session(
     request: Request, services: Services, principal: Principal, response: Response
 ) -> None:
     """Sign a browser in, with an answer that is there already."""
-    made = services.accounts.create_session(principal, "oidc")
+    made = services.accounts.create_session(principal, OIDC)
     _begin(request, services, principal, made, response)
 
 

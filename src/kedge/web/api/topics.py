@@ -26,6 +26,7 @@ from kedge.web.api.requests import (
     Change,
     ClusterName,
     Done,
+    Reachable,
     Reader,
     ServicesOf,
     answer,
@@ -89,9 +90,11 @@ def list_topics(
 
 
 @router.get("/{topic}")
-def show_topic(cluster: ClusterName, topic: TopicName, _: Reader, services: ServicesOf) -> Response:
+def show_topic(
+    cluster: ClusterName, topic: TopicName, _: Reachable, services: ServicesOf
+) -> Response:
     """One topic as the cluster has it now: partitions, moves and configs."""
-    with services.registry.open(cluster) as opened:
+    with services.registry.open(cluster, brief=True) as opened:
         return answer(_described(opened, topic))
 
 

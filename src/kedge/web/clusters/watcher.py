@@ -72,7 +72,7 @@ class ClusterWatcher:
         began, before = time.monotonic(), self.observed
         settings = self._registry.of(self.name)
         try:
-            with self._registry.open(self.name) as cluster:
+            with self._registry.connect(self.name) as cluster:
                 controller = cluster.describe().controller
                 snapshot = self._registry.snapshot_of(cluster, self.name)
         except KedgeError as error:

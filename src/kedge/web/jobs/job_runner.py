@@ -255,7 +255,7 @@ class JobRunner:
 
 
 def _brief(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: row[name] for name in ("id", "kind", "state", "run")}
+    return {name: row[name] for name in ("id", "kind", "cluster", "state", "run")}
 
 
 def _may_go_on_later(context: JobContext, error: Exception) -> bool:

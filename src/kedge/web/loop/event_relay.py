@@ -61,6 +61,7 @@ class EventRelay(PeriodicTask):
         kind = "proposal" if event.kind is EventKind.PROPOSAL else "finding"
         document = {
             **event.fields,
+            "cluster": event.cluster,
             "at": event.at,
             "title": event.title,
             "lines": list(event.lines),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from kedge.errors import KedgeError
 from kedge.web.problems import problem_response
@@ -25,6 +25,11 @@ def client_of(scope: Scope) -> str:
 def is_change(scope: Scope) -> bool:
     """Whether the method may change something."""
     return scope["method"] not in SAFE_METHODS
+
+
+def answered_status(scope: Scope, message: Message) -> int:
+    """The status of an answer that begins; of a refusal that a page tells in words, its own."""
+    return scope.get("state", {}).get("refused_as", message["status"])
 
 
 async def refuse(error: KedgeError, scope: Scope, receive: Receive, send: Send) -> None:

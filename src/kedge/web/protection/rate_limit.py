@@ -9,7 +9,7 @@ from collections.abc import Callable
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kedge.errors import TooManyRequests
-from kedge.web.protection.asgi import client_of, header, refuse
+from kedge.web.protection.asgi import answered_status, client_of, header, refuse
 
 CLIENTS_MAX = 10_000
 
@@ -66,7 +66,8 @@ class RateLimit:
             return
 
         async def counted(message: Message) -> None:
-            if message["type"] == "http.response.start" and message["status"] == 401 and presents:
+            started = presents and message["type"] == "http.response.start"
+            if started and answered_status(scope, message) == 401:
                 self._failures.take(client)
             await send(message)
 

@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kedge.database import reason_of
 from kedge.web.audit import Audit, AuditEntry, AuditOutcome
-from kedge.web.protection.asgi import client_of, header, is_change
+from kedge.web.protection.asgi import answered_status, client_of, header, is_change
 from kedge.web.protection.rate_limit import Buckets
 
 log = logging.getLogger("kedge.web")
@@ -34,7 +34,7 @@ class RefusalAudit:
 
         async def audited(message: Message) -> None:
             if message["type"] == "http.response.start":
-                await self._write(scope, message["status"])
+                await self._write(scope, answered_status(scope, message))
             await send(message)
 
         await self._app(scope, receive, audited)

@@ -59,13 +59,39 @@ export const patch = (path, body) => request("PATCH", path, body);
 /** @param {string} path */
 export const del = (path) => request("DELETE", path);
 
-/** Listen to events until the page is left. @param {string} path @param {AbortSignal} signal @param {Record<string, (row: any) => void>} handlers */
-export function listen(path, signal, handlers) {
-  const source = new EventSource(`/api/v1${path}`);
-  for (const [kind, handle] of Object.entries(handlers))
-    source.addEventListener(kind, (event) => handle(JSON.parse(/** @type {MessageEvent} */ (event).data)));
-  signal.addEventListener("abort", () => source.close());
-  return source;
+/** @typedef {{close: () => void}} Stream */
+
+/**
+ * Listen to events until the page is left. A browser has six connections to a server for all its tabs, so a tab that is
+ * hidden keeps none: `missed` is called when it is shown again, for what the first event of a stream does not tell.
+ * @param {string} path @param {AbortSignal} signal @param {Record<string, (row: any) => void>} handlers @param {() => void} [missed] @returns {Stream}
+ */
+export function listen(path, signal, handlers, missed = () => {}) {
+  /** @type {EventSource|null} */
+  let source = null;
+  const open = () => {
+    source = new EventSource(`/api/v1${path}`);
+    for (const [kind, handle] of Object.entries(handlers))
+      source.addEventListener(kind, (event) => handle(JSON.parse(/** @type {MessageEvent} */ (event).data)));
+  };
+  const rest = () => {
+    source?.close();
+    source = null;
+  };
+  const turn = () => {
+    if (document.hidden) return rest();
+    if (source) return;
+    open();
+    missed();
+  };
+  const close = () => {
+    document.removeEventListener("visibilitychange", turn);
+    rest();
+  };
+  document.addEventListener("visibilitychange", turn);
+  signal.addEventListener("abort", close);
+  if (!document.hidden) open();
+  return { close };
 }
 
 /** Wait for a job to end, with its progress. @param {string} cluster @param {string} id @param {AbortSignal} signal @param {(row: any) => void} [onProgress] @returns {Promise<any>} */

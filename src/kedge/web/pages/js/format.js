@@ -45,8 +45,8 @@ export function ago(at) {
 /** The step of a diverging scale that a ratio to the mean has: 1 far under … 5 far over. @param {number} ratio */
 export const step = (ratio) => (ratio < 0.8 ? 1 : ratio < 0.95 ? 2 : ratio < 1.05 ? 3 : ratio < 1.25 ? 4 : 5);
 export const STEPS = ["far under", "under", "its share", "over", "far over"];
-/** An account without the id of its token. @param {string} name */
-export const personOf = (name) => name.replace(/ \([0-9a-f]{16}\)$/, "");
+/** An account without the id of its token, or of its person at the identity provider. @param {string} name */
+export const personOf = (name) => name.replace(/ \((oidc )?[0-9a-f]{16}\)$/, "");
 /** Bytes per second of a slider between 1 MB and 2 GB, by powers. @param {number} place 0 to 100 */
 export const rateAt = (place) => {
   const raw = 1e6 * 2000 ** (place / 100);

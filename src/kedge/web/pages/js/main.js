@@ -19,7 +19,7 @@ import * as controller from "./views/controller.js";
 import * as audit from "./views/audit.js";
 
 const ROUTES = [
-  [/^$/, overview.page, ""],
+  [/^(?:signin)?$/, overview.page, ""],
   [/^clusters\/([\w.-]+)$/, cluster.page, "cluster"],
   [/^clusters\/([\w.-]+)\/brokers\/(\d+)$/, broker.page, "cluster"],
   [/^clusters\/([\w.-]+)\/topics$/, topics.page, "topics"],
@@ -109,9 +109,28 @@ async function countProposals(name, signal) {
 }
 
 async function signOut() {
-  await del("/session");
-  session = null;
-  show();
+  leaving.abort(); // streams and reads of the page hold connections that this request needs
+  try {
+    await del("/session");
+    session = null;
+  } finally {
+    show();
+  }
+}
+
+/** Why a sign-in at the identity provider has failed, by the code that the server sends the browser back with. */
+const FAILED = new Map([
+  ["denied", ["The identity provider did not sign you in", "sign in again, or ask its administrators"]],
+  ["no-role", ["None of your groups has a role on this server", "an administrator of this server gives groups roles"]],
+  ["provider", ["The identity provider cannot be reached", "try again in a moment"]],
+  ["refused", ["The sign-in is too old, or does not belong to this browser", "sign in again"]],
+]);
+
+/** What is wrong, once: neither a reload nor the next sign-in shows it again. */
+function signInProblem() {
+  const found = FAILED.get(/^#\/signin\?problem=([a-z-]+)$/.exec(location.hash)?.[1] ?? "");
+  if (location.hash.startsWith("#/signin")) window.history.replaceState(null, "", "#/");
+  return found ? problemBox({ detail: found[0], hint: found[1] }) : null;
 }
 
 /** @param {any} options */
@@ -121,7 +140,7 @@ async function signIn(options) {
   const token = /** @type {HTMLInputElement} */ (
     h("input", { type: "password", id: "token", autocomplete: "current-password", required: true })
   );
-  const fault = h("div", {});
+  const fault = h("div", {}, signInProblem());
   const user = h("input", { type: "text", name: "username", autocomplete: "username", value: "token", hidden: true });
   const form = h(
     "form",

@@ -110,5 +110,5 @@ export function follow({ params: [name], signal }, draw) {
       if (!signal.aborted && !document.querySelector("dialog[open]")) draw();
     }, 200);
   };
-  listen(`/clusters/${name}/events`, signal, { proposal: soon, finding: soon, loop: soon });
+  listen(`/clusters/${name}/events`, signal, { proposal: soon, finding: soon, loop: soon }, soon);
 }

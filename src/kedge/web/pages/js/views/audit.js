@@ -79,10 +79,14 @@ export async function page({ signal, session, main }) {
       h("p", { class: "card empty" }, "The audit is for administrators."),
     );
   const path = admin ? "/audit" : `/audit?cluster=${encodeURIComponent(clusters[0])}`;
-  const [{ entries }, tokens] = await Promise.all([
+  const [{ entries }, { tokens }, { sessions }] = await Promise.all([
     get(path, signal),
-    admin ? get("/tokens", signal) : Promise.resolve({ tokens: [] }),
+    admin ? get("/tokens", signal) : { tokens: [] },
+    admin ? get("/sessions", signal) : { sessions: [] },
   ]);
+  const again = async () => {
+    fill(main, await page({ signal, session, main }));
+  };
   const body = h("tbody", { role: "rowgroup" }, entries.map(row));
   const older = async () => {
     const next = await get(`${path}${path.includes("?") ? "&" : "?"}before=${entries.at(-1).id}`, signal);
@@ -120,10 +124,46 @@ export async function page({ signal, session, main }) {
       ),
     ),
     entries.length >= PAGE && more,
-    admin &&
-      tokenCard(tokens.tokens, session, async () => {
-        fill(main, await page({ signal, session, main }));
-      }),
+    admin && tokenCard(tokens, session, again),
+    admin && sessionCard(sessions, session, again),
+  );
+}
+
+/** @param {any} account a token or a session */
+const rolesOf = ({ grants }) =>
+  Object.entries(grants)
+    .map(([cluster, role]) => `${cluster}: ${role}`)
+    .join(", ");
+
+/** The browsers that are signed in. @param {any[]} sessions @param {any} session @param {() => Promise<void>} again */
+function sessionCard(sessions, session, again) {
+  const end = async (/** @type {any} */ s) => {
+    const agreed = await ask(`Sign ${personOf(s.name)} out?`, "The browser is refused at once; the person may sign in again.", {
+      agree: "End the session",
+      danger: true,
+    });
+    if (!agreed) return;
+    await del(`/sessions/${s.id}`);
+    tell("The session has ended");
+    await again();
+  };
+  const button = (/** @type {any} */ s) =>
+    h("button", { class: "danger", "aria-label": `End ${personOf(s.name)} ${s.id}`, onclick: () => end(s) }, "End");
+  return h(
+    "div",
+    { class: "card" },
+    h("h2", {}, "Sessions"),
+    table(
+      [["Who"], ["Signed in by"], ["Roles"], ["Began"], ["Ends"], [""]],
+      sessions.map((s) => [
+        h("span", { title: s.name }, personOf(s.name)),
+        s.kind === "oidc" ? "identity provider" : "token",
+        rolesOf(s) || "none",
+        time(s.created_at),
+        time(s.expires_at),
+        !session.read_only && button(s),
+      ]),
+    ),
   );
 }
 
@@ -146,9 +186,7 @@ function tokenTable(tokens, again) {
     tokens.map((t) => [
       t.name,
       h("span", { class: "mono" }, t.id),
-      Object.entries(t.grants)
-        .map(([c, r]) => `${c}: ${r}`)
-        .join(", "),
+      rolesOf(t),
       time(t.created_at),
       time(t.used_at),
       t.expires_at ? time(t.expires_at) : "never",

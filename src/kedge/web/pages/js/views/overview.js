@@ -82,26 +82,21 @@ export async function page({ signal }) {
       [...rows.values()].map((row) => card(row, loops.get(row.name))),
     );
   };
+  /** @param {any} state of a loop */
+  const drawLoop = (state) => {
+    loops.set(state.cluster, state);
+    draw();
+  };
+  const readLoops = () => {
+    for (const { name } of clusters) get(`/clusters/${name}/loop`, signal).then(drawLoop, () => {}); // or a card without it
+  };
   draw();
-  for (const { name } of clusters) {
-    get(`/clusters/${name}/loop`, signal).then(
-      (loop) => {
-        loops.set(name, loop);
-        draw();
-      },
-      () => {},
-    ); // a cluster without it is shown without it
-    listen(`/clusters/${name}/events`, signal, {
-      observed: (seen) => {
-        rows.set(name, { ...rows.get(name), ...seen });
-        draw();
-      },
-      loop: (state) => {
-        loops.set(name, state);
-        draw();
-      },
-    });
-  }
+  readLoops();
+  const observed = ({ cluster, ...seen }) => {
+    rows.set(cluster, { ...rows.get(cluster), ...seen });
+    draw();
+  };
+  if (clusters.length) listen("/events", signal, { observed, loop: drawLoop }, readLoops);
   const nothing = h(
     "div",
     { class: "card empty" },

@@ -115,7 +115,7 @@ class RunPage {
     this.signal = signal;
     this.may = may;
     this.go = go;
-    /** @type {EventSource|null} */
+    /** @type {import("../api.js").Stream|null} */
     this.source = null;
     /** @type {string|undefined} the job whose events are read */
     this.followed = undefined;
