@@ -350,6 +350,16 @@ def test_windows_and_an_end_are_part_of_a_prediction(kedge: Kedge, files: tuple[
     assert "begun now" not in kedge(*command).out
 
 
+def test_a_plan_that_never_ends_has_no_end_in_its_windows_either(
+    kedge: Kedge, tmp_path: Path
+) -> None:
+    plan, cluster = written(tmp_path, snapshot(appended=10e6))
+    words = ("predict", plan, "--snapshot", cluster, "--throttle", "20MB")
+    done = kedge(*words, "--window", "01:00-05:00")
+    assert done.code == 2
+    assert "begun now" not in done.out
+
+
 def test_a_live_lab_is_predicted_in_its_own_time(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from math import inf
+from math import inf, isfinite
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
@@ -140,9 +140,11 @@ def predicted_end(
 ) -> float | None:
     """When a run ends that begins now and works in its windows alone, in seconds since 1970.
 
-    None where it has no window and no end by which it must be over; infinite: never, or in years.
+    None where it has no window and no end by which it must be over, or never ends at all; infinite
+    if it takes years.
     """
-    if not steering.windows and steering.until is None:
+    held = bool(steering.windows) or steering.until is not None
+    if not held or not isfinite(prediction.seconds):
         return None
     ours = prediction.seconds / speed_of(around.clock)
     return moment_after_open_s(steering.windows, time.time(), ours)

@@ -85,7 +85,7 @@ def next_change(windows: Sequence[Window], now: float) -> float | None:
 
 def moment_after_open_s(windows: Sequence[Window], now: float, seconds: float) -> float:
     """The moment at which windows have been open for so long; infinite if that takes years."""
-    if not windows or seconds == inf:
+    if not windows:
         return now + seconds
     at, left = now, seconds
     while at - now <= OPEN_HORIZON_S:
