@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kedge.apply import Outcome, Pacing, RunFiles, RunOptions, new_request, preview
 from kedge.apply.executor import Executor
-from kedge.execution import Limits, Request, RequestKind, Steering, request_line
+from kedge.execution import Limits, Request, RequestKind, RunState, Steering, request_line
 from kedge.execution import journal as lines
 from kedge.execution.adaptive_throttle import Signals
 from tests.apply.bench import Bench
@@ -44,6 +44,7 @@ class SteeredBench(Bench):
         super().__init__(state)
         self.clock = Clock()
         self.seen: list[tuple[float, str, int, bool]] = []
+        self.states: list[tuple[float, RunState]] = []  # as a run reports them
         self.speed = 1.0  # of the cluster's time
         self.rise_s = 0.0  # higher rates are set at once, as in a lab
         self.throttled_until = -math.inf
@@ -66,6 +67,7 @@ class SteeredBench(Bench):
             clock=lambda: self.clock.seconds,
             speed=self.speed,
             now=lambda: NOON + self.clock.seconds,
+            on_state=lambda state: self.states.append((self.clock.seconds, state)),
             on_progress=self.progress.append,
             on_note=self.notes.append,
             more_signals=self.more_signals,

@@ -335,6 +335,9 @@ def test_nothing_moves_and_nothing_is_throttled_outside_of_a_window(bench: Steer
         (25.1 * HOUR, "moving", 1, True),
     ]
     assert not bench.throttles()
+    paused = [at for at, state in bench.states if state is RunState.PAUSED]
+    assert max(at for at in paused if at < 2 * HOUR) == HOUR  # until the window opens
+    assert min(at for at in paused if at > 2 * HOUR) - 2 * HOUR <= 120.0  # and from its last move
 
 
 HARD = Steering(windows=(parse_window("11:00-12:30"),), hard_window=True)

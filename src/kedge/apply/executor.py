@@ -161,6 +161,7 @@ class Executor:
         state = RunState.PLANNED
         while True:
             found, statuses = self._observe()
+            self._pacing.on_state(state)
             self._report(statuses, found)
             self._control.take_requests(statuses, found)
             stopping = self._control.stopping()

@@ -10,7 +10,15 @@ from dataclasses import dataclass, field
 from kedge.apply.run_port import Run
 from kedge.apply.throttles import Waiting
 from kedge.errors import KedgeError
-from kedge.execution import Lease, MoveStatus, Progress, RateChange, Statuses, Work
+from kedge.execution import (
+    Lease,
+    MoveStatus,
+    Progress,
+    RateChange,
+    RunState,
+    Statuses,
+    Work,
+)
 from kedge.execution.adaptive_throttle import Signals
 from kedge.execution.rate_rise import WINDOW_S
 from kedge.model import TopicPartition
@@ -42,6 +50,7 @@ class Pacing:
     now: Callable[[], float] = time.time
     stopping: Callable[[], bool] = lambda: False
     on_run: Callable[[Run], None] = _nothing  # once it has begun or is found, before it acts
+    on_state: Callable[[RunState], None] = _nothing  # at each observation, the state it was in
     on_work: Callable[[Work], None] = _nothing  # at each observation, before `on_progress`
     on_progress: Callable[[Progress], None] = _nothing
     on_note: Callable[[str], None] = _nothing

@@ -12,6 +12,7 @@ from kedge.apply import carry_out
 from kedge.apply.cluster_time import keeps_time, speed_of
 from kedge.apply.rate_file import learning_rates
 from kedge.errors import KedgeError
+from kedge.execution import RunState
 from kedge.execution.flows import NO_FLOWS, FlowMeter, Flows
 from kedge.report.elapsed import Elapsed
 from kedge.report.run_events import (
@@ -68,12 +69,7 @@ def carry_out_watched(
     expected_s = predicted_s if keeps_time(lab_began) and isfinite(predicted_s or 0.0) else None
     proposal = replace(proposal, predicted_s=expected_s)
     speed = speed_of(lab_began)
-    observer = _Observer(
-        proposal,
-        listener,
-        lambda: speed * (pacing.clock() - began),
-        lambda run: speed * runs.record_of(run).paused_until(pacing.now()),
-    )
+    observer = _Observer(proposal, listener, lambda: speed * (pacing.clock() - began))
     pacing = observer.listening(replace(pacing, speed=speed))
     try:
         with learning_rates(runs, pacing) as measured:
@@ -81,7 +77,7 @@ def carry_out_watched(
     except KedgeError as error:
         listener.send(failed_event(observer.name, str(error)))
         raise
-    took = Took(pacing.clock() - began, _lab_seconds(lab_began, runs.clock()), observer.paused_s())
+    took = Took(pacing.clock() - began, _lab_seconds(lab_began, runs.clock()), observer.paused_s)
     rate = None if proposal.judged is None else proposal.judged.options.limits.rate
     throttles = throttles_since(began_at, rate, run.record().rate_changes)
     summary = summary_of(observer.first, observer.last, took, throttles, expected_s)
@@ -101,10 +97,10 @@ class _Observer:
     proposal: Proposal
     listener: RunListener
     elapsed_s: Callable[[], float]  # in the time of the cluster
-    paused_of: Callable[[Run], float]  # the same of its pauses
     meter: FlowMeter = field(default_factory=FlowMeter)
-    run: Run | None = None
-    paused_before_s: float = 0.0
+    state: RunState = RunState.PLANNED
+    in_state_since_s: float = 0.0
+    paused_s: float = 0.0
     name: str | None = None
     first: Progress | None = None
     last: Progress | None = None
@@ -115,18 +111,24 @@ class _Observer:
         return replace(
             pacing,
             on_run=self._begin,
+            on_state=self._entered,
             on_work=self._observed,
             on_progress=self._progress,
             on_note=self._note,
         )
 
     def _begin(self, run: Run) -> None:
-        self.run, self.name = run, run.name
-        self.paused_before_s = self.paused_of(run)
+        self.name = run.name
         self.listener.on_run(run)
         assert self.proposal.judged is not None, "this action carries something out"
         expected_s = self.proposal.predicted_s
         self.listener.send(started_event(run, self.proposal.judged, expected_s))
+
+    def _entered(self, state: RunState) -> None:
+        now_s = self.elapsed_s()
+        if self.state is RunState.PAUSED:
+            self.paused_s += now_s - self.in_state_since_s
+        self.state, self.in_state_since_s = state, now_s
 
     def _observed(self, work: Work) -> None:
         self.flows = self.meter.at(self.elapsed_s(), work)
@@ -134,14 +136,10 @@ class _Observer:
     def _progress(self, progress: Progress) -> None:
         self.first, self.last = self.first or progress, progress
         flows = self.flows or NO_FLOWS
-        at_work_s = max(0.0, self.elapsed_s() - self.paused_s())
+        at_work_s = max(0.0, self.elapsed_s() - self.paused_s)
         elapsed = Elapsed(at_work_s, self.proposal.predicted_s)
         self.listener.show(progress, flows, elapsed)
         self.listener.send(progress_event(progress, flows, elapsed))
-
-    def paused_s(self) -> float:
-        """How long the run was paused since this process has begun to carry it out."""
-        return 0.0 if self.run is None else self.paused_of(self.run) - self.paused_before_s
 
     def _note(self, text: str) -> None:
         self.listener.note(text)
