@@ -297,8 +297,10 @@ def _address_hint(kind: SourceName, address: str) -> str:
     if kind is SourceName.PROMETHEUS:
         return "a server is named by --prometheus URL"
     return (
-        f"scrape endpoints over a time with `kedge pipeline sample --scrape {address}=BROKER`, "
-        "or to a topic with `kedge pipeline produce --samples`"
+        f"first `kedge pipeline sample --bootstrap-server HOST:PORT --scrape {address}=BROKER "
+        "--for 10m --out samples`, then this command with --input samples/scrape --metadata "
+        "samples/metadata.json --leaders samples/leaders.json.gz; or to a topic with `kedge "
+        "pipeline produce --samples`"
     )
 
 
@@ -314,6 +316,12 @@ def show_run(done: IngestResult, tables: str, output: Output) -> None:
     """Show the row counts of a run."""
     note_warnings(done.warnings)
     note_unmeasured(done.unmeasured)
+    if done.values_without_samples:
+        note(
+            f"no sample was made of {done.values_without_samples:,} values: this needs values of "
+            "two moments, and leaders (--leaders, --bootstrap-server) where the source has neither "
+            "leaders nor log sizes of partitions"
+        )
     if output is Output.JSON:
         echo_json(asdict(done))
         return
