@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from kedge.apply.run_store import Runs
 from kedge.cluster.kafka_admin import KafkaAdmin
 from kedge.errors import WriterFenced
 from kedge.execution.windows import parse_window
@@ -102,6 +103,27 @@ def test_a_new_broker_is_filled_within_the_budget_over_two_windows(watched: Watc
     assert len(done) == 2
     assert all(p.cost.bytes <= 60 * MB for p in done)
     assert all(p.by == "the loop" for p in done)
+
+
+def test_a_proposal_waits_for_a_run_that_moves_nothing_and_the_policy_of_its_end_holds(
+    watched: WatchedLab, tmp_path: Path
+) -> None:
+    server = watched.server("a")
+    server.store.set_policy(replace(POLICY, mode=Mode.AUTO))
+    assert server.lead()
+    with closing(KafkaAdmin(watched.lab.bootstrap_servers)) as admin:
+        runs = Runs(tmp_path / "runs", admin.describe().cluster_id)
+    with runs.held():  # as a run that is paused
+        watched.look(server, 3)
+        assert "another process acts on the runs" in only(server).waits_for
+        assert (only(server).state, only(server).version) == (ProposalState.OPEN, 1)
+        server.store.set_policy(replace(POLICY, mode=Mode.PROPOSE))
+    watched.look(server, 2)
+    assert (only(server).state, only(server).version) == (ProposalState.OPEN, 1)
+    server.store.set_policy(replace(POLICY, mode=Mode.AUTO))
+    watched.look(server)
+    watched.finish(server)
+    assert only(server).state is ProposalState.DONE
 
 
 def test_another_server_continues_a_run_that_was_interrupted(watched: WatchedLab) -> None:

@@ -19,6 +19,7 @@ from kedge.model import (
 )
 from kedge.plan import Plan, Reassignment
 from kedge.watch.effects import (
+    FindOtherProcess,
     LoadFindings,
     LoadProposals,
     MakePlan,
@@ -140,6 +141,7 @@ class World:
     started: list[str] = field(default_factory=list[str])
     effects: list[str] = field(default_factory=list[str])
     answer_start: Any = None
+    other_process: bool = False
     memory: Memory = field(default_factory=Memory)
 
     def looks(self, times: int) -> Looked:
@@ -184,6 +186,8 @@ class World:
             case StoreFindings(_, findings, waiting):
                 self.findings, self.waiting = findings, waiting
                 return None
+            case FindOtherProcess():
+                return self.other_process
             case StartRun(each, _):
                 if self.answer_start is None:
                     self.started.append(each.id)

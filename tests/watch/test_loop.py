@@ -84,6 +84,36 @@ def test_a_refused_start_fails_the_proposal() -> None:
     assert any("has failed" in why for _, why in world.waiting)
 
 
+def test_a_proposal_waits_while_another_process_acts_on_the_runs() -> None:
+    world = World(now=without_3(), other_process=True)
+    world.looks(3)
+    assert only(world) is ProposalState.OPEN
+    (made,) = world.proposals.values()
+    assert world.waiting == ((made.id, "another process acts on the runs of this cluster"),)
+    assert (world.started, made.version) == ([], 1)
+    world.policy = replace(QUICK, mode=Mode.PROPOSE)
+    world.other_process = False
+    world.effects.clear()
+    world.look()
+    assert only(world) is ProposalState.OPEN
+    assert "FindOtherProcess" not in world.effects, "a rule stands against a start already"
+    world.policy = QUICK
+    world.look()
+    assert world.started == [made.id]
+
+
+def test_a_start_that_was_taken_back_goes_through_all_rules_again() -> None:
+    world = World(now=without_3())
+    world.looks(2)
+    (made,) = world.proposals
+    world.runs.clear()
+    world.policy = replace(QUICK, mode=Mode.PROPOSE)
+    world.look()
+    assert only(world) is ProposalState.OPEN
+    assert world.proposals[made].why == "its run did not begin"
+    assert world.started == [made]
+
+
 def test_a_proposal_that_a_person_changes_meanwhile_is_left_alone() -> None:
     world = World(now=without_3())
     world.look()

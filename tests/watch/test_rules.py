@@ -62,6 +62,12 @@ def test_one_run_at_a_time() -> None:
     assert why(proposal(approval=AT_ONCE), QUICK, None, running) == "proposal other is running"
 
 
+def test_a_process_that_has_the_runs_of_the_cluster() -> None:
+    made = proposal(approval=AT_ONCE)
+    situation = Situation(QUICK, observed(), (made,), other_process=True)
+    assert why_not(made, situation, RULES) == "another process acts on the runs of this cluster"
+
+
 def test_reassignments_of_other_clients() -> None:
     cluster = observed({TP: (1, 2), OTHER: (1, 2, 3)}, adding={OTHER: (3,)})
     assert why(proposal(), QUICK, cluster) == "1 partition is being reassigned (logs-0)"

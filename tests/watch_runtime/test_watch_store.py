@@ -73,6 +73,7 @@ def test_one_server_leads_and_a_replaced_one_writes_nothing(
         lambda: store.record_sample(sample(1), 60.0, 60.0),
         lambda: store.store_findings(NOON, (), ()),
         lambda: store.begin_run(proposal(), NOON),
+        lambda: store.take_back_run("p-balance"),
     ):
         with pytest.raises(WriterFenced):
             write()
@@ -96,6 +97,10 @@ def test_a_run_begins_only_in_the_version_that_is_stored_as_running(store: Watch
     assert store.begin_run(running, NOON)
     assert store.begin_run(running, NOON)
     assert store.begun_run(made.id) == (True, None)
+    store.take_back_run("another")
+    assert store.begun_run(made.id) == (True, None)
+    store.take_back_run(made.id)
+    assert store.begun_run(made.id) == (False, None)
     store.replace(running.in_state(ProposalState.OPEN, NOON))
     assert not store.begin_run(running, NOON)
 

@@ -11,6 +11,7 @@
 | `Predict` | what carrying it out would cost |
 | `StoreProposal` | whether it was stored: False if another version was there |
 | `StoreFindings` | nothing |
+| `FindOtherProcess` | whether another process acts on the runs of the cluster |
 | `StartRun` | nothing, or `Refused`; a run that has begun is continued |
 | `ObserveRun` | how far the run of a proposal is |
 
@@ -122,6 +123,14 @@ class StoreFindings:
 
 
 @dataclass(frozen=True, slots=True)
+class FindOtherProcess:
+    """Look whether a process acts on the runs of the cluster that is not the loop's own.
+
+    Its run may be paused or outside of its window, so that no reassignment shows it.
+    """
+
+
+@dataclass(frozen=True, slots=True)
 class StartRun:
     """Start the run of a proposal, or continue it if it has begun and no process works on it."""
 
@@ -139,7 +148,11 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class ObserveRun:
-    """Look how far the run of a proposal is."""
+    """Look how far the run of a proposal is.
+
+    A run that is not in its journal has moved nothing: its beginning is taken back, and the answer
+    is `ABSENT`.
+    """
 
     proposal: Proposal
 
@@ -147,9 +160,9 @@ class ObserveRun:
 class RunPhase(StrEnum):
     """How far a run is."""
 
-    ABSENT = "absent"  # never begun
+    ABSENT = "absent"  # never begun, or taken back
     AT_WORK = "at work"
-    INTERRUPTED = "interrupted"  # begun, and no process works on it
+    INTERRUPTED = "interrupted"  # in its journal, and no process works on it
     DONE = "done"
     FAILED = "failed"
 
@@ -173,6 +186,7 @@ Effect = (
     | Predict
     | StoreProposal
     | StoreFindings
+    | FindOtherProcess
     | StartRun
     | ObserveRun
 )

@@ -7,7 +7,8 @@ at each, so that any server can go on where another one died, at any `yield`. Wh
 `Memory` only saves work.
 
 The durable write comes first. A proposal is stored as running before its run is started; a server
-that dies in between leaves a running proposal without a run, which goes back to where it came from.
+that dies in between leaves a running proposal without a run, which goes back to where it came from
+and through all rules again; so does one whose run could not begin.
 `StartRun` begins a run only if the proposal is still stored in that very version, so that a server
 which was replaced meanwhile starts nothing.
 """
@@ -20,6 +21,7 @@ from typing import Any
 
 from kedge.watch.detectors import detect
 from kedge.watch.effects import (
+    FindOtherProcess,
     LoadFindings,
     LoadProposals,
     ObserveRun,
@@ -159,8 +161,7 @@ def follow_runs(book: Book, policy: Policy, observed: Observed) -> Script[None]:
         seen: RunSeen = yield ObserveRun(running)
         if seen.phase is RunPhase.ABSENT:
             back = _S.OPEN if running.approval is None else _S.APPROVED
-            why = "the server stopped before the run began"
-            yield from book.store(running.in_state(back, observed.at, why))
+            yield from book.store(running.in_state(back, observed.at, "its run did not begin"))
         elif seen.phase is RunPhase.INTERRUPTED:
             refused: Refused | None = yield StartRun(running, policy)
             if refused is not None and refused.final:
@@ -201,11 +202,21 @@ def start_one(
     for each in sorted(book.in_states(WAITING), key=urgency):
         each = replace(each, cost=replace(each.cost, bytes=bytes_now(each, observed.snapshot)))
         situation = Situation(policy, observed, tuple(book.proposals.values()))
-        if why := why_not(each, situation, rules):
+        if why := (yield from _why_not_now(each, situation, rules)):
             waiting.append((each.id, why))
         elif (yield from _start(book, each, policy, observed)):
             started = each.id
     return started, tuple(waiting)
+
+
+def _why_not_now(
+    proposal: Proposal, situation: Situation, rules: Mapping[str, Rule]
+) -> Script[str]:
+    """The first reason against a start; runs are looked at only if there is no other reason."""
+    if why := why_not(proposal, situation, rules):
+        return why
+    other: bool = yield FindOtherProcess()
+    return why_not(proposal, replace(situation, other_process=other), rules)
 
 
 def urgency(proposal: Proposal) -> tuple[bool, int, float]:

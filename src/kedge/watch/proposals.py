@@ -37,7 +37,7 @@ _S = ProposalState
 MAY_FOLLOW: dict[ProposalState, frozenset[ProposalState]] = {
     _S.OPEN: frozenset({_S.APPROVED, _S.REJECTED, _S.STALE, _S.EXPIRED, _S.RUNNING}),
     _S.APPROVED: frozenset({_S.REJECTED, _S.STALE, _S.EXPIRED, _S.RUNNING}),
-    # Back where it came from: the server died before the run began, so nothing has moved.
+    # Back where it came from: the run did not begin, so nothing has moved.
     _S.RUNNING: frozenset({_S.DONE, _S.FAILED, _S.OPEN, _S.APPROVED}),
     _S.REJECTED: frozenset(),
     _S.STALE: frozenset(),

@@ -6,15 +6,16 @@ The rules are a value (`RULES`), so that the simulator can leave one out and see
 |---|---|
 | mode | `propose` starts nothing, `approve` only what a person has approved |
 | problems | the prediction found no reason against it |
-| one run | nothing is running |
+| one run | no proposal is running |
 | foreign moves | no reassignment is under way |
 | health | nothing is wrong that the plan does not mend |
 | window | a window of the policy is open, or the approval says at once |
 | budget | with its bytes and moves, the last 24 hours stay within the budget |
 | reversal | it undoes no move of the loop within the cool-down |
 | failure | no run of its kind has failed within the cool-down |
+| other process | no other process acts on the runs of the cluster |
 
-The last three are for runs without an approval: a person may decide otherwise.
+Budget, reversal and failure are for runs without an approval: a person may decide otherwise.
 """
 
 from __future__ import annotations
@@ -39,11 +40,16 @@ _S = ProposalState
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What a decision to start is made from: the policy, the cluster, and all proposals."""
+    """What a decision to start is made from: the policy, the cluster, and all proposals.
+
+    `other_process` is whether another process acts on the runs of the cluster; this is looked for
+    only when nothing else stands against a start.
+    """
 
     policy: Policy
     observed: Observed
     proposals: Sequence[Proposal]
+    other_process: bool = False
 
     @property
     def now(self) -> float:
@@ -148,6 +154,12 @@ def window(proposal: Proposal, situation: Situation) -> str:
     return f"outside of window {', '.join(map(str, windows))}{after}"
 
 
+def other_process(proposal: Proposal, situation: Situation) -> str:
+    """Whether a command or a job acts on the runs; its run may be paused, and move nothing."""
+    del proposal
+    return "another process acts on the runs of this cluster" if situation.other_process else ""
+
+
 # ---- for runs without an approval ---------------------------------------------------------------
 
 
@@ -249,4 +261,5 @@ RULES: dict[str, Rule] = {
     "budget": budget,
     "reversal": reversal,
     "failure": failure,
+    "other_process": other_process,
 }

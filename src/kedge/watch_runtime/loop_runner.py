@@ -13,6 +13,7 @@ from kedge.errors import Unavailable, WriterFenced
 from kedge.plan_maker import PlanMaker
 from kedge.watch.effects import (
     Effect,
+    FindOtherProcess,
     LoadFindings,
     LoadProposals,
     MakePlan,
@@ -131,6 +132,8 @@ class LoopRunner:
                 return store.replace(proposal)
             case StoreFindings(at, findings, waiting):
                 return store.store_findings(at, findings, waiting)
+            case FindOtherProcess():
+                return self.carrier.sees_other_process()
             case StartRun(proposal, policy):
                 return self.carrier.start(proposal, policy)
             case ObserveRun(proposal):

@@ -1,7 +1,10 @@
 """Runs of proposals: each begun once, carried out on a thread, continued by the server that leads.
 
 The run of a proposal is found again by its name in the journal (`proposal ID`). The marker that it
-has begun is stored before, in the transaction that checks the proposal's version.
+has begun is stored before, in the transaction that checks the proposal's version. Where the journal
+has no run although no thread works on it, the marker is removed: nothing was moved, and the rules
+decide anew. A server that was replaced could still be on its way to the journal, so the marker is
+checked again once the runs are locked.
 """
 
 from __future__ import annotations
@@ -116,6 +119,8 @@ class RunCarrier:
         del policy
         try:
             with self._open_cluster() as cluster:
+                if not self._store.begin_run(proposal, self._now()):
+                    return
                 answers = cluster.elect_leaders(Election.PREFERRED, list(proposal.elect))
             faults = [
                 f"{tp}: {each.what}"
@@ -123,6 +128,8 @@ class RunCarrier:
                 if each is not None and not isinstance(each, ElectionNotNeeded)
             ]
             self._store.end_election(proposal.id, "; ".join(faults[:3]))
+        except WriterFenced as fenced:
+            self._note(f"proposal {proposal.id}: {fenced.what}")
         except KedgeError as fault:
             self._fault = str(fault)
 
@@ -131,7 +138,8 @@ class RunCarrier:
             with self._open() as (cluster, runs), runs.held():
                 guarded = runs.guarded(cluster)
                 settle(guarded, runs, self._waiting, self._note, finish_cancels=True)
-                self._carry_out(guarded, runs, proposal, policy)
+                if self._store.begin_run(proposal, self._now()):
+                    self._carry_out(guarded, runs, proposal, policy)
         except LeftAtOnce:
             self._note(f"proposal {proposal.id}: its run is left as it is, and can be continued")
         except RunLeft as left:
@@ -172,21 +180,28 @@ class RunCarrier:
 
     def observe(self, proposal: Proposal) -> RunSeen:
         """How far the run of a proposal is; one that has failed is cancelled first."""
+        if self.at_work_on == proposal.id:
+            return RunSeen(RunPhase.AT_WORK)
         begun, elected = self._store.begun_run(proposal.id)
         if not begun:
             return RunSeen(RunPhase.ABSENT)
-        if self.at_work_on == proposal.id:
-            return RunSeen(RunPhase.AT_WORK)
         fault = self._fault if self._carried == proposal.id else ""
         if proposal.plan is None:
-            return _election_seen(elected, fault)
+            return self._not_begun(proposal, fault) if elected is None else _election_seen(elected)
         with self._open() as (cluster, runs):
-            return self._seen(cluster, runs, self._run_of(runs, proposal), fault)
+            run = self._run_of(runs, proposal)
+            if run is None:
+                return self._not_begun(proposal, fault)
+            return self._seen(cluster, runs, run, fault)
 
-    def _seen(self, cluster: Cluster, runs: RunStore, run: Run | None, fault: str) -> RunSeen:
-        if run is None:
-            phase = RunPhase.FAILED if fault else RunPhase.INTERRUPTED
-            return RunSeen(phase, fault)
+    def _not_begun(self, proposal: Proposal, fault: str) -> RunSeen:
+        """It has failed before it began, or its beginning is taken back."""
+        if fault:
+            return RunSeen(RunPhase.FAILED, fault)
+        self._store.take_back_run(proposal.id)
+        return RunSeen(RunPhase.ABSENT)
+
+    def _seen(self, cluster: Cluster, runs: RunStore, run: Run, fault: str) -> RunSeen:
         state = runs.state_of(run)
         if state in ENDS:
             ended = "" if state is RunState.DONE else f"the run was {state}"
@@ -198,6 +213,13 @@ class RunCarrier:
         except ReassignmentInProgress:
             return RunSeen(RunPhase.AT_WORK)
         return RunSeen(RunPhase.INTERRUPTED)
+
+    def sees_other_process(self) -> bool:
+        """Whether another process acts on the runs; False also where that cannot be known."""
+        if self.at_work_on:
+            return False
+        with self._open() as (_, runs):
+            return runs.has_process() is True
 
     def _cancelled(self, cluster: Cluster, run: Run, fault: str) -> RunSeen:
         """A run that cannot go on is ended, so that nothing of it stays behind."""
@@ -224,7 +246,5 @@ def options_of(proposal: Proposal, policy: Policy) -> RunOptions:
     return RunOptions(limits=limits, steering=Steering(windows=windows))
 
 
-def _election_seen(elected: str | None, fault: str) -> RunSeen:
-    if elected is None:
-        return RunSeen(RunPhase.FAILED if fault else RunPhase.INTERRUPTED, fault)
+def _election_seen(elected: str) -> RunSeen:
     return RunSeen(RunPhase.FAILED if elected else RunPhase.DONE, elected)

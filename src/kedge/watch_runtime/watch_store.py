@@ -204,6 +204,13 @@ class WatchStore(WatchRecords):
                 connection.execute(insert(RUNS).values(row))
             return True
 
+    def take_back_run(self, proposal_id: str) -> None:
+        """Remove the marker of a run that did not begin."""
+        here = (RUNS.c.cluster == self.cluster) & (RUNS.c.proposal == proposal_id)
+        with self.database.writes() as connection:
+            self._fence(connection)
+            connection.execute(delete(RUNS).where(here))
+
     def begun_run(self, proposal_id: str) -> tuple[bool, str | None]:
         """Whether the run of a proposal has begun, and the outcome of an election."""
         with self.database.reads() as connection:

@@ -19,6 +19,9 @@ WORDS = {
     "ignore_budget": ("of the last day", "moves after"),
     "flap": ("within the cool-down",),
     "ignore_foreign_moves": ("is moved",),
+    "ignore_other_process": ("another process has the runs",),
+    # a start that is tried again breaks whichever rule comes first
+    "keep_started": ("to propose", "misses replicas", "has moved", "that is down", "is moved"),
     # two servers that both lead break whichever rule comes first
     "skip_fencing": ("begins while", "of the last day", "moves after", "goes from", "has moved"),
 }
@@ -31,6 +34,7 @@ def test_no_seed_violates_a_promise() -> None:
     seen = sum((outcome.counts for outcome in outcomes[1:]), outcomes[0].counts)
     assert seen["runs begun automatically"] > len(SEEDS)
     assert seen["server dies"] > len(SEEDS)
+    assert seen["starts"] > seen["runs begun"], "some starts found the runs locked"
     for kind in ("repair", "fill", "balance", "racks", "leaders"):
         assert seen[f"proposal: {kind} done"] > 0
 

@@ -50,6 +50,12 @@ class Checkers:
 
     # ---- the beginning of a run -----------------------------------------------------------------
 
+    def on_start(self, proposal: Proposal, other_process: bool) -> None:
+        """A proposal is stored as running, and its run begins unless the runs are locked."""
+        self.checks["starts"] += 1
+        if other_process:
+            raise InvariantViolated(f"{proposal.id} starts though another process has the runs")
+
     def on_begin(self, proposal: Proposal, policy: Policy, truth: Truth) -> None:
         """A run begins, by the policy that its script has read and the sample that it took."""
         self.checks["runs begun"] += 1

@@ -95,6 +95,8 @@ class SimCluster:
 
     def __init__(self, now: float) -> None:
         self.now = now
+        self.held_until = 0.0  # another process acts on the runs until then, and moves nothing
+        self.intruder_s = 0.0  # for so long one will, once the next run is marked as begun
         self.brokers: dict[BrokerId, SimBroker] = {}
         self.partitions: dict[TopicPartition, SimPartition] = {}
         self.foreign: dict[TopicPartition, float] = {}  # when a foreign move ends
@@ -188,6 +190,18 @@ class SimCluster:
         each = self.partitions[tp]
         if each.target is not None:
             each.replicas, each.target, each.adding = each.target, None, ()
+
+    # ---- the lock of the runs -------------------------------------------------------------------
+
+    @property
+    def is_held(self) -> bool:
+        """Whether another process acts on the runs, as one whose own run is paused."""
+        return self.held_until > self.now
+
+    def let_intruder_in(self) -> None:
+        """A process that locks the runs just before a run of the loop does."""
+        if self.intruder_s:
+            self.held_until, self.intruder_s = self.now + self.intruder_s, 0.0
 
     # ---- the run of a proposal ------------------------------------------------------------------
 

@@ -20,6 +20,8 @@ WEIGHTS = {
     "broker restarts": 3,
     "load shifts": 4,
     "foreign reassignment": 3,
+    "paused run": 2,
+    "intruder": 2,
     "run fails": 1,
 }
 
@@ -84,13 +86,24 @@ class Faults:
         each.replicas = (*each.replicas, joins)
         cluster.foreign[tp] = cluster.now + self._rng.between(600, 7200)
 
+    def _paused_run(self) -> None:
+        """A person starts a run that moves nothing; it is refused while the loop's is at work."""
+        cluster = self._cluster
+        if all(run.ended or run.owner is None for run in cluster.runs.values()):
+            cluster.held_until = cluster.now + self._rng.between(1, 12) * HOUR_S
+
+    def _intruder(self) -> None:
+        """The same, at the moment at which the loop begins its next run."""
+        self._cluster.intruder_s = self._rng.between(1, 12) * HOUR_S
+
     def _run_fails(self) -> None:
         for run in self._cluster.runs.values():
             if not run.ended:
                 self._cluster.fail(run, "an error of the cluster")
 
     def stop(self) -> None:
-        """No more growth; half of the brokers that are down come back, the others never do."""
+        """No growth, no intruders; half of the dead brokers come back, the others never do."""
+        self._cluster.intruder_s = 0.0
         for each in self._cluster.partitions.values():
             each.growth = 0.0
         for broker in self._down():

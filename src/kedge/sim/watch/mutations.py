@@ -15,6 +15,8 @@ class Mutation:
     dropped: tuple[str, ...] = ()
     is_fenced = True  # a server that was replaced can write nothing
     checks_version = True  # a run begins only in the version that was stored as running
+    stall_chance = 0.005  # at a yield
+    takes_back = True  # a start without a run goes back through all rules
 
     def policy(self, policy: Policy) -> Policy:
         """The policy as the script gets it."""
@@ -70,11 +72,24 @@ class IgnoreForeignMoves(Mutation):
     dropped = ("foreign_moves",)
 
 
+class IgnoreOtherProcess(Mutation):
+    """Starts while another process acts on the runs."""
+
+    dropped = ("other_process",)
+
+
+class KeepStarted(Mutation):
+    """Tries a start again until it works, whatever the policy is by then."""
+
+    takes_back = False
+
+
 class SkipFencing(Mutation):
     """Lets a server write that was replaced."""
 
     is_fenced = False
     checks_version = False
+    stall_chance = 0.05  # a server is replaced only while it stalls
 
 
 MUTATIONS: dict[str, type[Mutation]] = {
@@ -86,5 +101,7 @@ MUTATIONS: dict[str, type[Mutation]] = {
     "ignore_budget": IgnoreBudget,
     "flap": Flap,
     "ignore_foreign_moves": IgnoreForeignMoves,
+    "ignore_other_process": IgnoreOtherProcess,
+    "keep_started": KeepStarted,
     "skip_fencing": SkipFencing,
 }

@@ -65,7 +65,9 @@ class Run:
         self.faults = Faults(self.cluster, SeededRng(seed, "faults"))
         self.operator = Operator(self.cluster, self.store, SeededRng(seed, "operator"))
         planner = by_search if seed % REAL_PLANNER_EVERY == 0 else small_plan
-        parts = self.cluster, self.store, self.checkers, planner, MUTATIONS[settings.mutation]()
+        mutation = MUTATIONS[settings.mutation]()
+        self._stall_chance = mutation.stall_chance
+        parts = self.cluster, self.store, self.checkers, planner, mutation
         self.servers = [SimServer(name, *parts) for name in ("a", "b")]
         self.counts: Counter[str] = Counter()
         self.yields = 0
@@ -146,7 +148,8 @@ class Run:
         return self.rng.pick(["before", "after"])
 
     def _stalls(self) -> bool:
-        return not self.quiet and self.settings.fault_every > 0 and self.rng.chance(0.005)
+        may = not self.quiet and self.settings.fault_every > 0
+        return may and self.rng.chance(self._stall_chance)
 
     # ---- convergence ----------------------------------------------------------------------------
 

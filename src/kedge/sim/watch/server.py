@@ -12,6 +12,7 @@ from kedge.sim.watch.mutations import Mutation
 from kedge.sim.watch.store import SimStore
 from kedge.watch.effects import (
     Effect,
+    FindOtherProcess,
     LoadFindings,
     LoadProposals,
     MakePlan,
@@ -62,6 +63,7 @@ class SimServer:
         self._pending: Effect | None = None
         self._truth: Truth | None = None
         self._policy: Policy | None = None
+        self._other_process = False  # as the script has seen it
         self.due = 0.0
 
     # ---- life -----------------------------------------------------------------------------------
@@ -142,8 +144,7 @@ class SimServer:
                 return cluster.observe()
             case RecordSample(sample, memory_s):
                 self._fence()
-                store.history.append(sample)
-                return [each for each in store.history if each.at >= sample.at - memory_s]
+                return store.record(sample, sample.at - memory_s)
             case LoadProposals(memory_s):
                 return store.recent(cluster.now - memory_s)
             case LoadFindings():
@@ -162,6 +163,9 @@ class SimServer:
                 self._fence()
                 store.findings, store.waiting = findings, waiting
                 return None
+            case FindOtherProcess():
+                self._other_process = cluster.is_held
+                return self._other_process
             case StartRun():
                 return self._start(effect)
             case ObserveRun(proposal):
@@ -176,18 +180,27 @@ class SimServer:
         """Begin or continue a run; the marker of its beginning is written first."""
         self._fence()
         proposal = effect.proposal
-        run = self._cluster.runs.get(proposal.id)
-        if run is not None:
-            if run.owner is None or self._is_stale(run):
-                run.owner = self
+        if proposal.id in self._cluster.runs:
+            self._continue(self._cluster.runs[proposal.id])
             return None
+        if proposal.id not in self._store.begun:
+            self._checkers.on_start(proposal, self._other_process)
         if self._mutation.checks_version and not self._store.begin(proposal):
             return Refused("the proposal has changed", final=False)
+        self._cluster.let_intruder_in()
+        if not self._cluster.is_held:
+            self._begin(effect)
+        return None
+
+    def _continue(self, run: SimRun) -> None:
+        if not self._cluster.is_held and (run.owner is None or self._is_stale(run)):
+            run.owner = self
+
+    def _begin(self, effect: StartRun) -> None:
         assert self._truth is not None
         assert self._policy is not None
-        self._checkers.on_begin(proposal, self._policy, self._truth)
-        self._cluster.begin(proposal, effect.policy, self)
-        return None
+        self._checkers.on_begin(effect.proposal, self._policy, self._truth)
+        self._cluster.begin(effect.proposal, effect.policy, self)
 
     def _is_stale(self, run: SimRun) -> bool:
         """Whether the process at work on a run has stalled for so long that it is replaced."""
@@ -201,9 +214,18 @@ class SimServer:
     def _observe(self, proposal_id: str) -> RunSeen:
         run = self._cluster.runs.get(proposal_id)
         if run is None:
-            return RunSeen(RunPhase.ABSENT)
+            return self._not_begun(proposal_id)
         if run.ended:
             phase = RunPhase.DONE if run.ended == "done" else RunPhase.FAILED
             return RunSeen(phase, run.why, int(run.copied))
         interrupted = run.owner is None or self._is_stale(run)
         return RunSeen(RunPhase.INTERRUPTED if interrupted else RunPhase.AT_WORK)
+
+    def _not_begun(self, proposal_id: str) -> RunSeen:
+        """No run, so nothing was moved; the marker of its beginning may be there."""
+        if proposal_id in self._store.begun:
+            if not self._mutation.takes_back:
+                return RunSeen(RunPhase.INTERRUPTED)
+            self._fence()
+            self._store.take_back(proposal_id)
+        return RunSeen(RunPhase.ABSENT)

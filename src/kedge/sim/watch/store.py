@@ -59,6 +59,12 @@ class SimStore:
         if (self.lease.owner, self.lease.epoch) != (owner, epoch):
             raise WriterFenced(f"{owner} led in epoch {epoch}, now is {self.lease.epoch}")
 
+    def record(self, sample: Sample, since: float) -> list[Sample]:
+        """Append a sample; returns the history up to it, in the sequence of time."""
+        self.history.append(sample)
+        found = [each for each in self.history if since <= each.at <= sample.at]
+        return sorted(found, key=lambda each: each.at)
+
     def replace(self, proposal: Proposal) -> bool:
         """Store a proposal that follows the stored version."""
         old = self.proposals.get(proposal.id)
@@ -74,6 +80,10 @@ class SimStore:
             return False
         self.begun.add(proposal.id)
         return True
+
+    def take_back(self, proposal_id: str) -> None:
+        """Remove the marker of a run that did not begin."""
+        self.begun.discard(proposal_id)
 
     def recent(self, since: float) -> list[Proposal]:
         """Proposals that are not ended, and those that ended since."""
