@@ -102,6 +102,11 @@ def test_the_json_has_every_move_disk_and_broker(kedge: Kedge, files: tuple[str,
     assert peaks == pytest.approx({1: 20 * GB, 2: 20 * GB, 3: 35 * GB})
     assert {each["broker"]: each["in_flight_in"] for each in row["brokers"]}[3] == 10 * GB
     assert not row["problems"]
+    filled = {each["broker"]: each["bytes"] for each in row["course"]["disks"]}
+    assert filled[3][-1] == 35 * GB
+    flights = {each["broker"]: each["in_flight_in"] for each in row["course"]["brokers"]}
+    assert max(flights[3]) == 10 * GB
+    assert row["course"]["start"] == 0.5
 
 
 def test_the_snapshot_beside_a_plan_is_found(kedge: Kedge, files: tuple[str, str]) -> None:

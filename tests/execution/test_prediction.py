@@ -232,6 +232,49 @@ def test_a_new_replica_goes_to_the_directory_with_the_fewest_replicas() -> None:
     assert [(p.broker, p.log_dir) for p in found.problems] == [(2, "/b")]
 
 
+# ---- over time -----------------------------------------------------------------------------------
+
+
+def test_the_course_has_the_fill_of_disks_and_the_bytes_in_flight_by_step() -> None:
+    """Broker 3 fills at 46 MB/s each from two moves, and again from the third."""
+    changes = moves(*[((1, 2), (3, 2))] * 3)
+    found = predicted(changes, 46 * GB, Limits(100_000_000))
+    course = found.course
+    freed, disk = course.disks
+    sender, receiver = course.brokers
+    assert (freed.broker, disk.broker, disk.log_dir) == (1, 3, None)
+    assert (sender.broker, receiver.broker) == (1, 3)
+    assert sender.out == receiver.into
+    assert set(sender.into) == set(receiver.out) == {0}
+    ends = [course.start + course.step * (n + 1) for n in range(len(disk.bytes))]
+    for end, filled, flying in zip(ends, disk.bytes, receiver.into, strict=True):
+        if end < 1000:
+            assert filled == pytest.approx(92_000_000 * (end - 0.6))
+            assert flying == 92 * GB
+        elif end > 1020:
+            assert flying == 46 * GB
+    assert disk.bytes[-1] == 138 * GB
+    assert ends[-2] < (found.moves[-1].end or 0.0) <= ends[-1]
+
+
+def test_a_run_much_longer_than_its_bound_has_longer_steps() -> None:
+    found = predicted(moves(*[((1,), (2,))] * 40), 1_000, Limits(100_000_000, 1))
+    (disk,) = found.course.disks
+    assert found.moving_seconds > 40 * found.bound_seconds
+    assert 100 <= len(disk.bytes) <= 200
+    assert len(disk.bytes) * found.course.step == pytest.approx(
+        found.moving_seconds, abs=found.course.step
+    )
+    assert disk.bytes[-1] == 40_000
+    assert list(disk.bytes) == sorted(disk.bytes)
+
+
+def test_a_large_plan_has_fewer_steps() -> None:
+    changes = moves(*[((n,), (n + 1,)) for n in range(1, 1_000, 2)])
+    found = predicted(changes, GB, Limits(100_000_000))
+    assert {len(disk.bytes) for disk in found.course.disks} <= set(range(30, 67))
+
+
 # ---- what rules a plan out ----------------------------------------------------------------------
 
 
@@ -351,6 +394,13 @@ def test_a_prediction_is_what_a_slow_replay_finds(
     for change in changes:  # all bytes went over the links, and what was appended meanwhile
         through = sizes[change.tp] * len(change.added) + slow.appended[change.tp]
         assert slow.sent[change.tp] == pytest.approx(through, rel=1e-6, abs=1e-2)
+    highest = {each.broker: max(each.bytes) for each in found.course.disks}
+    flights = {each.broker: (max(each.out), max(each.into)) for each in found.course.brokers}
+    for peak in found.disks:
+        assert highest.get(peak.broker, peak.before) == pytest.approx(peak.peak, abs=1)
+    for broker in found.brokers:
+        in_flight = (broker.in_flight_out, broker.in_flight_in)
+        assert flights.get(broker.broker, (0, 0)) == pytest.approx(in_flight)
     assert found.moving_seconds >= found.bound_seconds * (1 - 1e-9)
     for broker in found.brokers:
         assert max(broker.link_in, broker.link_out) <= 1 + 1e-9

@@ -17,9 +17,10 @@ from kedge.execution.prediction import (
 )
 from kedge.model import BrokerId, TopicPartition
 from kedge.plan import Change, PartitionReplica
+from kedge.report.course_picture import course_figures
 from kedge.report.plan_report import moves_over_time
 from kedge.report.prediction import prediction_row
-from kedge.report.prediction_picture import gantt_figure
+from kedge.report.prediction_picture import gantt_figure, gantt_html
 
 GB = 10**9
 B1, B2, B3 = map(BrokerId, (1, 2, 3))
@@ -69,3 +70,19 @@ def test_time_has_a_unit_that_fits_and_no_run_is_faster_than_its_line(
     assert figure.layout.xaxis.title.text == f"{unit} from the start of the run"
     (line,) = figure.layout.shapes
     assert line.x0 == pytest.approx(bound)
+
+
+def test_disks_and_bytes_in_flight_are_drawn_over_time_below_the_moves() -> None:
+    found = predicted(2500 * GB)
+    disks, flights = course_figures(found, "hours", 3600.0)
+    filled = {line.name: line.y[-1] for line in disks.data}
+    assert filled == pytest.approx({"broker 2 /b": 25.0, "broker 3 /a": 25.0}, rel=1e-3)
+    assert {line.name: max(line.y) for line in flights.data} == {
+        "into broker 3": 2500.0,
+        "out of broker 1": 2500.0,
+        "into broker 2": 2500.0,
+    }
+    assert disks.data[0].x[0] == found.course.start / 3600
+    page = gantt_html(found, "plan.json")
+    assert "Disks over time" in page
+    assert page.index("Moves into each broker") < page.index("Bytes in flight over time")

@@ -9,7 +9,7 @@ from typing import Any
 
 from kedge.apply.predict_run import PredictedRun
 from kedge.execution import Steering
-from kedge.execution.prediction import BrokerPeak, DiskPeak, Prediction, Problem
+from kedge.execution.prediction import BrokerPeak, Course, DiskPeak, Prediction, Problem
 from kedge.report.amounts import bytes_text, duration_text
 
 Row = dict[str, Any]
@@ -180,6 +180,7 @@ def prediction_row(prediction: Prediction) -> Row:
             for each in prediction.disks
         ],
         "brokers": [_broker_row(each) for each in prediction.brokers],
+        "course": _course_row(prediction.course),
     }
 
 
@@ -204,6 +205,25 @@ def _broker_row(peak: BrokerPeak) -> Row:
         "link_in": peak.link_in,
         "from_clients_out": peak.from_clients_out,
         "from_clients_in": peak.from_clients_in,
+    }
+
+
+def _course_row(course: Course) -> Row:
+    return {
+        "start": course.start,
+        "step": course.step,
+        "disks": [
+            {"broker": each.broker, "log_dir": each.log_dir, "bytes": list(each.bytes)}
+            for each in course.disks
+        ],
+        "brokers": [
+            {
+                "broker": each.broker,
+                "in_flight_out": list(each.out),
+                "in_flight_in": list(each.into),
+            }
+            for each in course.brokers
+        ],
     }
 
 

@@ -1,4 +1,4 @@
-"""The Gantt chart of a prediction: for each broker, the copies into it over time."""
+"""The charts of a prediction: for each broker, the copies into it over time."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 from kedge.execution.prediction import MoveTimes, Prediction
 from kedge.model import BrokerId
 from kedge.report.amounts import bytes_text, duration_text
+from kedge.report.course_picture import course_figures
 
 BARS_MAX = 20_000  # more make a page that browsers draw too slowly: the longest are kept
 HEIGHT_PER_BROKER, HEIGHT_MIN, HEIGHT_MAX = 16, 360, 6_000
@@ -18,7 +19,7 @@ def gantt_figure(prediction: Prediction, title: str = "") -> Any:
     import plotly.graph_objects as go
 
     moves = [each for each in prediction.moves if each.start is not None and each.end is not None]
-    unit, seconds = unit_of(max((each.end or 0.0 for each in moves), default=0.0))
+    unit, seconds = unit_of(prediction)
     begun = min((each.start or 0.0 for each in moves), default=0.0)
     moves = sorted(moves, key=_seconds, reverse=True)[:BARS_MAX]
     bars = [(broker, each) for each in moves for broker in each.into]
@@ -51,9 +52,10 @@ def gantt_figure(prediction: Prediction, title: str = "") -> Any:
     )
 
 
-def unit_of(seconds: float) -> tuple[str, float]:
-    """The unit of an axis of so many seconds, and the seconds of one."""
-    fitting = (each for each in UNITS if seconds >= 2 * each[1])
+def unit_of(prediction: Prediction) -> tuple[str, float]:
+    """The unit of the axis of time, and the seconds of one."""
+    last = max((each.end or 0.0 for each in prediction.moves), default=0.0)
+    fitting = (each for each in UNITS if last >= 2 * each[1])
     return next(fitting, ("seconds", 1.0))
 
 
@@ -73,6 +75,11 @@ def _time_text(seconds: float) -> str:
 
 
 def gantt_html(prediction: Prediction, title: str) -> str:
-    """The chart as a page of its own, with nothing to fetch."""
+    """The moves, and below them disks and bytes in flight: a page with nothing to fetch."""
     page: str = gantt_figure(prediction, title).to_html(include_plotlyjs=True, full_html=True)
-    return page
+    below = "".join(
+        each.to_html(include_plotlyjs=False, full_html=False)
+        for each in course_figures(prediction, *unit_of(prediction))
+    )
+    head, end, tail = page.rpartition("</body>")
+    return head + below + end + tail

@@ -34,7 +34,10 @@ from kedge.execution.prediction.environment import (
 from kedge.execution.prediction.predict import RateFactors, predict, predict_on_snapshot
 from kedge.execution.prediction.result import (
     BrokerPeak,
+    Course,
+    DiskCourse,
     DiskPeak,
+    FlightCourse,
     MoveTimes,
     Prediction,
     Problem,
@@ -45,9 +48,12 @@ from kedge.execution.prediction.result import (
 __all__ = [
     "BrokerEnvironment",
     "BrokerPeak",
+    "Course",
     "Disk",
+    "DiskCourse",
     "DiskPeak",
     "Environment",
+    "FlightCourse",
     "MoveTimes",
     "Prediction",
     "Problem",

@@ -83,5 +83,7 @@ class Replayed(NamedTuple):
     peak_rate: Floats  # [R]: the highest rate of all copies together
     peak_total: Floats  # [R]: the same with the traffic that is there meanwhile
     flight_peak: Floats  # [2B]: most bytes of copies under way at once; out, then in
+    course: Floats  # [D + 2B, steps]: the most of each disk and flight, by step
+    course_step: float  # seconds
     bottleneck: Int64s  # [F]: of a copy that never ends, the resource that holds it up
     events: int

@@ -18,12 +18,17 @@ from kedge.execution.prediction.build_model import (
     Sizes,
     build_model,
 )
+<<<<<<< HEAD
 from kedge.execution.prediction.environment import (
     Environment,
     environment_of,
     of_unknown_dir,
     sizes_and_leaders,
 )
+=======
+from kedge.execution.prediction.course import course_of, steps_of
+from kedge.execution.prediction.environment import Environment, environment_of, sizes_and_leaders
+>>>>>>> wb
 from kedge.execution.prediction.flow_model import FlowModel, Replayed, ResourceKind
 from kedge.execution.prediction.problems import problems_of
 from kedge.execution.prediction.replay import replayer
@@ -92,8 +97,9 @@ def predict(
         limits = replace(limits, log_dir_rate=None)  # nothing is copied at that rate
     model, names = build_model(changes, sizes, leaders, limits, environment, target)
     replay = replayer(model, times=1 + len(samples))
-    found = replay(model)
     least = _least_seconds(model)
+    bound, bound_by = _bound(least, names)
+    found = replay(model, steps_of(model, bound))
     at_throttle = float(least[names.throttles].max(initial=0.0))
     between = _between_moves(changes, leaders, limits, environment)
     moving = _moving_seconds(found)
@@ -110,7 +116,7 @@ def predict(
 
     drawn = list(in_parallel(seconds_of, samples)) if isfinite(seconds) else []
     low, high = _quantiles(drawn or [seconds])
-    bound, bound_by = _bound(least, names)
+    before = _before_moves(environment, limits)
     sent = np.add.reduceat(np.append(model.size, 0.0), model.move_copies[:-1])
     sent = np.where(np.diff(model.move_copies) > 0, sent, 0.0)
     return Prediction(
@@ -121,14 +127,11 @@ def predict(
         bound_seconds=bound,
         bound_by=bound_by,
         bytes_copied=int(model.size.sum()),
-        moves=_move_times(
-            changes, sent, _into(model, names), found, _before_moves(environment, limits)
-        ),
-        disks=_disk_peaks(model, names, found, _before_moves(environment, limits)),
+        moves=_move_times(changes, sent, _into(model, names), found, before),
+        disks=_disk_peaks(model, names, found, before),
         brokers=_broker_peaks(model, names, found),
-        problems=problems_of(
-            model, names, found, changes, limits, _before_moves(environment, limits)
-        ),
+        course=course_of(names, found, before),
+        problems=problems_of(model, names, found, changes, limits, before),
         assumptions=assumptions_of(environment, limits, changes, sizes),
         events=found.events,
     )

@@ -7,6 +7,7 @@ Events, and what happens at each:
     copied    a copy has all bytes; soon after it is *in sync*, and takes its share of live traffic
     ended     all copies of a move are in sync: removed replicas are dropped, and later their files
     delete    the files are gone
+    step      a step of the course over time ends: see `prediction.course`
 
 A run sees an end only when it observes next, so a slot stays taken until then. Rates change only
 at events, and only near them (`fair_share`): a day of moves takes seconds to replay.
@@ -14,14 +15,14 @@ at events, and only near them (`fair_share`): a day of moves takes seconds to re
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from heapq import heappop, heappush
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from kedge.execution import scheduler
 from kedge.execution.prediction import fair_share
+from kedge.execution.prediction.course import NO_STEPS, Steps
 from kedge.execution.prediction.fair_share import Sharing, close_group, join, leave, mark, refill
 from kedge.execution.prediction.flow_model import (
     IN_THROTTLE_COLUMN,
@@ -35,12 +36,18 @@ from kedge.execution.scheduler import Slots, choose_moves, no_slots_taken, take_
 from kedge.jit import kernel_with
 from kedge.model.columns import Bools, Floats, Int64s
 
-COPIED, IN_SYNC, DELETE, POLL, BEGIN = 0, 1, 2, 3, 4
+COPIED, IN_SYNC, DELETE, POLL, BEGIN, STEP = 0, 1, 2, 3, 4, 5
 DIRTY, GROUP, TOUCHED = fair_share.DIRTY, fair_share.GROUP, fair_share.TOUCHED
 
 ELEMENTS_PER_COPY = 5  # in the units of `jit`: compiling pays from some ten thousand copies on
 
 Event = tuple[float, int, int, int]  # when, kind, which copy or move, version
+
+
+class Replayer(Protocol):
+    """Replays a model; the course over time is kept in so many steps."""
+
+    def __call__(self, model: FlowModel, steps: Steps = NO_STEPS, /) -> Replayed: ...
 
 
 class Progress(NamedTuple):
@@ -62,6 +69,10 @@ class Progress(NamedTuple):
     space_full_at: Floats
     flight: Floats  # [2B]
     flight_peak: Floats
+    high: Floats  # [D + 2B]: the most of each space and flight in the present step
+    course: Floats  # [D + 2B, steps]: the same of the steps that have ended
+    steps_ended: Int64s  # [1]
+    step: Floats  # [1]: seconds
     waiting: Int64s  # [2B]: how many rows of each end wait; they come first in its list
     end_rows: Int64s
     is_freed: Bools  # [2B]: ends where a slot got free since the last poll
@@ -70,7 +81,7 @@ class Progress(NamedTuple):
     copied: Floats  # [F]
 
 
-def new_progress(model: FlowModel) -> Progress:
+def new_progress(model: FlowModel, steps: Steps) -> Progress:
     """Nothing has started."""
     moves, flows, spaces = len(model.moves.source), len(model.size), len(model.space_used)
     ends = len(model.end_rows_start) - 1
@@ -91,6 +102,10 @@ def new_progress(model: FlowModel) -> Progress:
         space_full_at=np.full(spaces, np.inf),
         flight=np.zeros(ends),
         flight_peak=np.zeros(ends),
+        high=np.concatenate([model.space_used, np.zeros(ends)]),
+        course=np.zeros((spaces + ends, steps.number)),
+        steps_ended=np.zeros(1, np.int64),
+        step=np.array([steps.seconds]),
         waiting=np.diff(model.end_rows_start),
         end_rows=model.end_rows.copy(),
         is_freed=np.zeros(ends, np.bool_),
@@ -109,6 +124,7 @@ def settle_space(model: FlowModel, p: Progress, space: int, now: float) -> None:
         p.space_full_at[space] = p.space_since[space] + max(limit - before, 0.0) / slope
     if p.space[space] > p.space_peak[space]:
         p.space_peak[space], p.space_peak_at[space] = p.space[space], now
+    p.high[space] = max(p.high[space], p.space[space])
     p.space_since[space] = now
 
 
@@ -195,6 +211,26 @@ def end_copy(model: FlowModel, s: Sharing, p: Progress, flow: int, now: float) -
     leave(s, flow)
 
 
+def note_flight(p: Progress, end: int) -> None:
+    """The bytes of copies under way at an end have changed."""
+    high = len(p.space) + end
+    p.flight_peak[end] = max(p.flight_peak[end], p.flight[end])
+    p.high[high] = max(p.high[high], p.flight[end])
+
+
+def end_step(p: Progress, now: float) -> None:
+    """A step of the course ends; once there is no room for more, two become one."""
+    steps = p.course.shape[1]
+    space = p.space + p.space_slope * (now - p.space_since)
+    reached = np.concatenate((space, p.flight))
+    p.course[:, p.steps_ended[0]] = np.maximum(p.high, reached)
+    p.steps_ended[0] += 1
+    p.high[:] = reached
+    if p.steps_ended[0] == steps:
+        p.steps_ended[0], p.step[0] = steps // 2, 2 * p.step[0]
+        p.course[:, : steps // 2] = np.maximum(p.course[:, 0::2], p.course[:, 1::2])
+
+
 def count_in_flight(model: FlowModel, p: Progress, row: int, sign: int) -> None:
     """A move is under way (`sign` 1), or no longer (-1)."""
     brokers = len(p.flight) // 2
@@ -206,13 +242,11 @@ def count_in_flight(model: FlowModel, p: Progress, row: int, sign: int) -> None:
         size = sign * model.size[place]
         place += 1
         p.flight[brokers + target] += size
-        p.flight_peak[brokers + target] = max(
-            p.flight_peak[brokers + target], p.flight[brokers + target]
-        )
+        note_flight(p, brokers + target)
         source = model.moves.source[row]
         if source >= 0 and model.uses[place - 1, OUT_LINK_COLUMN] >= 0:
             p.flight[source] += size
-            p.flight_peak[source] = max(p.flight_peak[source], p.flight[source])
+            note_flight(p, source)
 
 
 def end_move(model: FlowModel, s: Sharing, p: Progress, slots: Slots, row: int, now: float) -> None:
@@ -284,13 +318,24 @@ def first_poll_at(now: float, poll: float) -> float:
     *(*scheduler.HELPERS, choose_moves),
     *(set_capacity, change_growing),
     *(settle_space, change_slope, apply_loads, change_rates, begin_copies, end_copy),
-    *(count_in_flight, end_move, waiting_rows, in_sync, delete_files, first_poll_at),
+    *(
+        note_flight,
+        end_step,
+        count_in_flight,
+        end_move,
+        waiting_rows,
+        in_sync,
+        delete_files,
+        first_poll_at,
+    ),
 )
 def run_replay(model: FlowModel, s: Sharing, p: Progress, slots: Slots) -> int:
     """Replay until nothing happens any more; returns the number of events."""
     delays, rows = model.delays, np.arange(len(p.start))
     events = [(0.0, POLL, 0, 0)]
-    handled, poll_due = 0, True
+    if p.course.shape[1] > 0:
+        heappush(events, (p.step[0], STEP, 0, 0))
+    handled, poll_due, moves_left = 0, True, len(p.start)
     while len(events) > 0:
         now, kind, which, version = heappop(events)
         ended = -1
@@ -311,7 +356,12 @@ def run_replay(model: FlowModel, s: Sharing, p: Progress, slots: Slots) -> int:
             ended = in_sync(model, s, p, which)
         elif kind == DELETE:
             delete_files(model, p, which, now)
+        elif kind == STEP:
+            end_step(p, now)
+            if moves_left > 0 and len(events) > 0:
+                heappush(events, (now + p.step[0], STEP, 0, 0))
         if ended >= 0:
+            moves_left -= 1
             end_move(model, s, p, slots, ended, now)
             heappush(events, (now + delays.delete, DELETE, ended, 0))
             if not poll_due:
@@ -323,19 +373,19 @@ def run_replay(model: FlowModel, s: Sharing, p: Progress, slots: Slots) -> int:
     return handled
 
 
-def replayer(model: FlowModel, *, times: int = 1) -> Callable[[FlowModel], Replayed]:
+def replayer(model: FlowModel, *, times: int = 1) -> Replayer:
     """The function that replays models of the size of this one.
 
     `times` is how often it will be called: often enough, and compiling pays. Threads may share it.
     """
     run = run_replay.for_size(len(model.size) * ELEMENTS_PER_COPY * times)
 
-    def replay(model: FlowModel) -> Replayed:
+    def replay(model: FlowModel, steps: Steps = NO_STEPS) -> Replayed:
         brokers = (len(model.end_rows_start) - 1) // 2
         left = model.limit - model.load
         capacity = np.maximum(np.where(left > 0, model.share * left, left), model.floor)
         sharing = fair_share.new_sharing(model.uses, capacity)
-        progress, slots = new_progress(model), no_slots_taken(brokers)
+        progress, slots = new_progress(model, steps), no_slots_taken(brokers)
         count_bytes_left(model, slots)
         events = run(model, sharing, progress, slots)
         return Replayed(
@@ -348,6 +398,8 @@ def replayer(model: FlowModel, *, times: int = 1) -> Callable[[FlowModel], Repla
             progress.peak_rate,
             progress.peak_total,
             progress.flight_peak,
+            progress.course[:, : progress.steps_ended[0]],
+            float(progress.step[0]),
             sharing.bottleneck,
             events,
         )

@@ -92,6 +92,37 @@ class BrokerPeak:
 
 
 @dataclass(frozen=True, slots=True)
+class DiskCourse:
+    """The most bytes on a broker (`log_dir` None) or in a log directory, during each step."""
+
+    broker: BrokerId
+    log_dir: str | None
+    bytes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FlightCourse:
+    """The most bytes of copies under way at once, out of a broker and into it, by step."""
+
+    broker: BrokerId
+    out: tuple[int, ...]
+    into: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """A run over time: the first step begins at `start`, each takes `step` seconds.
+
+    Disks that do not change while moves run, and brokers without copies, are left out.
+    """
+
+    start: float
+    step: float
+    disks: tuple[DiskCourse, ...]
+    brokers: tuple[FlightCourse, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Prediction:
     """What a run of a plan will be like.
 
@@ -110,6 +141,7 @@ class Prediction:
     moves: tuple[MoveTimes, ...]
     disks: tuple[DiskPeak, ...]
     brokers: tuple[BrokerPeak, ...]
+    course: Course
     problems: tuple[Problem, ...]
     assumptions: tuple[str, ...]
     events: int
