@@ -11,7 +11,13 @@ import pytest
 from kedge.files import read_snapshot
 from kedge.wiring import clusters_from
 from tests.cli.conftest import Kedge
-from tests.pipeline.cluster_with_rates import renamed, server, small_cluster
+from tests.pipeline.cluster_with_rates import (
+    renamed,
+    server,
+    server_of_broker_1,
+    shared_topic,
+    small_cluster,
+)
 from tests.pipeline.fake_prometheus import FakePrometheus, Fault, broker_series, serving
 
 SECRET = "hunter2"
@@ -29,6 +35,7 @@ def test_one_command_makes_a_plan_with_loads_of_prometheus(kedge: Kedge, tmp_pat
     assert made.code == 0, made.err
     assert "loads (mean) of 8 of 8 partitions" in made.err
     assert "8 by offsets" in made.err
+    assert "no metrics of" not in made.err
     assert "cpu: no data" in made.err
     assert "no data" not in made.out.split("in ", 1)[0]
     taken = next(path for path in tmp_path.iterdir() if "snapshot" in path.name)
@@ -52,6 +59,19 @@ def test_series_of_other_exporter_rules_are_read_by_a_mapping_file(
         made = kedge(*words(fake.url, "--mapping", str(rules)))
     assert (without.code, made.code) == (2, 0), made.err
     assert "8 by offsets" in made.err
+
+
+def test_what_a_broker_without_metrics_leads_is_estimated_and_the_broker_named(
+    kedge: Kedge, tmp_path: Path
+) -> None:
+    """Its live leadership keeps its records out of the bytes that the other broker counted."""
+    out = str(tmp_path / "plan.json")
+    with serving(server_of_broker_1()) as fake, clusters_from(lambda *_: shared_topic()):
+        made = kedge(*words(fake.url, "--at", "mean", "--out", out))
+    assert made.code == 0, made.err
+    assert "no metrics of broker 2: bytes in of what it leads are estimated" in made.err
+    taken = next(path for path in tmp_path.iterdir() if "snapshot" in path.name)
+    assert read_snapshot(taken).bytes_in.tolist() == pytest.approx([1000, 3000], rel=0.02)
 
 
 def test_a_partial_response_is_used_and_noted(kedge: Kedge, tmp_path: Path) -> None:

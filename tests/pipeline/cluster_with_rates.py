@@ -39,6 +39,26 @@ def server() -> FakePrometheus:
     return FakePrometheus(hot + cold)
 
 
+def shared_topic() -> MemoryCluster:
+    """Each broker leads one partition of a topic and follows the other one."""
+    cluster = MemoryCluster(small_cluster().describe().brokers)
+    placed = {0: [BrokerId(1), BrokerId(2)], 1: [BrokerId(2), BrokerId(1)]}
+    cluster.create_topics([TopicCreation("shared", assignment=placed)], validate_only=False)
+    return cluster
+
+
+def server_of_broker_1() -> FakePrometheus:
+    """The series of broker 1 of that cluster; it follows partition 1, of 3000 bytes per second."""
+    now = int(time.time()) // 15 * 15
+    window = {"start": now - 900, "end": now + 900}
+    led = broker_series({"shared": [(0, 1000.0)]}, instance="b1.example:7071", **window)
+    followed = broker_series({"shared": [(1, 3000.0)]}, instance="b1.example:7071", **window)
+    logs = [one for one in followed if one[0]["__name__"].startswith("kafka_log_log_")]
+    count = {"__name__": "kafka_cluster_partition_replicascount", "partition": "1"}
+    labels = {**led[-1][0], **count}
+    return FakePrometheus([*led, *logs, (labels, dict.fromkeys(led[-1][1], 0.0))])
+
+
 MAPPED = {
     "kafka_server_brokertopicmetrics_bytesin_total": "bytes_in",
     "kafka_server_brokertopicmetrics_bytesout_total": "bytes_out",

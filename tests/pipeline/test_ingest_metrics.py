@@ -315,6 +315,7 @@ def test_committed_offsets_beside_the_metrics_are_ingested_in_the_same_run(
     done = ingested(opened, source, tmp_path / "tables", groups=groups)
     assert done.accounts.superseded == 0
     assert done.files == 2 * 7 + 11
+    assert done.unmeasured == ()
     rates = {
         (r.topic, r.partition): r
         for r in read_rates(tmp_path / "tables", "lab", start=START, end=START + 180)
@@ -382,6 +383,7 @@ def test_values_that_are_none_counters_that_fall_and_unknown_series(
     assert done.ignored["kafka_server_unknown_total"] == 1
     assert done.ignored["(no number)"] == 4
     assert done.warnings == {"store b": 1}
+    assert done.unmeasured == (2,)
     assert done.ignored[f"{meter['__name__']} of other instances"] == 1
     assert done.accounts.quarantined_by_reason == {"unparsable": 1}
     quarantined = query(f"select raw from {scan(tmp_path / 'tables', 'quarantine')}")

@@ -38,11 +38,22 @@ def test_the_table_of_a_topic_has_its_rows_and_which_brokers_were_up() -> None:
     expected = rows(filled().take())
     topic, series = (COLLECTED_SCHEMA.names.index(name) for name in ("topic", "series"))
     assert measured.topics() == ["a", "b"]
+    assert measured.brokers() == {1, 2}
     for name in ("a", "b", "unknown"):
         wanted = [row for row in expected if row[topic] == name or row[series] == Series.UP]
         assert rows(measured.of_topic(name)) == wanted
     assert rows(measured.of_brokers()) == [row for row in expected if not row[topic]]
     assert set(measured.of_topic("a").column("origin").to_pylist()) == {"prometheus"}
+
+
+def test_a_broker_that_only_up_and_cpu_are_of_has_no_series_of_kafka() -> None:
+    """Another exporter on its host has these too."""
+    measured, into = MeasuredTopics("c", "prometheus"), Collector("c")
+    for series in (Series.UP, Series.CPU_SECONDS):
+        into.add(SeriesKey(series, 2), 15_000, 1.0)
+    into.add(SeriesKey(Series.BYTES_IN, 1), 15_000, 1.0)
+    measured.add(into.take_series())
+    assert measured.brokers() == {1}
 
 
 def test_a_collector_is_empty_after_its_series_were_taken() -> None:

@@ -97,6 +97,6 @@ def test_only_files_that_tasks_have_returned_count(spark: SparkSession, tmp_path
     assert (parsed.days, parsed.found, parsed.unparsed) == ([DAY], True, 1)
     assert parsed.ignored == {"other": 1}
     assert {level: len(files) for level, files in parsed.files.items()} == dict.fromkeys(
-        ("topics", "brokers", "unparsed", "ignored"), 1
+        ("topics", "brokers", "unparsed", "ignored", "measured"), 1
     )
     assert not ParsedDays.of(target, []).found

@@ -28,7 +28,7 @@ from kedge.cli.pipeline_options import (
     TablesOption,
     spark_settings,
 )
-from kedge.cli.prometheus_options import PrometheusOptions, note_warnings, seconds
+from kedge.cli.prometheus_options import PrometheusOptions, note_unmeasured, note_warnings, seconds
 from kedge.errors import InvalidRequest
 from kedge.model.parse_amounts import check_moment
 from kedge.model.printable import printable
@@ -313,6 +313,7 @@ def _groups_beside(options: IngestOptions) -> Path | None:
 def show_run(done: IngestResult, tables: str, output: Output) -> None:
     """Show the row counts of a run."""
     note_warnings(done.warnings)
+    note_unmeasured(done.unmeasured)
     if output is Output.JSON:
         echo_json(asdict(done))
         return

@@ -85,7 +85,7 @@ class LoadOptions(PrometheusOptions):
 
     def _with_prometheus(self, bare: Snapshot, live_metadata: MetadataReader) -> Snapshot:
         from kedge.cli.cluster_description import read_metadata, series_names
-        from kedge.cli.prometheus_options import note_warnings
+        from kedge.cli.prometheus_options import note_unmeasured, note_warnings
         from kedge.pipeline.live_loads import snapshot_with_loads
 
         metadata = live_metadata() if self.metadata is None else read_metadata(self.metadata)
@@ -93,6 +93,7 @@ class LoadOptions(PrometheusOptions):
         with self.downloaded(names) as files:
             loaded = snapshot_with_loads(bare, metadata, files, names, self.at)
         note_warnings(loaded.warnings)
+        note_unmeasured(loaded.unmeasured)
         rules = ", ".join(f"{count} by {rule}" for rule, count in sorted(loaded.rules.items()))
         say(
             f"loads ({self.at}) of {loaded.partitions} of {len(bare)} partitions from "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 WARNINGS_SHOWN = 3
+BROKERS_SHOWN = 10
 NUMBER_MAX = 10_000_000  # of any unit
 
 
@@ -101,6 +102,19 @@ def note_warnings(warnings: Mapping[str, int]) -> None:
     """Note what a server warned of: it may have left series out."""
     for text, answers in list(warnings.items())[:WARNINGS_SHOWN]:
         note(f"Prometheus warns ({answers} answers), values may be missing: {text}")
+
+
+def note_unmeasured(brokers: Sequence[int]) -> None:
+    """Note the brokers of which only the others tell."""
+    if not brokers:
+        return
+    shown = ", ".join(map(str, brokers[:BROKERS_SHOWN]))
+    more = f" and {len(brokers) - BROKERS_SHOWN} more" if len(brokers) > BROKERS_SHOWN else ""
+    of, what = ("broker", "it leads") if len(brokers) == 1 else ("brokers", "they lead")
+    note(
+        f"no metrics of {of} {shown}{more}: bytes in of what {what} are estimated, "
+        "bytes out are missing"
+    )
 
 
 def seconds(text: str, place: str) -> float:

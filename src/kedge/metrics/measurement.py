@@ -83,6 +83,10 @@ _COUNTERS: Final = frozenset(
 )
 
 
+# of any process: other exporters on the host of a broker have these too
+PROCESS_SERIES: Final = frozenset({Series.UP, Series.CPU_SECONDS})
+
+
 @dataclass(frozen=True, slots=True)
 class Measurement:
     """One value of one series."""

@@ -28,6 +28,7 @@ class Origin(StrEnum):
     CRUISE_CONTROL = "cruise-control"
 
 
+BY_BROKER: Final = (Origin.SCRAPE, Origin.PROMETHEUS, Origin.CRUISE_CONTROL)  # each tells of itself
 SPAN_SHARE: Final = 0.8  # an origin must cover this share of the time that the longest one covers
 _COUNTED: Final = (Series.BYTES_IN, Series.BYTES_OUT, Series.MESSAGES_IN)
 _RATES: Final = (Series.BYTES_IN_RATE, Series.BYTES_OUT_RATE, Series.MESSAGES_IN_RATE)

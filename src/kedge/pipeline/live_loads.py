@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from kedge.errors import InvalidRequest
-from kedge.metrics.measurement import NONE, Series
+from kedge.metrics.measurement import NONE
 from kedge.metrics.origins import Origin
 from kedge.metrics.parsing.cluster_metadata import (
     BrokerMetadata,
@@ -23,8 +23,8 @@ from kedge.metrics.parsing.cluster_metadata import (
 )
 from kedge.metrics.parsing.series_names import SeriesNames
 from kedge.metrics.replica_samples import SampleWindow, StateRow, replica_samples
-from kedge.model import Broker, Snapshot
-from kedge.model.arrow import Table, arrow, compute
+from kedge.model import Broker, BrokerState, Snapshot
+from kedge.model.arrow import Table, arrow
 from kedge.pipeline.cpu_models import fitted_cpu, model_for_plans
 from kedge.pipeline.measured_topics import MeasuredTopics
 from kedge.pipeline.sources.metric_files import (
@@ -49,6 +49,7 @@ class LoadedSnapshot:
     rules: dict[str, int]  # partitions by rule of bytes in
     warnings: Mapping[str, int] = field(default_factory=dict[str, int])  # of the server, by text
     cpu_fit: float | None = None  # the part of the variance of cpu that a model explains
+    unmeasured: tuple[int, ...] = ()  # brokers that no series of Kafka is of
 
 
 def snapshot_with_loads(
@@ -64,7 +65,9 @@ def snapshot_with_loads(
     keys = snapshot.assignment.keys()
     states: dict[str, list[StateRow]] = {}
     for tp, leader in zip(keys, snapshot.leader.tolist(), strict=True):
-        states.setdefault(tp.topic, []).append(StateRow(tp.partition, 0, max(leader, NONE)))
+        # leaders of now are not those of the past: measured leaders are better
+        now = StateRow(tp.partition, 0, max(leader, NONE), observed=True)
+        states.setdefault(tp.topic, []).append(now)
     measured, warnings = measured_topics(files, metadata, tuple(states), names)
     found = _rates(topic_samples(measured, states), statistic)
     if not found.rates:
@@ -79,7 +82,9 @@ def snapshot_with_loads(
     cpu = fitted_cpu(measured.of_brokers())
     loaded = replace(loaded, cpu_model=snapshot.cpu_model or model_for_plans(cpu))
     fit = None if cpu is None else cpu.r_squared
-    return LoadedSnapshot(loaded, known, found.intervals, found.rules, warnings, fit)
+    alive = {int(each.id) for each in snapshot.brokers if each.state is not BrokerState.DEAD}
+    unmeasured = tuple(sorted(alive - measured.brokers()))
+    return LoadedSnapshot(loaded, known, found.intervals, found.rules, warnings, fit, unmeasured)
 
 
 def metadata_of(cluster_id: str, brokers: Iterable[Broker]) -> ClusterMetadata:
@@ -114,14 +119,10 @@ def measured_topics(
 
 def topic_samples(measured: MeasuredTopics, states: dict[str, list[StateRow]]) -> Iterable[Table]:
     """The samples of each topic."""
-    pc = compute()
     for topic in measured.topics():
         if topic in states:
             table = measured.of_topic(topic)
-            # leaders of now are not those of the past: measured leaders are better
-            has_leaders = pc.any(pc.equal(table.column("series"), str(Series.REPLICAS))).as_py()
-            known = () if has_leaders else states[topic]
-            yield replica_samples(table, known, SampleWindow(GRID_MS))
+            yield replica_samples(table, states[topic], SampleWindow(GRID_MS))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kedge.metrics.measurement import Series
+from kedge.metrics.measurement import NONE, PROCESS_SERIES, Series
 from kedge.metrics.parsing.collector import COLLECTED_SCHEMA, SeriesPoints
 from kedge.model.arrow import Table, arrow
 
@@ -42,6 +42,11 @@ class MeasuredTopics:
     def topics(self) -> list[str]:
         """The topics that have measurements, sorted."""
         return sorted(topic for topic in self._topics if topic != BROKERS)
+
+    def brokers(self) -> set[int]:
+        """The brokers that have series of Kafka."""
+        keys = [points.key for found in self._topics.values() for points in found]
+        return {key.broker for key in keys if key.series not in PROCESS_SERIES} - {NONE}
 
     def of_topic(self, topic: str) -> Table:
         """The measurements of a topic, and which brokers were up, with `origin` and `replica`."""

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
-from kedge.metrics.measurement import NONE, Series
+from kedge.metrics.measurement import NONE, PROCESS_SERIES, Series
 
 APP_INFO: Final = re.compile(r"kafka_server_app_info_start_?time_?ms", re.IGNORECASE)
 INT_MAX: Final = 2**31 - 1
@@ -70,7 +70,7 @@ class ExporterNames:
         if lower.startswith(_TIMED):
             return _time(lower, labels)
         found = _labelled(_BY_NAME[lower], labels) if lower in _BY_NAME else None
-        return found and replace(found, of_broker=found.series in _OF_BROKERS)
+        return found and replace(found, of_broker=found.series in PROCESS_SERIES)
 
 
 def label_int(labels: Mapping[str, str], *names: str) -> int:
@@ -176,7 +176,6 @@ _BY_NAME: Final = {
     "kafka_topic_partition_oldest_offset": Series.LOG_START_OFFSET,
     "kafka_consumergroup_current_offset": Series.COMMITTED_OFFSET,
 }
-_OF_BROKERS: Final = frozenset({Series.UP, Series.CPU_SECONDS})
 _OF_TOPICS: Final = frozenset({Series.TOPIC_SIZE, Series.REPLICATION_FACTOR})
 _OF_GROUPS: Final = frozenset({Series.GROUP_LAG, Series.COMMITTED_OFFSET})
 
@@ -206,7 +205,7 @@ EXPORTER_QUERIES: Final[Mapping[str, str]] = {
 
 def _labelled(series: Series, labels: Mapping[str, str]) -> NamedSeries | None:
     """The series if its labels are complete."""
-    if series in _OF_BROKERS:
+    if series in PROCESS_SERIES:
         return NamedSeries(series)
     topic = labels.get("topic") or labels.get("topic_name", "")
     group = labels.get("consumergroup") or labels.get("group_id", "")

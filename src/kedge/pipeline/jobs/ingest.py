@@ -58,6 +58,7 @@ class IngestResult:
     rows_written: int = 0
     ignored: Mapping[str, int] = field(default_factory=dict[str, int])  # series that are not needed
     warnings: Mapping[str, int] = field(default_factory=dict[str, int])  # of the source, by text
+    unmeasured: tuple[int, ...] = ()  # brokers that the new files have no series of
 
 
 def new_run_id() -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kedge.errors import InvalidRequest, OutputInUse
-from kedge.metrics.origins import Origin
+from kedge.metrics.origins import BY_BROKER, Origin
 from kedge.metrics.parsing.cluster_metadata import ClusterMetadata, LeaderHistory
 from kedge.metrics.parsing.series_names import ExporterNames, SeriesNames
 from kedge.pipeline import partition_states, sinks
@@ -115,7 +115,15 @@ def ingest_metrics(
         days=tuple(days),
         ignored=parsed.ignored,
         warnings=parsed.warnings,
+        unmeasured=_unmeasured(request, parsed) if files else (),
     )
+
+
+def _unmeasured(request: MetricsRequest, parsed: ParsedDays) -> tuple[int, ...]:
+    """The brokers that the files tell nothing of; records of a topic come a few at a time."""
+    if request.origin not in BY_BROKER or request.positions is not None:
+        return ()
+    return tuple(sorted(request.metadata.ids - parsed.brokers))
 
 
 def _measurements(file: MetricFile) -> int:

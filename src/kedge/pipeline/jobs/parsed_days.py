@@ -11,6 +11,7 @@ from kedge.files import parquet
 from kedge.pipeline.sources.measurement_writer import (
     BROKERS,
     IGNORED,
+    MEASURED,
     TOPICS,
     UNPARSED,
     WARNINGS,
@@ -28,6 +29,7 @@ class ParsedDays:
     unparsed: int = 0
     ignored: Mapping[str, int] = field(default_factory=dict[str, int])  # most frequent first
     warnings: Mapping[str, int] = field(default_factory=dict[str, int])  # of the source, by text
+    brokers: frozenset[int] = frozenset()  # that have told of themselves
 
     @staticmethod
     def of(parsed: Location, paths: Sequence[str]) -> ParsedDays:
@@ -40,6 +42,7 @@ class ParsedDays:
             len(_rows(parsed, files.get(UNPARSED, ()))),
             _counted(_rows(parsed, files.get(IGNORED, ())), "series"),
             _counted(_rows(parsed, files.get(WARNINGS, ())), "raw"),
+            frozenset(int(row["series"]) for row in _rows(parsed, files.get(MEASURED, ()))),
         )
 
     @property

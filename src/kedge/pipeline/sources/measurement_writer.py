@@ -3,7 +3,8 @@
 Measurements of topics and of brokers go to different files (`level`), by day. What could not be
 parsed, how often each name was ignored, and warnings of the source are rows too, so that nothing is
 lost on the way: `unparsed` has the text in `raw`, `ignored` the name in `series` and the number in
-`value`, `warnings` the text in `raw` and the number in `value`.
+`value`, `warnings` the text in `raw` and the number in `value`. `measured` has the ids of brokers
+that have told series of Kafka in `series`, and the number of files in `value`.
 
 The workers write the columns as they have them. Through the JVM each value would become a row and
 then a column again, which takes ten times as long as to parse it. A task that is repeated writes
@@ -21,7 +22,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from kedge.files import parquet
-from kedge.metrics.origins import Origin
+from kedge.metrics.measurement import NONE, PROCESS_SERIES
+from kedge.metrics.origins import BY_BROKER, Origin
 from kedge.metrics.parsing.collector import Collector
 from kedge.model.arrow import Table, arrow, compute
 from kedge.pipeline.schemas import MEASUREMENT
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 TOPICS, BROKERS = "topics", "brokers"
-UNPARSED, IGNORED, WARNINGS = "unparsed", "ignored", "warnings"
+UNPARSED, IGNORED, WARNINGS, MEASURED = "unparsed", "ignored", "warnings", "measured"
 NO_DAY: Final = "none"
 BYTES_PER_TASK: Final = 64 << 20
 TASKS_MIN, TASKS_MAX = 2, 512
@@ -89,7 +91,8 @@ class _DayFiles:
         others: list[Other] = [(UNPARSED, "", 0.0, one.text) for one in collected.malformed]
         others += [(IGNORED, name, float(n), None) for name, n in collected.ignored.items()]
         others += [(WARNINGS, "", float(n), text) for text, n in collected.warnings.items()]
-        for level in (UNPARSED, IGNORED, WARNINGS):
+        others += [(MEASURED, str(broker), 1.0, None) for broker in _brokers(table, origin)]
+        for level in (UNPARSED, IGNORED, WARNINGS, MEASURED):
             rows = [one for one in others if one[0] == level]
             if rows:
                 self._add((level, NO_DAY), _others(rows, collected.cluster, origin, path))
@@ -142,6 +145,16 @@ def _by_day(rows: Any, origin: str, path: str) -> Iterator[tuple[Key, Table]]:
         day = str(np.datetime64(key // 2, "D"))
         yield (BROKERS if key % 2 else TOPICS, day), table.slice(start, length)
         start += length
+
+
+def _brokers(rows: Any, origin: str) -> list[int]:
+    """The brokers that have told series of Kafka themselves."""
+    if origin not in BY_BROKER:
+        return []
+    pc = compute()
+    of_process = pc.is_in(rows.column("series"), arrow().array([*map(str, PROCESS_SERIES)]))
+    ids = pc.unique(rows.column("broker").filter(pc.invert(of_process))).to_pylist()
+    return [broker for broker in ids if broker != NONE]
 
 
 def _encoded(column: Any) -> Any:

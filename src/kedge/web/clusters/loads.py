@@ -101,6 +101,8 @@ class ClusterLoads:
             found = snapshot_with_loads(bare, metadata, files, names, settings.statistic)
         for text in found.warnings:
             log.warning("Prometheus warns of the loads of %s: %s", self._name, text)
+        if found.unmeasured:
+            log.warning("no metrics of the brokers %s of %s", [*found.unmeasured], self._name)
         return KnownLoads(
             now, found.snapshot, found.partitions, found.minutes, found.rules, found.cpu_fit
         )
