@@ -280,6 +280,17 @@ def test_topic_names_are_restored_by_the_leaders(opened: Opened, tmp_path: Path)
     assert {key: found[key] for key in RATES} == pytest.approx(RATES, rel=1e-3)
 
 
+def test_topic_names_are_restored_by_snapshots_beside_the_metrics_and_by_the_tables(
+    opened: Opened, tmp_path: Path
+) -> None:
+    early = write_scrapes(tmp_path / "scrape", until=START + 120, underscores=True)
+    tables = tmp_path / "tables"
+    ingested(opened, early, tables, groups=write_snapshots(tmp_path / "admin"))
+    assert by_partition(read_rates(tables, "lab")) == pytest.approx(RATES, rel=0.02)
+    ingested(opened, write_scrapes(tmp_path / "more", underscores=True), tables)
+    assert by_partition(read_rates(tables, "lab")) == pytest.approx(RATES, rel=1e-3)
+
+
 def test_files_without_needed_series_and_missing_files_are_refused(
     opened: Opened, tmp_path: Path
 ) -> None:

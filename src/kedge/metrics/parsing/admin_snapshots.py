@@ -47,6 +47,13 @@ def collect_snapshot(data: bytes, into: Collector) -> None:
         into.add(key, ts_ms, value)
 
 
+def topics_in_snapshot(data: bytes) -> set[str]:
+    """The topics that a snapshot names; none if it is malformed, which is reported elsewhere."""
+    into = Collector("")
+    collect_snapshot(data, into)
+    return {points.key.topic for points in into.take_series()} - {""}
+
+
 Point = tuple[SeriesKey, int, float]
 
 

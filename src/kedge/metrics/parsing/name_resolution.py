@@ -68,12 +68,28 @@ def replica_of(labels: Mapping[str, str]) -> str:
     return next((labels[name] for name in REPLICA_LABELS if labels.get(name)), "")
 
 
+def distinct_topics(known: Iterable[str], stored: Iterable[str]) -> tuple[str, ...]:
+    """The topics that are known, and those of earlier runs that can exist beside them.
+
+    An earlier run may have stored a topic under the name with `_` because it knew no other one: of
+    stored names that collide, the one with most dots is the topic's.
+    """
+    names = set(known)
+    taken = {_folded(name) for name in names}
+    best = {_folded(name): name for name in sorted(stored, key=lambda name: name.count("."))}
+    return tuple(sorted(names.union(best[key] for key in best.keys() - taken)))
+
+
+def _folded(topic: str) -> str:
+    return topic.replace(".", "_")
+
+
 class TopicNames:
     """Restores topic names in which `_` was written for `.`."""
 
     def __init__(self, topics: Iterable[str] = ()) -> None:
         self._topics = frozenset(topics)
-        self._dotted = {topic.replace(".", "_"): topic for topic in sorted(self._topics)}
+        self._dotted = {_folded(topic): topic for topic in sorted(self._topics)}
 
     def restore(self, name: str) -> str:
         """The topic's name in the cluster; unchanged if no topic is known that it could be."""

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from kedge.errors import InvalidRequest, OutputInUse
 from kedge.metrics.origins import BY_BROKER, Origin
 from kedge.metrics.parsing.cluster_metadata import ClusterMetadata, LeaderHistory
+from kedge.metrics.parsing.name_resolution import distinct_topics
 from kedge.metrics.parsing.series_names import ExporterNames, SeriesNames
 from kedge.pipeline import partition_states, sinks
 from kedge.pipeline.derived_files import write_derived_files
@@ -32,6 +33,7 @@ from kedge.pipeline.sources.metric_files import (
     distinct_files,
     find_metric_files,
     instances_in,
+    topics_in,
 )
 from kedge.pipeline.sources.record_spool import Spooled
 from kedge.pipeline.tables.delta_log import paths_of
@@ -196,12 +198,17 @@ class _MetricsRun:
         return parsed
 
     def _parse_settings(self, states: Sequence[Row]) -> ParseSettings:
-        request = self.request
-        topics = {row["topic"] for row in states if row["cluster"] == request.metadata.cluster}
+        request, cluster = self.request, self.request.metadata.cluster
+        topics = {row["topic"] for row in states if row["cluster"] == cluster}
+        names = distinct_topics(topics | topics_in(self.files), self._stored_topics())
         learned = instances_in(self.files)
-        return ParseSettings(
-            request.origin, request.metadata, tuple(sorted(topics)), learned, request.names
-        )
+        return ParseSettings(request.origin, request.metadata, names, learned, request.names)
+
+    def _stored_topics(self) -> set[str]:
+        """The topics that the tables have of this cluster."""
+        stored = self._stored_reference()
+        rows: list[Row] = [] if stored is None else stored.assignment.to_pylist()
+        return {row["topic"] for row in rows if row["cluster"] == self.request.metadata.cluster}
 
     def _is_refused(self, parsed: ParsedDays) -> bool:
         """Whether to refuse input without any value; in tables that exist its text is kept."""

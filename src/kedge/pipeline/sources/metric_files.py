@@ -36,7 +36,7 @@ from kedge.files import open_regular, with_path_context
 from kedge.files.opening import GZIP_MAGIC
 from kedge.metrics.measurement import NONE
 from kedge.metrics.origins import Origin
-from kedge.metrics.parsing.admin_snapshots import collect_snapshot
+from kedge.metrics.parsing.admin_snapshots import collect_snapshot, topics_in_snapshot
 from kedge.metrics.parsing.cluster_metadata import ClusterMetadata
 from kedge.metrics.parsing.collector import Collector
 from kedge.metrics.parsing.cruise_control import collect_record
@@ -57,6 +57,7 @@ ENDINGS: Final[Mapping[Origin, tuple[str, ...]]] = {
 ANSWER_ENDINGS: Final = (".json", ".json.gz")
 BLOCK_BYTES: Final = 1 << 20
 ROWS_PER_BATCH: Final = 200_000
+SNAPSHOTS_READ: Final = 16  # for names of topics: few come and go between two of these
 WHOLE_BYTES_MAX: Final = 256 << 20  # of a scrape or a snapshot, unpacked
 DAMAGED: Final = (gzip.BadGzipFile, zlib.error, EOFError)
 
@@ -148,6 +149,17 @@ def instances_in(files: Sequence[MetricFile]) -> dict[str, int]:
             if first:
                 pairs += [*first.items(), *learn_instances(texts).items()]
     return unambiguous(pairs)
+
+
+def topics_in(files: Sequence[MetricFile]) -> set[str]:
+    """The topics that admin snapshots name, of some snapshots from the first to the last one."""
+    found: set[str] = set()
+    paths = [file.path for file in files if file.origin is Origin.ADMIN]
+    step = max(1, len(paths) // SNAPSHOTS_READ)
+    for path in dict.fromkeys([*paths[::step], *paths[-1:]]):
+        with suppress(MalformedInput, OSError, *DAMAGED):
+            found |= topics_in_snapshot(_whole(path))
+    return found
 
 
 # ---- parsing ------------------------------------------------------------------------------------
