@@ -122,14 +122,39 @@ def test_times_of_brokers_are_downloaded_and_only_those_that_are_read(tmp_path: 
 
 
 def test_another_exporter_on_the_host_of_a_broker_is_left_out(tmp_path: Path) -> None:
-    server = fake()
-    other = {"instance": "127.0.0.1:9100", "job": "node"}
-    for name in ("up", "process_cpu_seconds_total"):
-        server.series.append(({"__name__": name, **other}, {float(START): 1.0}))
+    server = with_other_exporters(fake())
     with serving(server):
         files = fetched(server, tmp_path)
-    ups = [one for file in files for one in json.loads(file.read_bytes())["data"]["result"]]
-    assert {one["metric"]["instance"] for one in ups} == {"127.0.0.1:7071"}
+    assert processes(files) == {"127.0.0.1:7071"}
+
+
+def test_no_process_is_downloaded_where_no_target_is_a_broker(tmp_path: Path) -> None:
+    with serving(with_other_exporters(FakePrometheus())) as server:
+        files = fetched(server, tmp_path)
+    assert len(files) == 2
+    assert not processes(files)
+
+
+def with_other_exporters(server: FakePrometheus) -> FakePrometheus:
+    """A node_exporter, a kafka_exporter and kminion on the host of the broker."""
+    at = {float(START): 1.0}
+    for port in (9100, 9308, 8080):
+        other = {"instance": f"127.0.0.1:{port}"}
+        server.series += [
+            ({"__name__": name, **other}, at) for name in ("up", "process_cpu_seconds_total")
+        ]
+    of = {"topic": "c", "partition": "0"}
+    offset = {"__name__": "kafka_topic_partition_current_offset", "instance": "127.0.0.1:9308"}
+    mark = {"__name__": "kminion_kafka_topic_partition_high_water_mark", **of}
+    server.series += [({**offset, **of}, at), ({**mark, "instance": "127.0.0.1:8080"}, at)]
+    return server
+
+
+def processes(files: list[Path]) -> set[str]:
+    """The instances that `up` and the cpu of processes were downloaded of."""
+    found = [one for file in files for one in json.loads(file.read_bytes())["data"]["result"]]
+    names = ("up", "process_cpu_seconds_total")
+    return {one["metric"]["instance"] for one in found if one["metric"]["__name__"] in names}
 
 
 def test_ids_of_brokers_are_learned_from_answers_of_any_name(tmp_path: Path) -> None:

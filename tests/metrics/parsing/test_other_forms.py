@@ -71,6 +71,26 @@ def test_a_learned_id_that_the_cluster_does_not_have_is_not_used() -> None:
     assert found == [NONE, 1]
 
 
+@pytest.mark.parametrize("given", [True, False])
+def test_up_and_cpu_of_other_exporters_beside_a_broker_that_is_named_are_left_out(
+    given: bool,
+) -> None:
+    """By the metadata, or by the id that the instance has told; a pod may get a new address."""
+    named = {"b1.example:7071": 1, "10.1.1.1:9404": 2}
+    metadata = {**METADATA, "instance_to_broker": named if given else {}}
+    instances = Instances(parse_metadata(json.dumps(metadata).encode()), {} if given else named)
+    labels = [
+        {"instance": "b1.example:7071"},
+        {"instance": "b1.example:9100"},
+        {"instance": "10.1.1.1:9404", "pod": "kafka-2"},
+        {"instance": "10.1.1.1:9308", "pod": "kafka-2"},
+        {"instance": "10.1.1.7:9404", "pod": "kafka-2"},
+    ]
+    found = [instances.broker_of(each, of_process=True) for each in labels]
+    assert found == [1, NONE, 2, NONE, 2]
+    assert [instances.broker_of(each) for each in labels] == [1, 1, 2, 2, 2]
+
+
 def test_an_exporter_on_the_host_of_a_broker_is_not_that_broker() -> None:
     """The end offsets that kafka_exporter requests are those of leaders, whichever brokers lead."""
     of = {"instance": "b1.example:9308", "topic": "t", "partition": "0"}

@@ -9,6 +9,9 @@ knowledge first (a label is of the series itself, while an address may pass to a
    `kafka_server_app_info_StartTimeMs{id="1"}` without exporter rules,
 4. the host of the instance, or the name of its pod, which one broker's listener has too.
 
+Other exporters run on the host of a broker, or in its pod, and have `up` and the cpu of a process
+too. Where 1. or 3. name the instance of a broker, these two are not taken from another one there.
+
 Some reporters write `_` for `.` in topic names. Kafka refuses two topics that differ only in this,
 so the list of topics restores the names.
 """
@@ -38,9 +41,15 @@ class Instances:
         self._pods = unambiguous(
             (host.partition(".")[0], b.id) for b in metadata.brokers for host in b.hosts
         )
+        self._named: dict[int, set[str]] = {}  # hosts of the instances of each broker
+        for instance, broker in (*self._given.items(), *self._learned.items()):
+            self._named.setdefault(broker, set()).add(host_of(instance))
 
-    def broker_of(self, labels: Mapping[str, str]) -> int:
-        """The id of the broker; NONE if the labels are not those of a broker of the cluster."""
+    def broker_of(self, labels: Mapping[str, str], *, of_process: bool = False) -> int:
+        """The id of the broker; NONE if the labels are not those of a broker of the cluster.
+
+        `of_process`: of a series that any process has.
+        """
         instance = labels.get("instance", "")
         if instance in self._given:
             return self._given[instance]
@@ -49,10 +58,14 @@ class Instances:
             return labelled
         if instance in self._learned:
             return self._learned[instance]
+        host = host_of(instance) if instance else ""
         for pod in POD_LABELS:
-            if labels.get(pod, "").lower() in self._pods:
-                return self._pods[labels[pod].lower()]
-        return self._hosts.get(host_of(instance), NONE) if instance else NONE
+            broker = self._pods.get(labels.get(pod, "").lower(), NONE)
+            if broker != NONE:  # a pod that is started again has another address
+                beside = of_process and host in self._named.get(broker, ())
+                return NONE if beside else broker
+        broker = self._hosts.get(host, NONE) if host else NONE
+        return NONE if of_process and broker in self._named else broker
 
 
 def unambiguous(pairs: Iterable[tuple[str, int]]) -> dict[str, int]:

@@ -16,7 +16,7 @@ import numpy as np
 import orjson
 
 from kedge.errors import MalformedInput
-from kedge.metrics.measurement import NONE
+from kedge.metrics.measurement import NONE, PROCESS_SERIES
 from kedge.metrics.parsing.collector import Collector, SeriesKey
 from kedge.metrics.parsing.name_resolution import (
     ID_LABELS,
@@ -25,7 +25,7 @@ from kedge.metrics.parsing.name_resolution import (
     replica_of,
     unambiguous,
 )
-from kedge.metrics.parsing.series_names import APP_INFO, SeriesNames, label_int
+from kedge.metrics.parsing.series_names import APP_INFO, NamedSeries, SeriesNames, label_int
 
 NAME: Final = "__name__"
 
@@ -81,7 +81,7 @@ class SeriesReader:
             into.ignore(name or "(an expression)")
             return
         # an exporter beside the brokers tells of no broker, also on the host of one
-        broker = self.instances.broker_of(series.labels) if found.of_broker else NONE
+        broker = self._broker_of(found, series.labels)
         if broker == NONE and found.of_broker:
             into.ignore(f"{name} of other instances")
             return
@@ -89,6 +89,12 @@ class SeriesReader:
         replica = replica_of(series.labels)
         key = SeriesKey(found.series, broker, topic, found.partition, found.group, replica)
         into.add_points(key, series.ts_ms, series.values * found.scale)
+
+
+    def _broker_of(self, found: NamedSeries, labels: Mapping[str, str]) -> int:
+        if not found.of_broker:
+            return NONE
+        return self.instances.broker_of(labels, of_process=found.series in PROCESS_SERIES)
 
 
 def learn_instances(texts: Iterable[bytes]) -> dict[str, int]:

@@ -162,7 +162,7 @@ def _is_median(quantile: str) -> bool:
 # ---- other names --------------------------------------------------------------------------------
 
 OF_PROCESSES: Final = ("up", "process_cpu_seconds_total")  # not only brokers have these
-_BY_NAME: Final = {
+_BY_NAME: Final[Mapping[str, Series]] = {
     "up": Series.UP,
     "process_cpu_seconds_total": Series.CPU_SECONDS,
     # kminion
@@ -176,6 +176,7 @@ _BY_NAME: Final = {
     "kafka_topic_partition_oldest_offset": Series.LOG_START_OFFSET,
     "kafka_consumergroup_current_offset": Series.COMMITTED_OFFSET,
 }
+BESIDE_BROKERS: Final = tuple(name for name in _BY_NAME if name not in OF_PROCESSES)
 _OF_TOPICS: Final = frozenset({Series.TOPIC_SIZE, Series.REPLICATION_FACTOR})
 _OF_GROUPS: Final = frozenset({Series.GROUP_LAG, Series.COMMITTED_OFFSET})
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from kedge.errors import InvalidRequest, QueryTooLarge
-from kedge.metrics.parsing.series_names import EXPORTER_QUERIES, OF_PROCESSES
+from kedge.metrics.parsing.series_names import BESIDE_BROKERS, EXPORTER_QUERIES, OF_PROCESSES
 from kedge.pipeline.sources.prometheus_api import PrometheusApi
 
 POINTS_PER_SERIES: Final = 10_000
@@ -66,7 +66,10 @@ def download(api: PrometheusApi, request: RangeRequest, directory: Path) -> list
     directory.mkdir(parents=True, exist_ok=True)
     files: list[Path] = []
     names = _metrics(api, request)
-    of_brokers = _of_brokers(api, request, names)
+    own = [name for name in names if name not in (*OF_PROCESSES, *BESIDE_BROKERS)]
+    if not own:  # no target is a broker
+        names = [name for name in names if name not in OF_PROCESSES]
+    of_brokers = _of_brokers(api, request, own) if own else ""
     for name in names:
         inner = _joined(request.matchers, _narrowed(request, name))
         inner = _joined(inner, of_brokers if name in OF_PROCESSES else "")
@@ -96,11 +99,12 @@ def _narrowed(request: RangeRequest, name: str) -> str:
 
 
 def _of_brokers(api: PrometheusApi, request: RangeRequest, names: Sequence[str]) -> str:
-    """A matcher of the targets that export series of Kafka.
+    """A matcher of the targets that export these series, which only brokers have.
 
-    Another exporter on a broker's host, such as node_exporter, is up and uses cpu too.
+    Another exporter on a broker's host, such as node_exporter or kafka_exporter, is up and uses
+    cpu too.
     """
-    pattern = "|".join(name for name in names if name not in OF_PROCESSES)
+    pattern = "|".join(names)
     matching = _selector("", _joined(f'__name__=~"{pattern}"', request.matchers))
     targets = api.label_values("instance", matching, request.start, request.end)
     values = "|".join(_quoted(target) for target in sorted(targets))
