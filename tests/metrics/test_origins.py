@@ -85,6 +85,17 @@ def test_offsets_without_a_broker_give_way_to_those_of_brokers() -> None:
     assert kept(choose_origins(table(points))[0]) == {("log_end_offset", 8.0)}
 
 
+def test_a_broker_with_the_end_offset_stands_for_a_leader_where_no_size_is_known() -> None:
+    points: list[Point] = []
+    for at in range(0, 181, 15):
+        points.append((at, "bytes_in", 100.0 * at, 2, -1, "scrape"))
+        points += [(at, "log_end_offset", float(at), broker, 0, "scrape") for broker in (2, 3)]
+    (row,) = replica_samples(table(points), (), SampleWindow(60_000, 60_000, 120_000)).to_pylist()
+    assert (row["broker"], row["is_leader"], row["bytes_in"]) == (2, True, 6000)
+    unplaced = [(at, series, value, -1, p, "kminion") for at, series, value, _, p, _ in points]
+    assert len(replica_samples(table(unplaced), (), SampleWindow(60_000))) == 0
+
+
 def test_samples_have_the_bytes_on_the_leader_and_replication_on_followers() -> None:
     points: list[Point] = []
     for at in range(0, 181, 15):

@@ -15,6 +15,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kedge.cli.app import run
+from kedge.cli.options import Output
+from kedge.cli.pipeline_ingest import show_run
 from kedge.cluster.memory import MemoryCluster
 from kedge.cluster.port import TopicCreation
 from kedge.errors import InvalidRequest
@@ -30,6 +32,7 @@ from kedge.wiring import clusters_from
 from tests.metrics.parsing.examples import record
 from tests.pipeline.oracle import query, scan
 
+KMINION = 'topic_name="c",partition_id="0"'
 MIDNIGHT = 1_799_971_200  # 2027-01-15
 START, END = MIDNIGHT - 300, MIDNIGHT + 300
 METADATA = {"cluster": "lab", "brokers": [{"id": 1, "rack": "a"}, {"id": 2, "rack": "b"}]}
@@ -326,6 +329,7 @@ def test_committed_offsets_beside_the_metrics_are_ingested_in_the_same_run(
     done = ingested(opened, source, tmp_path / "tables", groups=groups)
     assert done.accounts.superseded == 0
     assert done.files == 2 * 7 + 11
+    assert done.values_without_samples == 0
     assert done.unmeasured == ()
     rates = {
         (r.topic, r.partition): r
@@ -334,6 +338,25 @@ def test_committed_offsets_beside_the_metrics_are_ingested_in_the_same_run(
     assert rates["a.b", 0].out_by == "commits"
     assert rates["a.b", 0].out_bytes_per_s == pytest.approx(800, rel=0.02)
     assert rates["a.b", 1].out_bytes_per_s == pytest.approx(0, abs=5)
+
+
+def test_values_that_no_sample_can_be_made_of_are_noted(
+    opened: Opened, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """kminion tells neither leaders nor sizes of replicas."""
+    (tmp_path / "in").mkdir()
+    for at in range(START, START + 181, 60):
+        text = f"kminion_kafka_topic_partition_high_water_mark{{{KMINION}}} {at - START}\n"
+        text += f"kminion_kafka_topic_partition_low_water_mark{{{KMINION}}} 0\n"
+        text += 'kminion_kafka_topic_log_dir_size_total_bytes{topic_name="c"} 900000\n'
+        (tmp_path / "in" / f"{at}.prom").write_text(text)
+    tables = tmp_path / "tables"
+    done = ingested(opened, tmp_path / "in", tables, Origin.KMINION)
+    assert (done.rows, done.values_without_samples, done.unmeasured) == (0, 12, ())
+    show_run(done, str(tables), Output.TABLE)
+    assert "no sample was made of 12 values" in capsys.readouterr().err
+    with pytest.raises(InvalidRequest, match="no samples of cluster lab; see what"):
+        read_rates(tables, "lab")
 
 
 def test_damaged_files_are_quarantined_and_change_nothing_else(

@@ -314,6 +314,12 @@ def show_run(done: IngestResult, tables: str, output: Output) -> None:
     """Show the row counts of a run."""
     note_warnings(done.warnings)
     note_unmeasured(done.unmeasured)
+    if done.values_without_samples:
+        note(
+            f"no sample was made of {done.values_without_samples:,} values: this needs values of "
+            "two moments, and leaders (--leaders, --bootstrap-server) where the source has neither "
+            "leaders nor log sizes of partitions"
+        )
     if output is Output.JSON:
         echo_json(asdict(done))
         return

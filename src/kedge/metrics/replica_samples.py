@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kedge.metrics.attribution import Attributed, Leadership, attribute_topic, whole_numbers
-from kedge.metrics.measurement import NONE
+from kedge.metrics.measurement import NONE, Series
 from kedge.metrics.origins import choose_origins
 from kedge.model.arrow import Table, arrow, compute
 
@@ -87,7 +87,7 @@ def replica_samples(table: Table, states: Sequence[StateRow], window: SampleWind
     if not found.partitions.num_rows:
         return sample_schema().empty_table()
     rows = _PartitionRows.of(found)
-    at, broker, size, leads = _replica_rows(found, rows, window)
+    at, broker, size, leads = _replica_rows(found, rows, _holders(measured), window)
     made = _SampleColumns(measured.column("cluster")[0], found.topic, origin, window.seq, rows)
     return made.table(at, broker, size, leads)
 
@@ -119,11 +119,24 @@ class _PartitionRows:
         return self.columns[name]
 
 
-def _replica_rows(found: Attributed, rows: _PartitionRows, window: SampleWindow) -> tuple[Any, ...]:
+def _holders(measured: Table) -> dict[int, int]:
+    """By partition the first broker that has its end offset, and so a replica of it."""
+    pc = compute()
+    is_offset = pc.equal(measured.column("series"), str(Series.LOG_END_OFFSET))
+    known = pc.and_(is_offset, pc.not_equal(measured.column("broker"), NONE))
+    found = measured.filter(known).group_by("partition").aggregate([("broker", "min")])
+    columns = (found.column(name).to_pylist() for name in ("partition", "broker_min"))
+    return dict(zip(*columns, strict=True))
+
+
+def _replica_rows(
+    found: Attributed, rows: _PartitionRows, holders: dict[int, int], window: SampleWindow
+) -> tuple[Any, ...]:
     """Row of the partition, broker, size and whether it leads: one row per replica and interval.
 
     A leader whose size is not known has the largest size of the followers. Where no leader is
-    known, the first replica stands for it: bytes belong to the partition.
+    known, the first replica stands for it: bytes belong to the partition. Where no size is known
+    either, the first broker that has its end offset is a replica.
     """
     sizes = found.replicas
     key = _row_of(rows, np.asarray(sizes.column("partition")), np.asarray(sizes.column("end_ms")))
@@ -134,6 +147,8 @@ def _replica_rows(found: Attributed, rows: _PartitionRows, window: SampleWindow)
     first = np.full(count, 2**31)
     np.minimum.at(first, key, broker)
     leader = np.where((leader == NONE) & (first < 2**31), first, leader)
+    unknown = np.flatnonzero(leader == NONE)
+    leader[unknown] = [holders.get(each, NONE) for each in rows["partition"][unknown].tolist()]
     largest = np.zeros(count)
     np.maximum.at(largest, key, size)
     present = np.zeros(count, np.bool_)

@@ -90,7 +90,6 @@ class SeriesReader:
         key = SeriesKey(found.series, broker, topic, found.partition, found.group, replica)
         into.add_points(key, series.ts_ms, series.values * found.scale)
 
-
     def _broker_of(self, found: NamedSeries, labels: Mapping[str, str]) -> int:
         if not found.of_broker:
             return NONE

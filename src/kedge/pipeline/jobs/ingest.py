@@ -59,6 +59,7 @@ class IngestResult:
     ignored: Mapping[str, int] = field(default_factory=dict[str, int])  # series that are not needed
     warnings: Mapping[str, int] = field(default_factory=dict[str, int])  # of the source, by text
     unmeasured: tuple[int, ...] = ()  # brokers that the new files have no series of
+    values_without_samples: int = 0  # of topics, if no sample could be made of them
 
 
 def new_run_id() -> str:

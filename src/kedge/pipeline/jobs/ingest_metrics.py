@@ -108,16 +108,18 @@ def ingest_metrics(
                 reporter.attach(spark)
                 run = _MetricsRun(request, warehouse, reporter, spark, before, files)
                 after, days, parsed = run.execute()
+    made = after.rows_read - before.rows_read
     return IngestResult(
         run_id=warehouse.run_id,
         accounts=after.accounts,
         files=len(files),
         files_skipped=paths - len(files),
-        rows=after.rows_read - before.rows_read,
+        rows=made,
         days=tuple(days),
         ignored=parsed.ignored,
         warnings=parsed.warnings,
         unmeasured=_unmeasured(request, parsed) if files else (),
+        values_without_samples=parsed.values if made == parsed.unparsed else 0,
     )
 
 
@@ -192,10 +194,11 @@ class _MetricsRun:
         parsed = ParsedDays.of(target, paths)
         if not parsed.found and self._is_refused(parsed):
             raise InvalidRequest(self._nothing_found(parsed), hint=parsed.hint)
+        added: dict[str, int] = {}
         for level, table in (("topics", TOPICS), ("brokers", BROKERS)):
             schema = sinks.table_schema(table, schemas.MEASUREMENT)
-            add_days(staged, PARSED, parsed.files.get(level, ()), table, schema)
-        return parsed
+            added[table] = add_days(staged, PARSED, parsed.files.get(level, ()), table, schema)
+        return replace(parsed, values=added[TOPICS])
 
     def _parse_settings(self, states: Sequence[Row]) -> ParseSettings:
         request, cluster = self.request, self.request.metadata.cluster

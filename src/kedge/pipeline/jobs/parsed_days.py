@@ -30,6 +30,7 @@ class ParsedDays:
     ignored: Mapping[str, int] = field(default_factory=dict[str, int])  # most frequent first
     warnings: Mapping[str, int] = field(default_factory=dict[str, int])  # of the source, by text
     brokers: frozenset[int] = frozenset()  # that have told of themselves
+    values: int = 0  # of topics
 
     @staticmethod
     def of(parsed: Location, paths: Sequence[str]) -> ParsedDays:
@@ -84,15 +85,15 @@ def _rows(parsed: Location, paths: Sequence[str]) -> list[dict[str, Any]]:
     return [row for table in tables for row in table.to_pylist()]
 
 
-def add_days(
-    staged: StagedRun, scratch: str, paths: Sequence[str], table: str, schema: str
-) -> None:
-    """Move files of a scratch directory to a table that is kept by day."""
+def add_days(staged: StagedRun, scratch: str, paths: Sequence[str], table: str, schema: str) -> int:
+    """Move files of a scratch directory to a table that is kept by day; return their rows."""
     directory = staged.new_directory()
     for path in paths:
         target = f"{table}/{directory}/{_day(path)}/{path.rpartition('/')[2]}"
         staged.location.move(f"{SCRATCH}/{staged.run_id}/{scratch}/{path}", target)
-    staged.append(table, staged.written(table, directory), schema)
+    written = staged.written(table, directory)
+    staged.append(table, written, schema)
+    return sum(one.rows for one in written)
 
 
 def with_neighbours(days: Sequence[str], existing: Collection[str]) -> list[str]:
