@@ -83,6 +83,7 @@ def test_a_refusal_is_one_sentence_and_leaves_no_tables(
     ("source", "address", "hint"),
     [
         ("scrape", "http://b1:7071/metrics", "--scrape http://b1:7071/metrics=BROKER"),
+        ("scrape", "http://b1:7071/metrics", "then this command with --input samples/scrape"),
         ("admin", "http://b1:7071/metrics", "kedge pipeline produce --samples"),
         ("prometheus", "https://prometheus:9090", "--prometheus URL"),
         ("kminion", "hdfs://name/kminion", "only --source rows reads hdfs://"),

@@ -297,8 +297,10 @@ def _address_hint(kind: SourceName, address: str) -> str:
     if kind is SourceName.PROMETHEUS:
         return "a server is named by --prometheus URL"
     return (
-        f"scrape endpoints over a time with `kedge pipeline sample --scrape {address}=BROKER`, "
-        "or to a topic with `kedge pipeline produce --samples`"
+        f"first `kedge pipeline sample --bootstrap-server HOST:PORT --scrape {address}=BROKER "
+        "--for 10m --out samples`, then this command with --input samples/scrape --metadata "
+        "samples/metadata.json --leaders samples/leaders.json.gz; or to a topic with `kedge "
+        "pipeline produce --samples`"
     )
 
 
