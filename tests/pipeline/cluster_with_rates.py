@@ -50,9 +50,9 @@ def shared_topic() -> MemoryCluster:
 def server_of_broker_1() -> FakePrometheus:
     """The series of broker 1 of that cluster; it follows partition 1, of 3000 bytes per second."""
     now = int(time.time()) // 15 * 15
-    where = {"instance": "b1.example:7071", "start": now - 900, "end": now + 900}
-    led = broker_series({"shared": [(0, 1000.0)]}, **where)
-    followed = broker_series({"shared": [(1, 3000.0)]}, **where)
+    window = {"start": now - 900, "end": now + 900}
+    led = broker_series({"shared": [(0, 1000.0)]}, instance="b1.example:7071", **window)
+    followed = broker_series({"shared": [(1, 3000.0)]}, instance="b1.example:7071", **window)
     logs = [one for one in followed if one[0]["__name__"].startswith("kafka_log_log_")]
     count = {"__name__": "kafka_cluster_partition_replicascount", "partition": "1"}
     labels = {**led[-1][0], **count}
