@@ -24,6 +24,7 @@ from kedge.web.jobs.kinds import KINDS
 from kedge.web.loop.cluster_loops import ClusterLoops
 from kedge.web.loop.event_relay import EventRelay
 from kedge.web.loop.loop_rows import loop_row
+from kedge.web.plan_reads import PlanReads
 from kedge.web.runs_reader import RunsReader
 from kedge.web.settings import ServerSettings
 
@@ -44,6 +45,7 @@ class Services:
     watchers: dict[str, ClusterWatcher]
     jobs: JobRunner
     runs: RunsReader
+    plans: PlanReads
     loops: ClusterLoops
     timelines: dict[str, Timeline]
     relay: EventRelay
@@ -122,6 +124,7 @@ def services_of(settings: ServerSettings, database: Database) -> Services:
         watchers,
         jobs,
         RunsReader(registry),
+        PlanReads(jobs.documents),
         loops,
         timelines,
         relay,

@@ -8,9 +8,11 @@ from typing import Annotated, Any
 import orjson
 from fastapi import APIRouter, Query, Response
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from starlette.concurrency import run_in_threadpool
 
-from kedge.balance import verify_against
 from kedge.balance.goals.goals import goals_from_json
+from kedge.plan import Change as PlannedChange
+from kedge.plan import Plan
 from kedge.report.plans import change_row
 from kedge.web.access.roles import Role
 from kedge.web.api.jobs import job_document
@@ -103,7 +105,7 @@ def show_plan(cluster: ClusterName, plan: DocumentId, _: Reader, services: Servi
 
 
 @router.get("/plans/{plan}/changes")
-def list_changes(
+async def list_changes(
     cluster: ClusterName,
     plan: DocumentId,
     _: Reader,
@@ -114,36 +116,27 @@ def list_changes(
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> Response:
     """The partitions that a plan changes, with reasons, a page of them at a time."""
-    found = services.jobs.documents.plan(cluster, plan)
-    chosen = [
-        change
-        for change in found.changes
-        if search in f"{change.tp}"
-        and (broker is None or broker in change.before or broker in change.after)
-    ]
+    found = await services.plans.plan(cluster, plan)
+    chosen = await run_in_threadpool(_chosen_changes, found, search, broker)
     rows = [change_row(found, change) for change in chosen[offset : offset + limit]]
     return answer({"total": len(chosen), "changes": rows})
 
 
+def _chosen_changes(plan: Plan, search: str, broker: int | None) -> list[PlannedChange]:
+    return [
+        change
+        for change in plan.changes
+        if search in f"{change.tp}"
+        and (broker is None or broker in change.before or broker in change.after)
+    ]
+
+
 @router.get("/plans/{plan}/verification")
-def verify_plan(
+async def verify_plan(
     cluster: ClusterName, plan: DocumentId, _: Reader, services: ServicesOf
 ) -> Response:
     """Compute every figure and every bound of a plan again, from the snapshot it was made from."""
-    documents = services.jobs.documents
-    row = documents.plan_row(cluster, plan)
-    found = documents.plan(cluster, plan)
-    findings = verify_against(found, documents.snapshot(cluster, row.snapshot_id))
-    return answer(
-        {
-            "partitions": len(found.partitions),
-            "errors": sum(finding.fatal for finding in findings),
-            "findings": [
-                {"severity": f.severity, "kind": f.kind, "place": f.place, "what": f.what}
-                for f in findings
-            ],
-        }
-    )
+    return answer(await services.plans.verification(cluster, plan))
 
 
 @router.get("/plans/{plan}/file")
