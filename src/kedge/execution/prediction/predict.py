@@ -18,17 +18,13 @@ from kedge.execution.prediction.build_model import (
     Sizes,
     build_model,
 )
-<<<<<<< HEAD
+from kedge.execution.prediction.course import course_of, steps_of
 from kedge.execution.prediction.environment import (
     Environment,
     environment_of,
     of_unknown_dir,
     sizes_and_leaders,
 )
-=======
-from kedge.execution.prediction.course import course_of, steps_of
-from kedge.execution.prediction.environment import Environment, environment_of, sizes_and_leaders
->>>>>>> wb
 from kedge.execution.prediction.flow_model import FlowModel, Replayed, ResourceKind
 from kedge.execution.prediction.problems import problems_of
 from kedge.execution.prediction.replay import replayer
