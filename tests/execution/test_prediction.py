@@ -42,6 +42,7 @@ from tests.execution.slow_replay import Slow
 
 GB = 10**9
 QUICK = Timing(start_s=0.31, in_sync_s=0.27, delete_s=7.3, throttle_s=0.0)
+READING = replace(QUICK, read_s=0.23)
 
 
 def ids(*numbers: int) -> tuple[BrokerId, ...]:
@@ -89,6 +90,27 @@ def test_a_partition_that_grows_must_catch_up() -> None:
     )
     assert quiet.moving_seconds == pytest.approx(100.3)
     assert busy.moving_seconds == pytest.approx(200.3)  # half of the rate is for what is appended
+
+
+def test_a_run_whose_reads_take_time_polls_later_and_at_once_after_it_was_idle() -> None:
+    timing = Timing(poll_s=15.0, read_s=1.0, throttle_s=0.0, throttle_share=1.0)
+    changes = moves(((1,), (2,)), ((1,), (2,)))
+    found = predicted(changes, 6 * GB, Limits(100_000_000, 1), Environment(timing=timing))
+    ends = [each.end for each in found.moves]
+    assert ends == pytest.approx([1.1 + 60.2, 66.0 + 61.3])  # seen 2 + 4 * 16 seconds later
+    assert found.seconds == pytest.approx(2 * 66.0 + 0.2 + 0.5)
+    tiny = predicted(changes[:1], 1000, Limits(100_000_000, 1), Environment(timing=timing))
+    assert tiny.seconds == pytest.approx(2.0 + 0.2 + 0.5)
+
+
+def test_draws_of_delays_vary_the_time_of_reads() -> None:
+    timing = Timing(poll_s=15.0, read_s=1.0, throttle_s=0.0, throttle_share=1.0)
+    changes = moves(((1,), (2,)))
+    sizes, leaders = {changes[0].tp: 6 * GB}, {changes[0].tp: ids(1)[0]}
+    around = Environment(timing=timing)
+    draw = [RateFactors(delays=2.0)]
+    found = predict(changes, sizes, leaders, Limits(100_000_000), around, samples=draw)
+    assert found.seconds_p10 == pytest.approx(4.0 + 4 * 17.0 + 2 * 0.7)
 
 
 def test_slow_hardware_widens_the_range_only_where_no_throttle_hides_it() -> None:
@@ -281,7 +303,8 @@ def plans(draw: st.DrawFn) -> tuple[list[Change], dict[TopicPartition, int], Lim
     }
     rates = Rates(draw(st.sampled_from([90.0, 300.0])), draw(st.sampled_from([80.0, 1e6])))
     limits = Limits(draw(st.sampled_from([None, 70, 100])), draw(st.integers(1, 2)))
-    return changes, sizes, limits, Environment(around, appended, consumed, {}, rates, QUICK)
+    timing = draw(st.sampled_from([QUICK, READING]))
+    return changes, sizes, limits, Environment(around, appended, consumed, {}, rates, timing)
 
 
 @settings(max_examples=60, deadline=None)

@@ -38,7 +38,8 @@ class Timing:
     replica with all bytes is in the ISR, `delete_s` until the files of a removed replica are gone
     (Kafka's `file.delete.delay.ms`), and what it takes to set and release throttles and to elect.
     `throttle_share` is what copies get of a throttle's rate, and `rise_s` how long rates rise from
-    nothing at the beginning.
+    nothing at the beginning. `read_s` is what an observation takes, and the request that starts
+    moves: beside `poll_s` it counts where time passes faster than that of the run.
     The values are those of brokers of 3.9 and 4.1 beside each other (`bench/prediction`).
     """
 
@@ -51,6 +52,7 @@ class Timing:
     release_s: float = 0.5
     throttle_share: float = 0.92
     rise_s: float = 0.0
+    read_s: float = 0.0
 
 
 def at_speed(timing: Timing, speed: float) -> Timing:
@@ -64,6 +66,7 @@ def at_speed(timing: Timing, speed: float) -> Timing:
         throttle_s=timing.throttle_s * speed,
         election_s=timing.election_s * speed,
         release_s=timing.release_s * speed,
+        read_s=timing.read_s * speed,
     )
 
 

@@ -44,6 +44,7 @@ class Delays(NamedTuple):
     start: float
     in_sync: float
     delete: float
+    read: float = 0.0
 
 
 class FlowModel(NamedTuple):
@@ -84,3 +85,4 @@ class Replayed(NamedTuple):
     flight_peak: Floats  # [2B]: most bytes of copies under way at once; out, then in
     bottleneck: Int64s  # [F]: of a copy that never ends, the resource that holds it up
     events: int
+    seen: float  # when the run has observed the last end

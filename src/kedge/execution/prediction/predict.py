@@ -47,6 +47,7 @@ class RateFactors(NamedTuple):
 
     What links, disks and throttles deliver of their rates, how long brokers take to set and to
     remove throttles and to elect leaders, and to begin and end a move, relative to what is assumed.
+    What takes the run's time on a faster clock (`Timing.read_s`) varies with its `delays`.
     """
 
     network: float = 1.0
@@ -185,6 +186,8 @@ def whole_seconds(
         moving = max(drawn, at_least) + min(drawn, timing.rise_s) / 2
         released = timing.release_s
     seen = ceil(moving / timing.poll_s - 1e-9) * timing.poll_s if timing.poll_s else moving
+    if timing.read_s:
+        seen = max(found.seen, moving)
     around = _before_moves(environment, limits) + timing.election_s + released
     return seen + around * factors.delays
 
@@ -196,13 +199,15 @@ def with_factors(model: FlowModel, names: Names, factors: RateFactors) -> FlowMo
     limit[ResourceKind.DISK * count :] *= factors.disk
     floor = limit * COPY_FRACTION_MIN
     floor[2 * count : ResourceKind.DISK * count] = 0.0
-    return model._replace(limit=limit, floor=floor)
+    delays = model.delays._replace(read=model.delays.read * factors.delays)
+    return model._replace(limit=limit, floor=floor, delays=delays)
 
 
 def _without_effect(
     model: FlowModel, names: Names, found: Replayed
 ) -> Callable[[RateFactors], bool]:
-    """Whether a draw gives the replay that was found: no link and no disk is a bottleneck in both.
+    """Whether a draw gives the replay that was found: no link and no disk is a bottleneck in both,
+    and observations take no time.
 
     Rates are then those that the throttles allow, which are not drawn.
     """
@@ -210,7 +215,7 @@ def _without_effect(
     share = found.peak_total / model.limit
     network = float(share[: 2 * count].max(initial=0.0))
     disk = float(share[ResourceKind.DISK * count :].max(initial=0.0))
-    if max(network, disk) > NOT_FULL:
+    if max(network, disk) > NOT_FULL or model.delays.read:
         return lambda _: False
     return lambda factors: network <= NOT_FULL * factors.network and disk <= NOT_FULL * factors.disk
 
