@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from kedge import wiring
 from kedge.apply.predict_run import Circumstances, predicted
@@ -16,8 +19,8 @@ from kedge.balance import Goals, NewBroker
 from kedge.cluster.log_port import ClusterClock
 from kedge.cluster.memory import MemoryCluster
 from kedge.cluster.memory_log import MemoryLog, MemoryTopic
-from kedge.cluster.port import TopicCreation
-from kedge.errors import InvalidPlan
+from kedge.cluster.port import LogDirDescription, TopicCreation
+from kedge.errors import InvalidPlan, KedgeError
 from kedge.execution import Limits
 from kedge.files import write_snapshot
 from kedge.files.plan_files import write_plan_snapshot
@@ -287,8 +290,18 @@ def test_in_a_lab_only_the_delays_of_this_machine_are_uncertain(
     around = Circumstances(tmp_path, clock=clock)
     found = predicted(plan_of(cluster), cluster, Limits(50_000_000, 2), around)
     assert found.seconds_p10 < found.seconds < found.seconds_p90
-    assert found.seconds_p90 - found.seconds_p10 < 0.6 * speed
+    # where between two polls the last move ends, after hundreds of them, is not known
+    assert found.seconds_p90 - found.seconds_p10 < around.poll_s * speed
     assert found.seconds - found.moving_seconds < 1.7 * speed  # delays, and the last poll
+
+
+@given(st.integers(1_000_000, 30_000_000_000), st.integers(1, 5))
+@settings(max_examples=20, deadline=None)
+def test_the_range_of_a_prediction_in_a_lab_holds_its_time(size: int, at_once: int) -> None:
+    cluster = replace(snapshot(), size=np.array([size, size // 2, 0]))
+    around = Circumstances(Path("none"), poll_s=0.25, clock=ClusterClock(0.0, 60.0))
+    found = predicted(plan_of(cluster), cluster, Limits(50_000_000, at_once), around)
+    assert found.seconds_p10 <= found.seconds <= found.seconds_p90
 
 
 def test_throttles_that_rise_from_nothing_take_half_of_the_rise_longer(tmp_path: Path) -> None:
@@ -365,10 +378,30 @@ def test_a_plan_that_never_ends_has_no_end_in_its_windows_either(
     assert "begun now" not in done.out
 
 
+class StoringCluster(MemoryCluster):
+    """Its replicas have a megabyte each."""
+
+    def log_dirs(
+        self, brokers: Sequence[BrokerId], topics: Sequence[str] | None = None
+    ) -> dict[BrokerId, tuple[LogDirDescription, ...] | KedgeError]:
+        return {b: _filled(answer) for b, answer in super().log_dirs(brokers, topics).items()}
+
+
+def _filled(
+    answer: tuple[LogDirDescription, ...] | KedgeError,
+) -> tuple[LogDirDescription, ...] | KedgeError:
+    if isinstance(answer, KedgeError):
+        return answer
+    return tuple(
+        replace(each, replicas=tuple(replace(r, size_bytes=1_000_000) for r in each.replicas))
+        for each in answer
+    )
+
+
 def test_a_live_lab_is_predicted_in_its_own_time(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    cluster = MemoryCluster(3)
+    cluster = StoringCluster(3)
     cluster.create_topics([TopicCreation("t", assignment={0: (B1, B2)})])
     desk = Desk(cluster, capsys)
     path = tmp_path / "moves.json"

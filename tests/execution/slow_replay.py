@@ -51,6 +51,7 @@ class Slow:
     start: dict[TopicPartition, float] = field(default_factory=dict)
     end: dict[TopicPartition, float] = field(default_factory=dict)
     peak: dict[BrokerId, float] = field(default_factory=dict)
+    next_poll: float = 0.0
     sent: Amounts[TopicPartition] = field(
         default_factory=lambda: defaultdict(float)
     )  # bytes through the links
@@ -138,7 +139,15 @@ class Slow:
             taken = sum(c.rate for c in active if resource in uses[id(c)])
             assert taken <= amount * (1 + 1e-9)
 
+    @property
+    def begin_s(self) -> float:
+        return self.environment.timing.read_s + self.environment.timing.start_s
+
     def poll(self, now: float) -> None:
+        timing = self.environment.timing
+        is_idle = all(tp in self.end for tp in self.copies)
+        wait = 2 * timing.read_s if is_idle else 0.0
+        self.next_poll = now + (wait or timing.poll_s + timing.read_s)
         moving = {tp: c for tp, c in self.copies.items() if c and tp not in self.end}
         by_tp = {change.tp: change for change in self.changes}
         seen = Observation(
@@ -169,7 +178,7 @@ class Slow:
             if change.tp in self.copies:
                 continue
             size, growth = self.sizes[change.tp], self.environment.appended.get(change.tp, 0.0)
-            source, begins = self.leaders[change.tp], now + self.environment.timing.start_s
+            source, begins = self.leaders[change.tp], now + self.begin_s
             self.start[change.tp] = now
             self.copies[change.tp] = [
                 Copy(change.tp, source, target, size, growth, begins, size)
@@ -186,15 +195,14 @@ class Slow:
                 if copy.copied == inf and copy.left <= TINY and copy.begins <= now + TINY:
                     copy.copied, copy.left = now, 0.0
                     copy.in_sync = now + self.environment.timing.in_sync_s
-            begun = self.start[change.tp] + self.environment.timing.start_s
+            begun = self.start[change.tp] + self.begin_s
             last = max((c.in_sync for c in copies), default=begun)
             if last <= now + TINY:
                 self.end[change.tp] = now
 
     def next_moment(self, now: float) -> float:
         timing = self.environment.timing
-        polls = (now // timing.poll_s + 1) * timing.poll_s
-        moments = [polls] if len(self.end) < len(self.changes) else []
+        moments = [self.next_poll] if len(self.end) < len(self.changes) else []
         for copies in self.copies.values():
             for copy in copies:
                 if copy.begins > now + TINY:
@@ -203,7 +211,7 @@ class Slow:
                     moments.append(now + copy.left / (copy.rate - copy.growth))
                 moments.append(copy.in_sync)
         moments += [end + timing.delete_s for end in self.end.values()]
-        moments += [s + timing.start_s for s in self.start.values()]
+        moments += [s + self.begin_s for s in self.start.values()]
         return min((m for m in moments if m > now + TINY), default=inf)
 
     def run(self, until: float) -> None:
@@ -211,7 +219,7 @@ class Slow:
         self.note_peaks(now)
         while now < until:
             self.settle(now)
-            if abs(now / self.environment.timing.poll_s - round(now)) < 1e-9:
+            if now >= self.next_poll - TINY:
                 self.poll(now)
             self.set_rates(now)
             later = self.next_moment(now)

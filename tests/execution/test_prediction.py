@@ -43,6 +43,7 @@ from tests.execution.slow_replay import Slow
 GB = 10**9
 QUICK = Timing(start_s=0.31, in_sync_s=0.27, delete_s=7.3, throttle_s=0.0)
 SHARES = (0.75, 0.92, 1.0)  # of a throttle
+READING = replace(QUICK, read_s=0.23)
 
 
 def ids(*numbers: int) -> tuple[BrokerId, ...]:
@@ -129,6 +130,27 @@ def test_copies_get_their_share_of_a_throttle_or_what_a_slower_disk_brings() -> 
     slow = predict(changes, sizes, leaders, Limits(100_000_000), around)
     assert found.moves[0].end == pytest.approx(0.5 + 0.3 + 92 * GB / 55.2e6)
     assert slow.moves[0].end == pytest.approx(0.5 + 0.3 + 92 * GB / 70e6)
+
+
+def test_a_run_whose_reads_take_time_polls_later_and_at_once_after_it_was_idle() -> None:
+    timing = Timing(poll_s=15.0, read_s=1.0, throttle_s=0.0, throttle_share=1.0)
+    changes = moves(((1,), (2,)), ((1,), (2,)))
+    found = predicted(changes, 6 * GB, Limits(100_000_000, 1), Environment(timing=timing))
+    ends = [each.end for each in found.moves]
+    assert ends == pytest.approx([1.1 + 60.2, 66.0 + 61.3])  # seen 2 + 4 * 16 seconds later
+    assert found.seconds == pytest.approx(2 * 66.0 + 0.2 + 0.5)
+    tiny = predicted(changes[:1], 1000, Limits(100_000_000, 1), Environment(timing=timing))
+    assert tiny.seconds == pytest.approx(2.0 + 0.2 + 0.5)
+
+
+def test_draws_of_delays_vary_the_time_of_reads() -> None:
+    timing = Timing(poll_s=15.0, read_s=1.0, throttle_s=0.0, throttle_share=1.0)
+    changes = moves(((1,), (2,)))
+    sizes, leaders = {changes[0].tp: 6 * GB}, {changes[0].tp: ids(1)[0]}
+    around = Environment(timing=timing)
+    draw = [RateFactors(delays=2.0)]
+    found = predict(changes, sizes, leaders, Limits(100_000_000), around, samples=draw)
+    assert found.seconds_p10 == pytest.approx(4.0 + 4 * 17.0 + 2 * 0.7)
 
 
 def test_slow_hardware_widens_the_range_only_where_no_throttle_hides_it() -> None:
@@ -365,7 +387,8 @@ def plans(draw: st.DrawFn) -> tuple[list[Change], dict[TopicPartition, int], Lim
     }
     rates = Rates(draw(st.sampled_from([90.0, 300.0])), draw(st.sampled_from([80.0, 1e6])))
     limits = Limits(draw(st.sampled_from([None, 70, 100])), draw(st.integers(1, 2)))
-    timing = replace(QUICK, throttle_share=draw(st.sampled_from(SHARES)))
+    timing = draw(st.sampled_from([QUICK, READING]))
+    timing = replace(timing, throttle_share=draw(st.sampled_from(SHARES)))
     return changes, sizes, limits, Environment(around, appended, consumed, {}, rates, timing)
 
 

@@ -60,7 +60,9 @@ from kedge.plan.check_snapshot import unknown_places
 SEED = 1  # the same plan has the same prediction, whenever it is made
 SAMPLES, SAMPLES_OF_LARGE = 20, 10
 LARGE = 20_000  # moves
-IN_A_LAB = Timing(throttle_s=0.25, election_s=0.1, release_s=0.25, throttle_share=1.0)
+IN_A_LAB = Timing(
+    throttle_s=0.06, election_s=0.02, release_s=0.05, throttle_share=1.0, read_s=0.013
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,12 +238,19 @@ def _predicted(
     partitions = [change.tp for change in changes]
     environment = environment_of(cluster, partitions, rates, timing, around.arrived)
     with ThreadPoolExecutor(os.cpu_count() or 1) as threads:  # replays are compiled code
-        return predict_on_snapshot(
+        found = predict_on_snapshot(
             *(changes, cluster, limits, environment),
             target=target,
             samples=factors,
             in_parallel=threads.map,
         )
+    return found if around.clock is None else _within_its_range(found)
+
+
+def _within_its_range(found: Prediction) -> Prediction:
+    """A range that holds the predicted time: what is drawn may cost a round of polls, or none."""
+    low, high = found.seconds_p10, found.seconds_p90
+    return replace(found, seconds_p10=min(low, found.seconds), seconds_p90=max(high, found.seconds))
 
 
 def _uncertain(
@@ -253,8 +262,8 @@ def _uncertain(
         rise_s = WINDOW_S if around.since_last_run_s < WINDOW_S else 0.0
         return Timing(poll_s=around.poll_s, rise_s=rise_s), drawn_factors(draws, records)
     timing = at_speed(replace(IN_A_LAB, poll_s=around.poll_s), speed_of(around.clock))
-    # Uncertain is only how long this machine takes.
-    return timing, [RateFactors(delays=0.5 + draw.delays) for draw in draws]
+    # Uncertain is only how long this machine takes for requests, also for those of observations.
+    return timing, [RateFactors(delays=0.5 * 4**draw.delays) for draw in draws]
 
 
 def _draws(samples: int) -> list[Draw]:

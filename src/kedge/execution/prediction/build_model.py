@@ -193,7 +193,7 @@ def build_model(
         _deltas(copies.freed),
         used,
         room,
-        Delays(timing.poll_s, timing.start_s, timing.in_sync_s, timing.delete_s),
+        Delays(timing.poll_s, timing.start_s, timing.in_sync_s, timing.delete_s, timing.read_s),
         limits.each_way,
         critical,
     )

@@ -41,7 +41,9 @@ class Timing:
     `poll_s` from one observation to the next, `start_s` until copies flow, `in_sync_s` until a
     replica with all bytes is in the ISR, `delete_s` until the files of a removed replica are gone
     (Kafka's `file.delete.delay.ms`), and what it takes to set and release throttles and to elect.
-    `rise_s` is how long rates rise from nothing at the beginning.
+    `rise_s` is how long rates rise from nothing at the beginning. `read_s` is what an observation
+    takes, and the request that starts moves: beside `poll_s` it counts where time passes faster
+    than that of the run.
     `throttle_share` is what copies get of what other traffic leaves of a throttle: Kafka divides
     what eleven seconds let through by ten to eleven, and a follower that is held back at one end
     fetches again up to a second later.
@@ -57,6 +59,7 @@ class Timing:
     release_s: float = 0.5
     throttle_share: float = 0.92
     rise_s: float = 0.0
+    read_s: float = 0.0
 
 
 def at_speed(timing: Timing, speed: float) -> Timing:
@@ -70,6 +73,7 @@ def at_speed(timing: Timing, speed: float) -> Timing:
         throttle_s=timing.throttle_s * speed,
         election_s=timing.election_s * speed,
         release_s=timing.release_s * speed,
+        read_s=timing.read_s * speed,
     )
 
 

@@ -44,6 +44,7 @@ class Delays(NamedTuple):
     start: float
     in_sync: float
     delete: float
+    read: float = 0.0
 
 
 class FlowModel(NamedTuple):
@@ -87,3 +88,4 @@ class Replayed(NamedTuple):
     course_step: float  # seconds
     bottleneck: Int64s  # [F]: of a copy that never ends, the resource that holds it up
     events: int
+    seen: float  # when the run has observed the last end

@@ -53,6 +53,7 @@ class RateFactors(NamedTuple):
 
     What links, disks and throttles deliver of their rates, how long brokers take to set and to
     remove throttles and to elect leaders, and to begin and end a move, relative to what is assumed.
+    What takes the run's time on a faster clock (`Timing.read_s`) varies with its `delays`.
     """
 
     network: float = 1.0
@@ -99,16 +100,19 @@ def predict(
     at_throttle = float(least[names.throttles].max(initial=0.0))
     between = _between_moves(changes, leaders, limits, environment)
     moving = _moving_seconds(found)
-    seconds = whole_seconds(moving, environment, limits, at_least=at_throttle)
+    seconds = whole_seconds(moving, found.seen, environment, limits, at_least=at_throttle)
     held_up = _held_up_by_throttles(model, names, found)
 
     def seconds_of(factors: RateFactors) -> float:
         if held_up(factors):
-            drawn = moving / factors.throttle if limits.throttled else moving
+            drawn, seen = moving / factors.throttle if limits.throttled else moving, found.seen
         else:
-            drawn = _moving_seconds(replay(with_factors(model, names, factors)))
+            other = replay(with_factors(model, names, factors))
+            drawn, seen = _moving_seconds(other), other.seen
         longer = between * (factors.moves - 1)
-        return longer + whole_seconds(drawn, environment, limits, factors, at_least=at_throttle)
+        return longer + whole_seconds(
+            drawn, seen, environment, limits, factors, at_least=at_throttle
+        )
 
     drawn = list(in_parallel(seconds_of, samples)) if isfinite(seconds) else []
     low, high = _quantiles(drawn or [seconds])
@@ -177,6 +181,7 @@ def _moving_seconds(found: Replayed) -> float:
 
 def whole_seconds(
     moving: float,
+    seen: float,
     environment: Environment,
     limits: Limits,
     factors: RateFactors = AS_ASSUMED,
@@ -185,6 +190,7 @@ def whole_seconds(
 ) -> float:
     """From the start of a run to its end, with throttles, the last observation and elections.
 
+    `moving` is when the last move ends, and `seen` when a run whose observations take time sees it.
     Whatever is drawn, moves take the seconds that the busiest broker needs `at_least`. Rates that
     rise evenly from nothing bring half of what they bring from the end of the rise on.
     """
@@ -194,9 +200,12 @@ def whole_seconds(
     if limits.throttled:
         moving = max(moving, at_least) + min(moving, timing.rise_s) / 2
         released = timing.release_s
-    seen = ceil(moving / timing.poll_s - 1e-9) * timing.poll_s if timing.poll_s else moving
+    if timing.read_s:
+        last = max(seen, moving)
+    else:
+        last = ceil(moving / timing.poll_s - 1e-9) * timing.poll_s if timing.poll_s else moving
     around = _before_moves(environment, limits) + timing.election_s + released
-    return seen + around * factors.delays
+    return last + around * factors.delays
 
 
 def with_factors(model: FlowModel, names: Names, factors: RateFactors) -> FlowModel:
@@ -207,7 +216,8 @@ def with_factors(model: FlowModel, names: Names, factors: RateFactors) -> FlowMo
     share[names.throttles] *= factors.throttle
     floor = limit * COPY_FRACTION_MIN
     floor[names.throttles] = 0.0
-    return model._replace(limit=limit, floor=floor, share=share)
+    delays = model.delays._replace(read=model.delays.read * factors.delays)
+    return model._replace(limit=limit, floor=floor, share=share, delays=delays)
 
 
 def _held_up_by_throttles(
@@ -215,12 +225,14 @@ def _held_up_by_throttles(
 ) -> Callable[[RateFactors], bool]:
     """Whether no link and no disk is a bottleneck, neither in the replay found nor in a draw.
 
+    Observations that take time decide when an end is seen: the replay counts those of each draw.
+
     The throttles alone set the rates then: moves take as much longer as the throttles bring less.
     """
     share = found.peak_total / model.limit
     network = float(share[names.links].max(initial=0.0))
     disk = float(share[names.throttles.stop :].max(initial=0.0))
-    if max(network, disk) > NOT_FULL:
+    if max(network, disk) > NOT_FULL or model.delays.read:
         return lambda _: False
 
     def is_held_up(factors: RateFactors) -> bool:

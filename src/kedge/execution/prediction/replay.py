@@ -28,6 +28,7 @@ from kedge.execution.prediction.flow_model import (
     IN_THROTTLE_COLUMN,
     OUT_LINK_COLUMN,
     OUT_THROTTLE_COLUMN,
+    Delays,
     Deltas,
     FlowModel,
     Replayed,
@@ -308,9 +309,10 @@ def delete_files(model: FlowModel, p: Progress, move: int, now: float) -> None:
         p.space[model.freed.place[at]] -= model.freed.amount[at]
 
 
-def first_poll_at(now: float, poll: float) -> float:
-    """The next observation that sees what happens now."""
-    return np.ceil(now / poll - 1e-9) * poll
+def first_poll_at(now: float, since: float, delays: Delays) -> float:
+    """The next observation that sees what happens now; the run waits and observes since then."""
+    every = delays.poll + delays.read
+    return since + max(np.ceil((now - since) / every - 1e-9), 0.0) * every
 
 
 @kernel_with(
@@ -329,23 +331,28 @@ def first_poll_at(now: float, poll: float) -> float:
         first_poll_at,
     ),
 )
-def run_replay(model: FlowModel, s: Sharing, p: Progress, slots: Slots) -> int:
-    """Replay until nothing happens any more; returns the number of events."""
+def run_replay(model: FlowModel, s: Sharing, p: Progress, slots: Slots) -> tuple[int, float]:
+    """Replay until nothing happens any more; returns the number of events, and when the run has
+    observed the last end."""
     delays, rows = model.delays, np.arange(len(p.start))
     events = [(0.0, POLL, 0, 0)]
     if p.course.shape[1] > 0:
         heappush(events, (p.step[0], STEP, 0, 0))
-    handled, poll_due, moves_left = 0, True, len(p.start)
+    handled, poll_due, under_way, moves_left = 0, True, 0, len(p.start)
+    polled = since = 0.0
     while len(events) > 0:
         now, kind, which, version = heappop(events)
         ended = -1
         if kind == POLL:
-            poll_due = False
+            poll_due, polled = False, now
+            # a run that was idle observes what it has started before it waits
+            since = now if under_way else now + 2 * delays.read
             rows = rows if handled == 0 else waiting_rows(model, p)
             for row in choose_moves(model.moves, slots, rows, model.each_way, model.critical):
                 p.start[row] = now
                 count_in_flight(model, p, row, 1)
-                heappush(events, (now + delays.start, BEGIN, row, 0))
+                heappush(events, (now + delays.read + delays.start, BEGIN, row, 0))
+                under_way += 1
         elif kind == BEGIN:
             begin_copies(model, s, p, which, now)
             ended = which if p.open_copies[which] == 0 else -1
@@ -363,14 +370,15 @@ def run_replay(model: FlowModel, s: Sharing, p: Progress, slots: Slots) -> int:
         if ended >= 0:
             moves_left -= 1
             end_move(model, s, p, slots, ended, now)
+            under_way -= 1
             heappush(events, (now + delays.delete, DELETE, ended, 0))
             if not poll_due:
                 poll_due = True
-                heappush(events, (first_poll_at(now, delays.poll), POLL, 0, 0))
+                heappush(events, (first_poll_at(now, since, delays), POLL, 0, 0))
         if s.counts[DIRTY] > 0 and (len(events) == 0 or events[0][0] > now):
             change_rates(model, s, p, events, now)
         handled += 1
-    return handled
+    return handled, polled
 
 
 def replayer(model: FlowModel, *, times: int = 1) -> Replayer:
@@ -387,7 +395,7 @@ def replayer(model: FlowModel, *, times: int = 1) -> Replayer:
         sharing = fair_share.new_sharing(model.uses, capacity)
         progress, slots = new_progress(model, steps), no_slots_taken(brokers)
         count_bytes_left(model, slots)
-        events = run(model, sharing, progress, slots)
+        events, seen = run(model, sharing, progress, slots)
         return Replayed(
             progress.start,
             progress.end,
@@ -402,6 +410,7 @@ def replayer(model: FlowModel, *, times: int = 1) -> Replayer:
             float(progress.step[0]),
             sharing.bottleneck,
             events,
+            float(seen),
         )
 
     return replay
