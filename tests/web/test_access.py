@@ -11,10 +11,12 @@ import pytest
 from anyio import to_thread
 from starlette.concurrency import run_in_threadpool
 
+from kedge.apply.this_process import this_process
 from kedge.errors import PermissionDenied
 from kedge.lab import Lab
 from kedge.web.access.roles import Role
 from kedge.web.app import create_app
+from kedge.web.server import administrator_token, open_services
 from kedge.web.settings import Limits
 from tests.web.served import DEADLINE_S, Served, key, serving, settings_for
 
@@ -196,6 +198,20 @@ def test_the_audit_has_who_what_and_from_where_and_masks_secrets(served: Served)
     with served.client(served.token_for(lab=Role.APPLY)) as client:
         assert client.get("/api/v1/audit?cluster=lab").status_code == 403
         assert client.get("/api/v1/audit").status_code == 403
+
+
+def test_tokens_of_administrators_that_the_command_line_makes_are_audited(tmp_path: Path) -> None:
+    services = open_services(settings_for("127.0.0.1:9", tmp_path))
+    made = [administrator_token(services, again=again) for again in (False, False, True)]
+    entries = services.audit.entries()
+    services.database.close()
+    assert [token is not None for token in made] == [True, False, True]
+    assert [each.target for each in entries] == [f"token {t.id}" for t in reversed(made) if t]
+    for each in entries:
+        assert (each.who, each.source) == ("the command line", this_process().host)
+        assert (each.action, each.outcome) == ("token.create", "done")
+        assert each.after is not None
+        assert each.after["grants"] == {"*": "admin"}
 
 
 def test_a_read_only_server_refuses_every_change(lab: Lab, tmp_path: Path) -> None:

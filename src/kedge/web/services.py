@@ -106,7 +106,8 @@ def services_of(settings: ServerSettings, database: Database) -> Services:
 
     watchers = {name: ClusterWatcher(name, registry, publish) for name in registry.names}
     jobs = JobRunner(database, broadcaster, registry, KINDS, waiting_max=limits.waiting_jobs)
-    loops = ClusterLoops(database, registry)
+    audit = Audit(database)
+    loops = ClusterLoops(database, registry, audit)
     relay = EventRelay(
         database, broadcaster, registry.names, lambda name: _loop_state(loops, database, name)
     )
@@ -114,7 +115,7 @@ def services_of(settings: ServerSettings, database: Database) -> Services:
         settings,
         database,
         Accounts(database),
-        Audit(database),
+        audit,
         Answers(database),
         registry,
         broadcaster,
