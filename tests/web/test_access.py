@@ -200,6 +200,23 @@ def test_the_audit_has_who_what_and_from_where_and_masks_secrets(served: Served)
         assert client.get("/api/v1/audit").status_code == 403
 
 
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_the_audit_tells_dry_runs_from_changes(served: Served, dry_run: bool) -> None:
+    name = f"dry-{dry_run}".lower()
+    with served.client() as client:
+        body = {"name": name, "partitions": 2, "replication_factor": 2}
+        client.post(TOPICS, json=body, headers=key()).raise_for_status()
+        body = {"total": 3, "dry_run": dry_run}
+        client.post(f"{TOPICS}/{name}/partitions", json=body, headers=key()).raise_for_status()
+        body = {"set": {"retention.ms": "1000"}, "dry_run": dry_run}
+        client.patch(f"{TOPICS}/{name}/configs", json=body, headers=key()).raise_for_status()
+        entries = client.get("/api/v1/audit?cluster=lab").json()["entries"]
+    configured, expanded, created = (e for e in entries if e["target"] == f"topic {name}")
+    assert expanded["after"] == {"partitions": 3, "dry_run": dry_run}
+    assert configured["after"] == {"retention.ms": "1000", "dry_run": dry_run}
+    assert created["after"]["dry_run"] is False
+
+
 def test_tokens_of_administrators_that_the_command_line_makes_are_audited(tmp_path: Path) -> None:
     services = open_services(settings_for("127.0.0.1:9", tmp_path))
     made = [administrator_token(services, again=again) for again in (False, False, True)]
