@@ -11,10 +11,12 @@ import pytest
 from anyio import to_thread
 from starlette.concurrency import run_in_threadpool
 
+from kedge.apply.this_process import this_process
 from kedge.errors import PermissionDenied
 from kedge.lab import Lab
 from kedge.web.access.roles import Role
 from kedge.web.app import create_app
+from kedge.web.server import administrator_token, open_services
 from kedge.web.settings import Limits
 from tests.web.served import DEADLINE_S, Served, key, serving, settings_for
 
@@ -196,6 +198,37 @@ def test_the_audit_has_who_what_and_from_where_and_masks_secrets(served: Served)
     with served.client(served.token_for(lab=Role.APPLY)) as client:
         assert client.get("/api/v1/audit?cluster=lab").status_code == 403
         assert client.get("/api/v1/audit").status_code == 403
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_the_audit_tells_dry_runs_from_changes(served: Served, dry_run: bool) -> None:
+    name = f"dry-{dry_run}".lower()
+    with served.client() as client:
+        body = {"name": name, "partitions": 2, "replication_factor": 2}
+        client.post(TOPICS, json=body, headers=key()).raise_for_status()
+        body = {"total": 3, "dry_run": dry_run}
+        client.post(f"{TOPICS}/{name}/partitions", json=body, headers=key()).raise_for_status()
+        body = {"set": {"retention.ms": "1000"}, "dry_run": dry_run}
+        client.patch(f"{TOPICS}/{name}/configs", json=body, headers=key()).raise_for_status()
+        entries = client.get("/api/v1/audit?cluster=lab").json()["entries"]
+    configured, expanded, created = (e for e in entries if e["target"] == f"topic {name}")
+    assert expanded["after"] == {"partitions": 3, "dry_run": dry_run}
+    assert configured["after"] == {"retention.ms": "1000", "dry_run": dry_run}
+    assert created["after"]["dry_run"] is False
+
+
+def test_tokens_of_administrators_that_the_command_line_makes_are_audited(tmp_path: Path) -> None:
+    services = open_services(settings_for("127.0.0.1:9", tmp_path))
+    made = [administrator_token(services, again=again) for again in (False, False, True)]
+    entries = services.audit.entries()
+    services.database.close()
+    assert [token is not None for token in made] == [True, False, True]
+    assert [each.target for each in entries] == [f"token {t.id}" for t in reversed(made) if t]
+    for each in entries:
+        assert (each.who, each.source) == ("the command line", this_process().host)
+        assert (each.action, each.outcome) == ("token.create", "done")
+        assert each.after is not None
+        assert each.after["grants"] == {"*": "admin"}
 
 
 def test_a_read_only_server_refuses_every_change(lab: Lab, tmp_path: Path) -> None:

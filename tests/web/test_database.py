@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import socket
+import stat
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -78,6 +80,26 @@ def test_a_server_that_does_not_answer_is_reported_soon(monkeypatch: pytest.Monk
         with pytest.raises(StoreUnavailable, match="cannot be used"):
             open_database(f"postgresql://127.0.0.1:{silent.getsockname()[1]}/kedge")
     assert time.monotonic() - began < 20
+
+
+def test_the_files_of_a_new_database_are_private_in_a_directory_that_others_read(
+    tmp_path: Path,
+) -> None:
+    tmp_path.chmod(0o755)
+    database = open_database(f"sqlite:///{tmp_path / 'serve.db'}")
+    store = WatchStore(database, "orders", "a")
+    store.set_policy(Policy())
+    modes = {each.name: stat.S_IMODE(each.stat().st_mode) for each in tmp_path.iterdir()}
+    database.close()
+    assert modes == dict.fromkeys(("serve.db", "serve.db-wal", "serve.db-shm"), 0o600)
+
+
+def test_a_database_that_is_there_keeps_its_mode(tmp_path: Path) -> None:
+    path = tmp_path / "serve.db"
+    path.touch(0o640)
+    path.chmod(0o640)
+    open_database(f"sqlite:///{path}").close()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
 def test_a_password_is_not_shown() -> None:

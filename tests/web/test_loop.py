@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from kedge.apply.this_process import this_process
 from kedge.lab import Lab
-from kedge.watch.policy import Budget, Detection, Kind, Mode, Policy
+from kedge.watch.policy import Budget, Detection, Kind, Mode, Policy, Webhook, WebhookForm
+from kedge.watch.proposals import ProposalState
 from kedge.web.access.roles import Role
 from kedge.web.api.controller import ControllerShown, MovesShown, TimelineShown
 from kedge.web.api.history import CapacityShown, CostShown, HistoryOfBroker, HistoryOfCluster
 from kedge.web.api.loop import FindingList, LoopState, PolicyShown
 from kedge.web.api.proposals import ChangeList, ProposalList, ProposalShown
+from kedge.web.own_changes import run_entry
 from tests.lab.labs import MB, create, running
+from tests.watch.clusters import NOON, proposal
 from tests.web.served import DEADLINE_S, Served, key, serving, watched_by
 from tests.web.served import until as served_until
 
@@ -132,12 +137,55 @@ def test_a_broker_that_is_down_is_repaired_after_an_approval(broken: Served) -> 
         ended = until(client, f"/proposals/{made.id}", lambda each: each["state"] == "done")
         assert ProposalShown.model_validate(ended).run is not None
         until(client, "/findings", lambda each: each["findings"] == [])
-        kinds = {each["kind"] for each in client.get(f"{API}/controller/events").json()["changes"]}
-        assert {"broker down", "isr shrank"} <= kinds
+        until(
+            client,
+            "/controller/events",
+            lambda found: {"broker down", "isr shrank"} <= kinds(found),
+        )
+        entries = client.get("/api/v1/audit?cluster=lab").json()["entries"]
+        runs = [each for each in entries if each["action"].startswith("run.")]
+    ended_run, started_run = runs
+    host = this_process().host
+    for each in runs:
+        assert (each["who"], each["source"]) == (approved.json()["by"], host)
+        assert (each["outcome"], each["target"]) == ("done", f"proposal {made.id}")
+    assert (started_run["action"], ended_run["action"]) == ("run.start", "run.end")
+    assert started_run["before"] == {"state": "approved"}
+    assert started_run["after"] == ended_run["before"] == {"state": "running"}
+    assert ended_run["after"]["state"] == "done"
     audited = broken.audited()
     assert ("proposal.approve", "done", 200) in audited
     assert ("proposal.approve", "refused", 409) in audited
     assert any(status == 403 for _, _, status in audited)
+
+
+def test_a_policy_that_changed_with_the_settings_is_audited(
+    lab: Lab, tmp_path: Path, new_database: Callable[[], str]
+) -> None:
+    settings = watched_by(lab, tmp_path, POLICY, database=new_database())
+    hook = Webhook(WebhookForm.JSON, "http://127.0.0.1:9/secret-path")
+    later = replace(POLICY, mode=Mode.AUTO, webhooks=(hook,))
+    changed = watched_by(lab, tmp_path, later, database=settings.database)
+    for each in (settings, changed, changed):
+        with serving(each) as served:
+            entries = served.services.audit.entries(limit=500)
+    last, first = (each for each in entries if each.action == "policy.change")
+    assert first.after is not None
+    assert first.after["budget.kinds"] == ["repair"]
+    assert (last.who, last.source, last.cluster) == ("the settings", this_process().host, "lab")
+    assert last.before == {"mode": "approve", "webhooks": None}
+    assert last.after is not None
+    assert last.after["mode"] == "auto"
+    assert "secret-path" not in str(last.after)
+
+
+def test_a_run_that_could_not_begin_or_has_failed_is_audited_with_its_reason() -> None:
+    running = proposal().in_state(ProposalState.RUNNING, NOON)
+    for state in (ProposalState.OPEN, ProposalState.FAILED):
+        ended = running.in_state(state, NOON, "its run did not begin")
+        entry = run_entry("lab", ProposalState.RUNNING, ended)
+        assert (entry.who, entry.action, entry.outcome) == ("the loop", "run.end", "failed")
+        assert entry.detail == "its run did not begin"
 
 
 def test_a_proposal_is_rejected_with_a_reason_and_not_made_again(broken: Served) -> None:
@@ -156,6 +204,10 @@ def test_a_proposal_is_rejected_with_a_reason_and_not_made_again(broken: Served)
         )
         assert len(client.get(f"{API}/proposals").json()["proposals"]) == 1
         assert client.get(f"{API}/proposals/none").status_code == 404
+
+
+def kinds(timeline: Any) -> set[str]:
+    return {each["kind"] for each in timeline["changes"]}
 
 
 def test_events_of_the_loop_reach_browsers(served: Served) -> None:

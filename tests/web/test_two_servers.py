@@ -14,15 +14,20 @@ from kedge.lab import Lab
 from kedge.watch.policy import Budget, Detection, Kind, Mode, Policy
 from tests.lab.labs import MB, create, running
 from tests.web.processes import throttles_of
-from tests.web.run_calls import API, planned, started, until_state
+from tests.web.run_calls import API, GOALS, planned, started, until_state
 from tests.web.served import ended_job, key, serving, settings_for, until, watched_by
 
 Clients = tuple[httpx.Client, httpx.Client]
 
 
 @pytest.fixture
-def clients(skewed_lab: Lab, tmp_path: Path, new_database: Callable[[], str]) -> Iterator[Clients]:
-    settings = settings_for(skewed_lab.bootstrap_servers, tmp_path, database=new_database())
+def database(new_database: Callable[[], str]) -> str:
+    return new_database()
+
+
+@pytest.fixture
+def clients(skewed_lab: Lab, tmp_path: Path, database: str) -> Iterator[Clients]:
+    settings = settings_for(skewed_lab.bootstrap_servers, tmp_path, database=database)
     with (
         serving(settings) as first,
         serving(settings) as second,
@@ -60,6 +65,29 @@ def test_a_refused_rollback_leaves_the_run_of_another_server_at_work(clients: Cl
     assert back.status_code == 202, back.text
     assert ended_job(other, back.json())["result"]["complete"]
     until_state(one, job["run"], "rolled back")
+
+
+def test_a_read_only_server_stops_searches_of_another_server_but_no_run(
+    clients: Clients, skewed_lab: Lab, tmp_path: Path, database: str
+) -> None:
+    one, _ = clients
+    settings = settings_for(
+        skewed_lab.bootstrap_servers, tmp_path, database=database, read_only=True
+    )
+    job = started(one, planned(one), "1MB")
+    until_state(one, job["run"], "moving")
+    search = {"goals": GOALS, "time_limit_s": 60}
+    plan = one.post(f"{API}/plans", json=search, headers=key()).raise_for_status().json()
+    with serving(settings) as served, served.client() as reading:
+        refused = reading.post(f"{API}/jobs/{job['id']}/stop", headers=key())
+        assert (refused.status_code, "read-only" in refused.text) == (403, True), refused.text
+        stopped = reading.post(f"{API}/jobs/{plan['id']}/stop", headers=key())
+        assert stopped.status_code in (200, 409), stopped.text
+        assert ("job.stop", "refused", 403) in served.audited()
+    assert one.get(f"{API}/jobs/{job['id']}").json()["state"] == "running"
+    until_state(one, job["run"], "moving")
+    one.post(f"{API}/runs/latest/cancel", headers=key()).raise_for_status()
+    ended_job(one, job)
 
 
 SLOW = Policy(

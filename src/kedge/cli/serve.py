@@ -102,7 +102,7 @@ def serve_command(
     """
     settings = options.settings()
     try:
-        from kedge.web.server import Server, open_services
+        from kedge.web.server import Server, administrator_token, open_services
     except ModuleNotFoundError as error:
         raise InvalidRequest(
             f"kedge serve needs {error.name}", hint="pip install 'kedge[web]'"
@@ -111,9 +111,7 @@ def serve_command(
 
     configure_logs()
     services = open_services(settings)
-    token = services.accounts.first_token()
-    if token is None and new_admin_token:
-        token = services.accounts.new_admin_token()
+    token = administrator_token(services, again=new_admin_token)
     if token is not None:
         echo(f"token of an administrator (shown once): {token.secret}")
     if not settings.is_loopback and not settings.secure:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +143,7 @@ def _engine(url: str) -> Engine:
                 hint="use sqlite:///file.db or postgresql://host/name",
             )
         if parsed.get_backend_name() == "sqlite":
+            _make_private(parsed.database or "")
             return _sqlite(parsed.render_as_string(hide_password=False))
         return _postgresql(parsed)
     except (ArgumentError, NoSuchModuleError, ModuleNotFoundError) as error:
@@ -178,6 +180,17 @@ def _sqlite(url: str) -> Engine:
     event.listen(engine, "connect", prepare)
     event.listen(engine, "begin", begin)
     return engine
+
+
+def _make_private(path: str) -> None:
+    """Make the file of a new database, which its owner alone can read; it holds secrets.
+
+    SQLite gives the files of its journal the same mode. A file that is there is not opened: to
+    close it would end the locks that this process has on it.
+    """
+    if not path.startswith((":", "file:")):
+        with suppress(OSError):  # SQLite opens the file, or says why not
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 def _use_write_ahead_log(cursor: Any) -> None:

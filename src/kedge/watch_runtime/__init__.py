@@ -16,6 +16,6 @@ fenced by Kafka, so that the next leader continues them.
 
 from kedge.watch_runtime.loop_runner import LoopRunner, WatchedCluster
 from kedge.watch_runtime.watch_records import Lead, WatchRecords
-from kedge.watch_runtime.watch_store import WatchStore
+from kedge.watch_runtime.watch_store import OnChange, WatchStore
 
-__all__ = ["Lead", "LoopRunner", "WatchRecords", "WatchStore", "WatchedCluster"]
+__all__ = ["Lead", "LoopRunner", "OnChange", "WatchRecords", "WatchStore", "WatchedCluster"]

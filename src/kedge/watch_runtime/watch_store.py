@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.exc import IntegrityError
@@ -43,6 +43,8 @@ DENSE_S = 2 * DAY_S  # older samples are thinned out
 SPARSE_EVERY_S = 600.0
 TREND_POINTS = 200
 EVENTS_KEPT_S = 30 * DAY_S
+OnChange = Callable[[Connection, ProposalState, Proposal], None]
+"""Takes part in the transaction in which the loop changes a proposal: its state before, and it."""
 
 
 class WatchStore(WatchRecords):
@@ -54,9 +56,10 @@ class WatchStore(WatchRecords):
         cluster: str,
         owner: str,
         is_dead: Callable[[str], bool] = lambda owner: False,
+        on_change: OnChange = lambda connection, before, proposal: None,
     ) -> None:
         super().__init__(database, cluster)
-        self.owner, self._is_dead = owner, is_dead
+        self.owner, self._is_dead, self._on_change = owner, is_dead, on_change
         self.epoch: int | None = None
 
     # ---- the lead of the loop -------------------------------------------------------------------
@@ -147,29 +150,38 @@ class WatchStore(WatchRecords):
 
     def replace(self, proposal: Proposal, *, fenced: bool = True) -> bool:
         """Store a proposal and its event, if the version before it is stored; else False."""
-        here = (PROPOSALS.c.cluster == self.cluster) & (PROPOSALS.c.id == proposal.id)
-        values = {
-            "version": proposal.version,
-            "state": proposal.state.value,
-            "changed_at": proposal.changed_at,
-            "waits_for": "",
-            "data": proposal_to_json(proposal),
-        }
         with self.database.writes() as connection:
             if fenced:
                 self._fence(connection)
-            if proposal.version == 1:
-                known = connection.execute(select(PROPOSALS.c.id).where(here)).one_or_none()
-                if known is not None:
-                    return False
-                row = {"cluster": self.cluster, "id": proposal.id, **values}
-                connection.execute(insert(PROPOSALS).values(row))
-            else:
-                before = here & (PROPOSALS.c.version == proposal.version - 1)
-                if not connection.execute(update(PROPOSALS).where(before).values(values)).rowcount:
-                    return False
+            before = self._state_of(connection, proposal.id, proposal.version - 1)
+            stored = self._added if proposal.version == 1 else self._replaced
+            if not stored(connection, proposal):
+                return False
+            if fenced and before is not None:
+                self._on_change(connection, before, proposal)
             self._add_events(connection, [proposal_event(self.cluster, proposal)])
             return True
+
+    def _state_of(self, connection: Connection, id_: str, version: int) -> ProposalState | None:
+        here = self._at(id_) & (PROPOSALS.c.version == version)
+        found = connection.execute(select(PROPOSALS.c.state).where(here)).scalar_one_or_none()
+        return None if found is None else ProposalState(found)
+
+    def _added(self, connection: Connection, proposal: Proposal) -> bool:
+        known = select(PROPOSALS.c.id).where(self._at(proposal.id))
+        if connection.execute(known).one_or_none() is not None:
+            return False
+        row = {"cluster": self.cluster, "id": proposal.id, **_values(proposal)}
+        connection.execute(insert(PROPOSALS).values(row))
+        return True
+
+    def _replaced(self, connection: Connection, proposal: Proposal) -> bool:
+        before = self._at(proposal.id) & (PROPOSALS.c.version == proposal.version - 1)
+        changed = update(PROPOSALS).where(before).values(_values(proposal))
+        return bool(connection.execute(changed).rowcount)
+
+    def _at(self, proposal_id: str) -> ColumnElement[bool]:
+        return (PROPOSALS.c.cluster == self.cluster) & (PROPOSALS.c.id == proposal_id)
 
     # ---- findings -------------------------------------------------------------------------------
 
@@ -247,3 +259,13 @@ class WatchStore(WatchRecords):
             here = EVENTS.c.id == event_id
             connection.execute(update(EVENTS).where(here).values(delivered_at=now))
             connection.execute(delete(EVENTS).where(EVENTS.c.delivered_at < now - EVENTS_KEPT_S))
+
+
+def _values(proposal: Proposal) -> dict[str, Any]:
+    return {
+        "version": proposal.version,
+        "state": proposal.state.value,
+        "changed_at": proposal.changed_at,
+        "waits_for": "",
+        "data": proposal_to_json(proposal),
+    }

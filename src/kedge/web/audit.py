@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import delete, select
+from sqlalchemy import Connection, Insert, delete, insert, select
 
 from kedge.database import Database
 from kedge.model.printable import printable
@@ -51,7 +51,15 @@ class Audit:
 
     def write(self, entry: AuditEntry) -> None:
         """Append an entry, with secrets masked and texts of limited length."""
-        row = AuditRow(
+        with self._database.begin() as session:
+            session.execute(self._added(entry))
+
+    def write_in(self, connection: Connection, entry: AuditEntry) -> None:
+        """Append an entry in the transaction of the change itself."""
+        connection.execute(self._added(entry))
+
+    def _added(self, entry: AuditEntry) -> Insert:
+        return insert(AuditRow).values(
             at=self._database.clock(),
             who=_text(entry.who, 200),
             source=_text(entry.source, 64),
@@ -65,8 +73,6 @@ class Audit:
             after=None if entry.after is None else masked(entry.after),
             request_id=entry.request_id,
         )
-        with self._database.begin() as session:
-            session.add(row)
 
     def entries(
         self, *, cluster: str | None = None, before_id: int | None = None, limit: int = 100

@@ -12,7 +12,9 @@ import uvicorn
 from kedge.apply import default_state
 from kedge.database import open_database
 from kedge.errors import InvalidRequest
+from kedge.web.access.accounts import NewToken
 from kedge.web.app import create_app
+from kedge.web.own_changes import token_entry
 from kedge.web.services import Services, services_of
 from kedge.web.settings import ServerSettings
 
@@ -35,6 +37,16 @@ def open_services(settings: ServerSettings) -> Services:
     if url.startswith("sqlite:///"):
         Path(url.removeprefix("sqlite:///")).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     return services_of(settings, open_database(url))
+
+
+def administrator_token(services: Services, *, again: bool) -> NewToken | None:
+    """The first token of the database, or another one if that is wanted; it is in the audit."""
+    token = services.accounts.first_token()
+    if token is None and again:
+        token = services.accounts.new_admin_token()
+    if token is not None:
+        services.audit.write(token_entry(token))
+    return token
 
 
 def _check_tls(settings: ServerSettings) -> None:

@@ -109,7 +109,8 @@ def services_of(settings: ServerSettings, database: Database) -> Services:
 
     watchers = {name: ClusterWatcher(name, registry, publish) for name in registry.names}
     jobs = JobRunner(database, broadcaster, registry, KINDS, waiting_max=limits.waiting_jobs)
-    loops = ClusterLoops(database, registry)
+    audit = Audit(database)
+    loops = ClusterLoops(database, registry, audit)
     relay = EventRelay(
         database, broadcaster, registry.names, lambda name: _loop_state(loops, database, name)
     )
@@ -117,7 +118,7 @@ def services_of(settings: ServerSettings, database: Database) -> Services:
         settings,
         database,
         Accounts(database, None if settings.oidc is None else settings.oidc.roles),
-        Audit(database),
+        audit,
         Answers(database),
         registry,
         broadcaster,

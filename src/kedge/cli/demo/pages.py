@@ -22,19 +22,20 @@ NAME = "demo"
 def offered(demo: Demo, port: int) -> None:
     """Serve the pages over the lab until Ctrl-C; a broker dies while they are watched."""
     try:
-        from kedge.web.server import Server, open_services
+        from kedge.web.server import Server, administrator_token, open_services
     except ModuleNotFoundError as error:
         raise InvalidRequest(
             f"kedge demo --web needs {error.name}", hint="pip install 'kedge[web]'"
         ) from error
     demo.section("The pages, on this lab")
     services = open_services(settings_of(demo, port))
-    token = services.accounts.new_admin_token().secret
+    token = administrator_token(services, again=True)
+    assert token is not None
     dying = threading.Timer(FAULT_AFTER_S, lambda: demo.lab.inject("broker-crash", VICTIM))
     dying.daemon = True
 
     def ready(url: str) -> None:
-        _explain(demo, url, token)
+        _explain(demo, url, token.secret)
         dying.start()
 
     with contextlib.suppress(KeyboardInterrupt):  # how it is meant to end

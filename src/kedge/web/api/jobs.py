@@ -20,6 +20,7 @@ from kedge.web.api.requests import (
     answer,
     changes,
 )
+from kedge.web.clusters.read_only import read_only_error
 from kedge.web.events import encode_event
 from kedge.web.jobs.job_context import job_channel
 from kedge.web.jobs.job_store import job_row
@@ -27,6 +28,7 @@ from kedge.web.services import Services
 
 router = APIRouter(prefix="/api/v1/clusters/{cluster}/jobs", tags=["jobs"])
 
+COMPUTED = ("plan", "predict")  # kinds of jobs that change no cluster
 JobId = Annotated[str, Path(min_length=1, max_length=32, pattern="^[0-9a-f]+$")]
 
 
@@ -76,6 +78,8 @@ def stop_job(
     def act() -> Done:
         row = job_document(services, cluster, job)
         require_role_for(change.principal, row["kind"], cluster)
+        if services.settings.read_only and row["kind"] not in COMPUTED:  # of another server
+            raise read_only_error()
         services.jobs.stop_job(job)
         return Done(job_document(services, cluster, job), target=f"job {job}")
 
@@ -84,7 +88,7 @@ def stop_job(
 
 def require_role_for(principal: Principal, kind: str, cluster: str) -> None:
     """Runs are stopped by accounts that may start them."""
-    principal.require(Role.PLAN if kind in ("plan", "predict") else Role.APPLY, cluster)
+    principal.require(Role.PLAN if kind in COMPUTED else Role.APPLY, cluster)
 
 
 def job_document(services: Services, cluster: str, job: str) -> dict[str, Any]:

@@ -137,7 +137,8 @@ def expand_topic(
         wanted = TopicExpansion(topic, body.total)
         _raise(opened.expand_topics([wanted], validate_only=body.dry_run)[topic])
         done = {"topic": topic, "partitions": body.total, "dry_run": body.dry_run}
-        return Done(done, before={"partitions": before}, after={"partitions": body.total})
+        after = {"partitions": body.total, "dry_run": body.dry_run}
+        return Done(done, before={"partitions": before}, after=after)
 
     return _changed(change, services, cluster, topic, act)
 
@@ -161,7 +162,8 @@ def alter_configs(
         before = _config_values(opened, topic, [step.name for step in steps])
         _raise(opened.alter_configs({resource: steps}, validate_only=body.dry_run)[resource])
         done = {"topic": topic, "set": body.set, "unset": body.unset, "dry_run": body.dry_run}
-        return Done(done, before=before, after={**body.set, **dict.fromkeys(body.unset)})
+        after = {**body.set, **dict.fromkeys(body.unset), "dry_run": body.dry_run}
+        return Done(done, before=before, after=after)
 
     return _changed(change, services, cluster, topic, act)
 

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 
 from kedge.apply.this_process import has_ended, owner_text, this_process
 from kedge.database import Database
-from kedge.watch.policy_toml import policy_text
+from kedge.watch.policy_toml import parse_policy, policy_text
 from kedge.watch_runtime import LoopRunner, WatchedCluster, WatchRecords, WatchStore
 from kedge.watch_runtime.webhooks import WebhookSender
+from kedge.web.audit import Audit
 from kedge.web.clusters.registry import ClusterRegistry
+from kedge.web.own_changes import auditing_runs, policy_entry
 
 if TYPE_CHECKING:
     from kedge.apply import RunStore
@@ -28,12 +30,15 @@ log = logging.getLogger("kedge.web")
 class ClusterLoops:
     """The loops of all clusters of a server, and what they have stored."""
 
-    def __init__(self, database: Database, registry: ClusterRegistry) -> None:
-        self._registry = registry
+    def __init__(self, database: Database, registry: ClusterRegistry, audit: Audit) -> None:
+        self._registry, self._audit = registry, audit
         self.owner = owner_text(this_process())
         self.records = {name: WatchRecords(database, name) for name in registry.names}
         led = [] if registry.read_only else registry.names
-        self._stores = {n: WatchStore(database, n, self.owner, has_ended) for n in led}
+        self._stores = {
+            name: WatchStore(database, name, self.owner, has_ended, auditing_runs(audit, name))
+            for name in led
+        }
         self._runners = {name: self._runner(name, store) for name, store in self._stores.items()}
         self._stopping = Event()
         self._senders: list[Thread] = []
@@ -80,9 +85,11 @@ class ClusterLoops:
 
     def _store_policy(self, name: str, store: WatchStore) -> None:
         """The settings of the server that started last hold for all servers of the database."""
-        wanted = self._registry.of(name).policy
-        if store.policy() != wanted:
+        before, wanted = store.policy(), self._registry.of(name).policy
+        after = parse_policy(policy_text(wanted, secrets=True))  # as it is read again
+        if before != after:
             store.set_policy(wanted)
+            self._audit.write(policy_entry(name, before, after))
             log.info("the policy of %s is now:\n%s", name, policy_text(wanted))
 
     def _deliver(self, name: str, store: WatchStore) -> None:
