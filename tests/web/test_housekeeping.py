@@ -58,7 +58,13 @@ def _prediction(name: str, plan: str, at: float) -> PredictionRow:
     )
 
 
-def _job(database: Database, kind: str, request: dict[str, str], ended_at: float | None) -> str:
+def _job(
+    database: Database,
+    kind: str,
+    request: dict[str, str],
+    ended_at: float | None,
+    beat_at: float = OLD,
+) -> str:
     state = JobState.RUNNING if ended_at is None else JobState.DONE
     row = JobRow(
         id=f"{kind} {request} {ended_at}"[:32],
@@ -69,7 +75,7 @@ def _job(database: Database, kind: str, request: dict[str, str], ended_at: float
         request=request,
         progress={},
         owner="server",
-        beat_at=OLD,
+        beat_at=beat_at,
         created_at=OLD,
         ended_at=ended_at,
     )
@@ -106,9 +112,16 @@ def test_documents_leave_unless_something_that_stays_refers_to_them(database: Da
 
 def test_no_document_leaves_while_a_plan_is_made(database: Database) -> None:
     _fill(database)
-    _job(database, "plan", {}, None)
+    _job(database, "plan", {}, None, beat_at=database.now() - 60)
     Housekeeping(database, SETTINGS).clean()
     assert _left(database, SnapshotRow) == "s0 s1 s2 s3 s4 s5"
+
+
+def test_a_plan_that_no_server_makes_any_more_keeps_no_document(database: Database) -> None:
+    _fill(database)
+    _job(database, "plan", {}, None, beat_at=database.now() - 2 * 3600)
+    Housekeeping(database, SETTINGS).clean()
+    assert "s0" not in _left(database, SnapshotRow)
 
 
 def test_no_days_keep_everything(database: Database) -> None:

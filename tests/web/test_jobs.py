@@ -30,8 +30,9 @@ def database(new_database: Callable[[], str]) -> Iterator[Database]:
     database.close()
 
 
-def _runner(database: Database, **kinds: JobKind) -> JobRunner:
-    return JobRunner(database, Broadcaster(1), ClusterRegistry({}), kinds, waiting_max=1)
+def _runner(database: Database, *, read_only: bool = False, **kinds: JobKind) -> JobRunner:
+    registry = ClusterRegistry({}, read_only=read_only)
+    return JobRunner(database, Broadcaster(1), registry, kinds, waiting_max=1)
 
 
 def test_jobs_that_compute_never_keep_a_run_from_being_ended(database: Database) -> None:
@@ -212,6 +213,28 @@ def test_an_adopted_run_goes_on_once_its_former_server_is_gone(database: Databas
 def _until_stopped(context: JobContext) -> Mapping[str, Any]:
     assert context.stopping.wait(WAIT_S)
     return {"ended": "early"}
+
+
+def test_a_read_only_server_goes_on_with_plans_and_with_no_run(database: Database) -> None:
+    begun = Steps([lambda context: None])
+    dead = _runner(database, plan=JobKind(begun), apply=JobKind(begun, computes=False))
+    plan, run = (dead.submit(kind, "orders", "me", {}) for kind in ("plan", "apply"))
+    for job in (plan, run):
+        _lose_heartbeat(database, job)
+    done = JobKind(lambda context: {"by": "the read-only server"})
+    standby = _runner(
+        database, read_only=True, plan=done, apply=JobKind(_until_stopped, computes=False)
+    )
+    standby.beat()
+    assert standby.context(run.row.id) is None
+    adopted = standby.context(plan.row.id)
+    assert adopted is None or adopted.ended.wait(WAIT_S)
+    assert standby.store.get(plan.row.id).result == {"by": "the read-only server"}
+    assert standby.store.get(run.row.id).owner == dead.store.owner
+    begun.let_one()
+    begun.let_one()
+    assert plan.ended.wait(WAIT_S)
+    assert run.ended.wait(WAIT_S)
 
 
 def test_a_job_is_stopped_through_another_server(database: Database) -> None:

@@ -30,6 +30,7 @@ from kedge.web.settings import ServerSettings
 from kedge.web.tables import JobRow, PlanRow, PredictionRow, SnapshotRow
 
 EVERY_S = 3600.0
+ABANDONED_S = 3600.0  # a server that lives goes on with a job much sooner
 ROWS_AT_ONCE = 500  # databases limit the parameters of a statement
 
 
@@ -52,15 +53,18 @@ class Housekeeping(PeriodicTask):
         for name, cluster in self._settings.clusters.items():
             looked_back_to = now - memory_of(cluster.policy)
             forget_proposals(self._database, name, min(before, looked_back_to))
+        beats_since = self._database.now() - ABANDONED_S
         with self._database.begin() as session:
             session.execute(delete(JobRow).where(JobRow.ended_at < before))
             # a plan that is being made has its snapshot already, and names it only at its end
-            if not _is_planning(session):
+            if not _is_planning(session, beats_since):
                 _forget_documents(session, before)
 
 
-def _is_planning(session: Session) -> bool:
-    planning = select(JobRow.id).where(JobRow.kind == "plan", JobRow.state.in_(OPEN))
+def _is_planning(session: Session, beats_since: float) -> bool:
+    """Whether a plan is being made; the job of a server that died has no heartbeat."""
+    alive = JobRow.beat_at > beats_since
+    planning = select(JobRow.id).where(JobRow.kind == "plan", JobRow.state.in_(OPEN), alive)
     return session.scalar(planning.limit(1)) is not None
 
 

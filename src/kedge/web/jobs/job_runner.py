@@ -106,13 +106,14 @@ class JobRunner:
         self.adopt_orphans()
 
     def adopt_orphans(self) -> None:
-        """Go on with the jobs that no server is at work on; a read-only server takes none."""
-        if self._registry.read_only:
-            return
+        """Go on with the jobs that no server is at work on; a read-only server takes no run."""
         now = self.store.now()
         for row in self.store.unfinished():
-            if self._is_orphan(row, now) and self.store.adopt(row):
+            if self._may_do(row) and self._is_orphan(row, now) and self.store.adopt(row):
                 self._go_on(row)
+
+    def _may_do(self, row: JobRow) -> bool:
+        return not self._registry.read_only or self._kinds[row.kind].computes
 
     def _is_orphan(self, row: JobRow, now: float) -> bool:
         if row.owner == self.store.owner:
