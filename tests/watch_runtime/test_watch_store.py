@@ -87,6 +87,24 @@ def test_a_lease_that_ran_out_gets_a_new_epoch(store: WatchStore) -> None:
     assert store.epoch != before
 
 
+def test_a_lead_whose_time_is_over_writes_nothing_though_no_other_server_has_taken_it(
+    store: WatchStore,
+) -> None:
+    assert store.replace(proposal())
+    assert store.acquire(NOON, 0.0)  # the process stood still for as long as its lease was
+    with pytest.raises(WriterFenced, match="has run out"):
+        store.record_sample(sample(1), 60.0, 60.0)
+
+
+def test_what_is_under_way_is_not_continued_under_a_new_lease(store: WatchStore) -> None:
+    assert store.acquire(NOON + 29, 30.0, renews_only=True)
+    assert not store.acquire(NOON + 60, 30.0, renews_only=True)
+    with pytest.raises(WriterFenced):
+        store.replace(proposal())
+    assert store.acquire(NOON + 60, 30.0)
+    assert store.replace(proposal())
+
+
 def test_a_run_begins_only_in_the_version_that_is_stored_as_running(store: WatchStore) -> None:
     made = proposal()
     store.replace(made)

@@ -82,6 +82,10 @@ class LoopRunner:
         """Take or renew the lead. The lease runs on the clock of this machine, not the loop's."""
         return self.store.acquire(time.time(), self._lease_s)
 
+    def keep_lead(self) -> bool:
+        """Renew the lead while a turn is under way; one that has run out is taken by the next."""
+        return self.store.acquire(time.time(), self._lease_s, renews_only=True)
+
     def look(self) -> Looked | None:
         """Take one sample and do what follows; None if another server has taken the lead."""
         try:
@@ -152,7 +156,7 @@ class LoopRunner:
         """Renew the lease three times in its length, also while a plan is made."""
         while not self._stopping.wait(self._lease_s / 3):
             if self.store.epoch is not None:
-                self._guarded(self.lead)
+                self._guarded(self.keep_lead)
 
     def _keep_looking(self) -> None:
         while not self._stopping.is_set():

@@ -6,6 +6,7 @@ the proposal only in the version that the person has seen.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -61,18 +62,25 @@ class WatchStore(WatchRecords):
         super().__init__(database, cluster)
         self.owner, self._is_dead, self._on_change = owner, is_dead, on_change
         self.epoch: int | None = None
+        self._held_until = 0.0  # by this process's own clock
 
     # ---- the lead of the loop -------------------------------------------------------------------
 
-    def acquire(self, now: float, ttl_s: float) -> bool:
-        """Take or renew the lead; False while another server has it."""
+    def acquire(self, now: float, ttl_s: float, *, renews_only: bool = False) -> bool:
+        """Take or renew the lead; False while another server has it.
+
+        With `renews_only` a lease that has run out is not taken again: what is under way was
+        decided by a sample from before, and is fenced.
+        """
+        held_until = time.monotonic() + ttl_s
         with self.database.writes() as connection:
             row = self._lead(connection)
-            if row is not None and not self._may_take(row, now):
-                self.epoch = None
-                return False
             # A lease that has run out was perhaps given to another server meanwhile: a new epoch.
             renews = row is not None and row.owner == self.owner and now < row.until
+            taken = row is not None and not self._may_take(row, now)
+            if taken or (renews_only and not renews):
+                self.epoch = None
+                return False
             epoch = (0 if row is None else row.epoch) + (0 if renews else 1)
             values = {"owner": self.owner, "epoch": epoch, "until": now + ttl_s}
             if row is None:
@@ -84,7 +92,7 @@ class WatchStore(WatchRecords):
                 connection.execute(
                     update(LEAD).where(LEAD.c.cluster == self.cluster).values(values)
                 )
-            self.epoch = epoch
+            self.epoch, self._held_until = epoch, held_until
             return True
 
     def _may_take(self, row: Any, now: float) -> bool:
@@ -105,6 +113,8 @@ class WatchStore(WatchRecords):
         row = self._lead(connection)
         if row is None or (row.owner, row.epoch) != (self.owner, self.epoch):
             raise WriterFenced(f"Another server leads the loop of {self.cluster}")
+        if time.monotonic() >= self._held_until:
+            raise WriterFenced(f"The lead of the loop of {self.cluster} has run out")
 
     # ---- policy and history ---------------------------------------------------------------------
 

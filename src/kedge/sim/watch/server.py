@@ -174,7 +174,7 @@ class SimServer:
     def _fence(self) -> None:
         if self._mutation.is_fenced:
             assert self.epoch is not None
-            self._store.check(self.name, self.epoch)
+            self._store.check(self.name, self.epoch, self._cluster.now)
 
     def _start(self, effect: StartRun) -> Refused | None:
         """Begin or continue a run; the marker of its beginning is written first."""

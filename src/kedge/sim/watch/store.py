@@ -50,7 +50,7 @@ class SimStore:
         lease.until = now + LEASE_S
         return lease.epoch
 
-    def check(self, owner: str, epoch: int) -> None:
+    def check(self, owner: str, epoch: int, now: float) -> None:
         """Refuse the write of a server that was replaced.
 
         Raises:
@@ -58,6 +58,8 @@ class SimStore:
         """
         if (self.lease.owner, self.lease.epoch) != (owner, epoch):
             raise WriterFenced(f"{owner} led in epoch {epoch}, now is {self.lease.epoch}")
+        if now >= self.lease.until:
+            raise WriterFenced(f"the lease of {owner} has run out")
 
     def record(self, sample: Sample, since: float) -> list[Sample]:
         """Append a sample; returns the history up to it, in the sequence of time."""
