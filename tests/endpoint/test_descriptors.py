@@ -50,7 +50,9 @@ def test_a_port_accepts_connections_again_and_the_log_has_two_lines(
                 client.recv(1)
         client.settimeout(10)
         assert client.recv(1) != b""
-        said = [record.getMessage().split(" ", 2)[2] for record in caplog.records]
+        # threads of servers that other tests share have no descriptors either, and say so
+        own = [record for record in caplog.records if record.name.startswith("kedge.endpoint")]
+        said = [record.getMessage().split(" ", 2)[2] for record in own]
         assert said == [
             "cannot accept connections: Too many open files",
             "accepts connections again",
