@@ -25,12 +25,16 @@ API = "/api/v1/clusters/real"
 TOPIC, MB = "watched", 1_000_000
 EVERY_S = 3.0
 DEADLINE_S = 300.0
+OFFSETS = {"offsets.topic.replication.factor": "3"}
 
 
 @pytest.fixture
 def four(tmp_path: Path) -> Generator[FourBrokers]:
-    """A cluster of its own: one of its brokers does not come back."""
-    with four_brokers(tmp_path, KAFKA_4_1) as cluster:
+    """A cluster of its own: one of its brokers does not come back.
+
+    Offsets of groups have more than one replica, or what is on that broker alone is lost with it.
+    """
+    with four_brokers(tmp_path, KAFKA_4_1, extra=lambda _: OFFSETS) as cluster:
         yield cluster
 
 

@@ -28,7 +28,8 @@ class Place:
     def __init__(self, folder: Path, url: str) -> None:
         self.cluster = MemoryCluster(4)
         self.cluster.create_topics([TopicCreation(TP.topic, assignment={0: ids(1, 2)})])
-        self.runs = Runs(folder, "memory")
+        self.folder = folder / "runs"
+        self.runs = Runs(self.folder, "memory")
         self.database: Database = open_database(url)
         self.opens = Event()
         self.opens.set()
@@ -51,6 +52,16 @@ class Place:
         topic = self.cluster.describe_topics([TP.topic])[TP.topic]
         assert not isinstance(topic, Exception)
         return topic.partitions[0].replicas
+
+
+def test_what_runs_are_kept_in_is_created_before_the_first_run(place: Place) -> None:
+    _, carrier = place.server("a")
+    assert not place.folder.exists()
+    carrier.prepare()
+    assert place.folder.exists()
+    with place.runs.held():
+        carrier.prepare()  # another process has created it
+    assert not place.runs.all()
 
 
 @pytest.fixture

@@ -29,6 +29,7 @@ from kedge.watch.effects import (
 )
 from kedge.watch.loop import Looked, Memory, watch_once
 from kedge.watch.planning import Planner, by_search, cost_of, plan_for
+from kedge.watch.policy import Mode
 from kedge.watch.samples import Observed
 from kedge.watch_runtime.run_carrier import OpenCluster, OpenRuns, RunCarrier
 from kedge.watch_runtime.sampler import WithLoads, observed_or_why
@@ -64,6 +65,7 @@ class LoopRunner:
     ) -> None:
         self.watched, self.store = watched, store
         self._now, self._lease_s, self._note = now, lease_s, on_note
+        self._is_prepared = False  # for runs, while brokers are up
         self._memory = Memory()
         self._stopping = Event()
         self._threads: list[Thread] = []
@@ -167,7 +169,10 @@ class LoopRunner:
         """One sample, if this server leads; returns the pause until the next."""
         if not self.lead():
             return None
-        began = time.monotonic()
+        began, policy = time.monotonic(), self.store.policy()
+        if policy.mode is not Mode.PROPOSE and not self._is_prepared:
+            self.carrier.prepare()
+            self._is_prepared = True
         self.look()
         every = self.store.policy().sample_every_s
         return max(every - (time.monotonic() - began), 0.05)

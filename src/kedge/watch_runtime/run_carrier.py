@@ -101,6 +101,20 @@ class RunCarrier:
 
     # ---- starting -------------------------------------------------------------------------------
 
+    def prepare(self) -> None:
+        """Create what runs are kept in before the first one, while all brokers are up.
+
+        Topics that are created once a broker is down may get replicas on it: KRaft places them
+        there where a rack has no other broker, and the repair of its loss would leave them behind.
+        """
+        try:
+            with self._open() as (_, runs):
+                if not runs.all():
+                    with runs.held():
+                        pass  # the lease of the runs is in the topic that the runs need
+        except KedgeError as fault:
+            self._note(f"what runs are kept in is not created yet: {fault.what}")
+
     def start(self, proposal: Proposal, policy: Policy) -> Refused | None:
         """Begin the run of a proposal, or continue it."""
         if self.at_work_on:
