@@ -169,8 +169,8 @@ class LoopRunner:
         """One sample, if this server leads; returns the pause until the next."""
         if not self.lead():
             return None
-        began, policy = time.monotonic(), self.store.policy()
-        if policy.mode is not Mode.PROPOSE and not self._is_prepared:
+        began = time.monotonic()
+        if not self._is_prepared and self.store.policy().mode is not Mode.PROPOSE:
             self.carrier.prepare()
             self._is_prepared = True
         self.look()

@@ -225,9 +225,8 @@ def _held_up_by_throttles(
 ) -> Callable[[RateFactors], bool]:
     """Whether no link and no disk is a bottleneck, neither in the replay found nor in a draw.
 
-    Observations that take time decide when an end is seen: the replay counts those of each draw.
-
     The throttles alone set the rates then: moves take as much longer as the throttles bring less.
+    False where observations take time: when an end is seen depends on those of each draw.
     """
     share = found.peak_total / model.limit
     network = float(share[names.links].max(initial=0.0))
